@@ -1,0 +1,169 @@
+"""Every exception of Shoal, under one root.
+
+A message says what was asked, what was found and, after a line break, what to do next. It may name columns, files and
+counts; it never holds a data value, because a rare value is a person. Details that do hold values travel as attributes
+(``error.values``) and are never printed by the command line, logs or reports.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+
+class ShoalError(Exception):
+    """Root of all errors raised on purpose.
+
+    >>> e = UsageError("k must be at least 2; found 0.", hint="Pass k=5 for an internal release.")
+    >>> print(e)
+    k must be at least 2; found 0.
+      Pass k=5 for an internal release.
+    >>> e.exit_code
+    2
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, message: str, *, hint: str = "", **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        for name, value in details.items():
+            setattr(self, name, value)
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(ShoalError, ValueError):
+    """The caller asked for something that makes no sense: exit code 2."""
+
+    exit_code = 2
+
+
+class MissingColumnError(UsageError):
+    """A named column is not in the table."""
+
+
+class AmbiguousColumnError(UsageError):
+    """Two columns have the same name, or names that people and engines confuse."""
+
+
+class RoleError(UsageError):
+    """A column has no role, or two."""
+
+
+class DependencyError(UsageError):
+    """An optional part is not installed."""
+
+
+class PolicyError(UsageError):
+    """A policy, plan or questionnaire file cannot be understood."""
+
+
+class DataError(ShoalError, ValueError):
+    """The data cannot be used as they are: exit code 3."""
+
+
+class UnreadableError(DataError):
+    """A file or table cannot be read."""
+
+
+class EmptyTableError(DataError):
+    """A table without rows: no anonymity number is defined for nobody."""
+
+
+class HierarchyError(DataError):
+    """A generalization hierarchy is not a total, monotone tree."""
+
+
+class HierarchyGapError(HierarchyError):
+    """Values of the data are not covered by a hierarchy."""
+
+
+class EngineError(ShoalError):
+    """A database, Spark or the file system refused or broke off: exit code 3."""
+
+
+class MemoryBudgetError(EngineError, MemoryError):
+    """The answer would not fit into the memory that was allowed."""
+
+
+class OutputError(EngineError, OSError):
+    """The output could not be written; nothing was left under its final name."""
+
+
+class RequirementError(ShoalError):
+    """A requirement is not met: exit code 1."""
+
+    exit_code = 1
+
+
+class InfeasibleError(RequirementError):
+    """No plan within the limits meets the requirements."""
+
+
+class VerificationError(RequirementError):
+    """A written release does not hold what was promised."""
+
+
+class TamperError(RequirementError):
+    """A signature, hash or chain does not match."""
+
+
+class AccessError(RequirementError):
+    """The vault or the registry refuses: wrong role, no approval, expired, over a limit."""
+
+
+class InternalError(ShoalError):
+    """Our own mistake: exit code 4."""
+
+    exit_code = 4
+
+
+class ShoalWarning(UserWarning):
+    """A doubtful statistic or guess: the result stands, but read the sentence."""
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like ``name``, or None.
+
+    >>> nearest("zipcode", ["age", "zip_code", "sex"])
+    'zip_code'
+    >>> nearest("q", ["age", "sex"]) is None
+    True
+    """
+    options = list(candidates)
+    folded: dict[str, str] = {}
+    for option in options:
+        folded.setdefault(option.casefold(), option)
+    hit = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[hit[0]] if hit else None
+
+
+def missing_column(name: str, columns: Sequence[str], *, table: str, what: str = "column") -> MissingColumnError:
+    """The error for an unknown column, with the nearest name.
+
+    >>> print(missing_column("zipcode", ["age", "zip_code"], table="patients", what="quasi-identifier"))
+    quasi-identifier 'zipcode' is not in table 'patients'.
+      Columns: age, zip_code. Did you mean 'zip_code'?
+    """
+    shown = ", ".join(columns[:20]) + (f", … ({len(columns)} in all)" if len(columns) > 20 else "")
+    close = nearest(name, columns)
+    hint = f"Columns: {shown}." + (f" Did you mean '{close}'?" if close else "")
+    return MissingColumnError(f"{what} '{name}' is not in table '{table}'.", hint=hint, column=name)
+
+
+def need(extra: str, package: str) -> DependencyError:
+    """The error for an optional package that is not installed.
+
+    >>> print(need("spark", "pyspark"))
+    this needs the package 'pyspark', which is not installed.
+      Install it with: pip install 'shoal[spark]'
+    """
+    return DependencyError(
+        f"this needs the package '{package}', which is not installed.",
+        hint=f"Install it with: pip install 'shoal[{extra}]'",
+        package=package,
+    )

@@ -1,0 +1,212 @@
+"""Roles of columns, the rule for missing values, and the schema of a table."""
+
+from __future__ import annotations
+
+import enum
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shoal.errors import AmbiguousColumnError, RoleError, missing_column
+
+
+class Role(enum.Enum):
+    """What a column means to an attacker.
+
+    >>> Role.parse("QUASIIDENTIFYING"), Role.parse("direct")
+    (<Role.QUASI: 'quasi'>, <Role.DIRECT: 'direct'>)
+    """
+
+    DIRECT = "direct"  # names a person by itself: removed or masked
+    QUASI = "quasi"  # known to an attacker, identifies in combination: generalized
+    SENSITIVE = "sensitive"  # what must not be learnt about a person
+    INSENSITIVE = "insensitive"  # neither; published as it is
+
+    @classmethod
+    def parse(cls, text: str | Role) -> Role:
+        """A role from its name, or from the names other tools use."""
+        if isinstance(text, Role):
+            return text
+        word = text.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
+        found = _ALIASES.get(word)
+        if found is None:
+            raise RoleError(
+                f"role '{text}' is not known.", hint="Roles: direct, quasi, sensitive, insensitive.", role=text
+            )
+        return found
+
+
+_ALIASES = {
+    "direct": Role.DIRECT,
+    "identifying": Role.DIRECT,
+    "ident": Role.DIRECT,
+    "quasi": Role.QUASI,
+    "qi": Role.QUASI,
+    "quasiidentifier": Role.QUASI,
+    "quasiidentifying": Role.QUASI,
+    "quasiident": Role.QUASI,
+    "sensitive": Role.SENSITIVE,
+    "sensatt": Role.SENSITIVE,
+    "insensitive": Role.INSENSITIVE,
+}
+
+
+class MissingPolicy(enum.Enum):
+    """How a missing quasi-identifier value is compared.
+
+    ``OWN``: a missing value is a value of its own (strict; the default; the only rule that is ever certified).
+    ``WILDCARD``: a missing value matches every value (sdcMicro's rule). ``DROP``: rows with one are left out.
+    """
+
+    OWN = "own"
+    WILDCARD = "wildcard"
+    DROP = "drop"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name and its kind, in words that all engines share.
+
+    ``kind`` is one of ``text, integer, decimal, float, boolean, date, time, timestamp, binary, other``.
+    ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there.
+    """
+
+    name: str
+    kind: str = "text"
+    nullable: bool = True
+    labels: Mapping[object, str] = field(default_factory=dict)
+    user_missing: tuple[object, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns of a table in order, with the role of each that has one, the person column and the weight column.
+
+    >>> s = Schema((Column("age", "integer"), Column("zip"), Column("name")))
+    >>> s = s.with_roles(quasi=["age", "zip"], direct=["name"])
+    >>> s.quasi, s.direct, s.unclassified
+    (('age', 'zip'), ('name',), ())
+    """
+
+    columns: tuple[Column, ...]
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    unit: str | None = None
+    weight: str | None = None
+    table: str = "table"
+
+    def __post_init__(self) -> None:
+        check_names([c.name for c in self.columns], table=self.table)
+        for name in self.roles:
+            self.require(name)
+        for what, name in (("unit", self.unit), ("weight", self.weight)):
+            if name is not None:
+                self.require(name, what=what)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        self.require(name)
+        return next(c for c in self.columns if c.name == name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def require(self, name: str, *, what: str = "column") -> str:
+        """``name`` itself if the table has it; otherwise an error with the nearest name."""
+        if name not in self.names:
+            raise missing_column(name, self.names, table=self.table, what=what)
+        return name
+
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns if self.roles.get(c.name) is role)
+
+    @property
+    def direct(self) -> tuple[str, ...]:
+        return self.of_role(Role.DIRECT)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return self.of_role(Role.QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.SENSITIVE)
+
+    @property
+    def insensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.INSENSITIVE)
+
+    @property
+    def unclassified(self) -> tuple[str, ...]:
+        return tuple(n for n in self.names if n not in self.roles)
+
+    def with_roles(
+        self,
+        *,
+        direct: Iterable[str] = (),
+        quasi: Iterable[str] = (),
+        sensitive: Iterable[str] = (),
+        insensitive: Iterable[str] = (),
+        unit: str | None = None,
+        weight: str | None = None,
+    ) -> Schema:
+        """A schema with these roles added; a column may not have two."""
+        roles = dict(self.roles)
+        given = (
+            (Role.DIRECT, direct),
+            (Role.QUASI, quasi),
+            (Role.SENSITIVE, sensitive),
+            (Role.INSENSITIVE, insensitive),
+        )
+        for role, names in given:
+            for name in names:
+                self.require(name, what=_WHAT[role])
+                if roles.get(name, role) is not role:
+                    raise RoleError(
+                        f"column '{name}' is given two roles: {roles[name].value} and {role.value}.",
+                        hint="Name it in one of them only.",
+                        column=name,
+                    )
+                roles[name] = role
+        return replace(self, roles=roles, unit=unit or self.unit, weight=weight or self.weight)
+
+
+_WHAT = {
+    Role.DIRECT: "direct identifier",
+    Role.QUASI: "quasi-identifier",
+    Role.SENSITIVE: "sensitive column",
+    Role.INSENSITIVE: "insensitive column",
+}
+
+
+def check_names(names: Sequence[str], *, table: str) -> None:
+    """Refuse duplicate column names, and names that differ only in ways people and engines overlook.
+
+    Two names are confusable when they are equal after Unicode compatibility normalization, case folding and removal of
+    blanks and invisible characters at the ends.
+
+    >>> check_names(["age", "Age "], table="patients")
+    Traceback (most recent call last):
+    shoal.errors.AmbiguousColumnError: columns 1 and 2 of table 'patients' are easily confused: 'age' and 'Age '.
+      Rename one of them before its role is decided.
+    """
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        key = _skeleton(name)
+        first = seen.setdefault(key, position)
+        if first != position:
+            earlier = names[first - 1]
+            same = f"have the same name '{name}'" if earlier == name else f"are easily confused: {earlier!r} and {name!r}"
+            raise AmbiguousColumnError(
+                f"columns {first} and {position} of table '{table}' {same}.",
+                hint="Rename one of them before its role is decided.",
+                columns=(earlier, name),
+            )
+
+
+def _skeleton(name: str) -> str:
+    visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) not in ("Cf", "Cc"))
+    return unicodedata.normalize("NFKC", visible.casefold()).strip()

@@ -1,0 +1,32 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public data sets (``SHOAL_DATA``, default ``../shared/data``)."""
+    folder = Path(os.environ.get("SHOAL_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("the public data sets are not here: set SHOAL_DATA to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference(shared_data: Path) -> dict[str, Any]:
+    """Verified reference values: ``reference["000"]["ch2.H_example"]["value"]``."""
+    file = shared_data.parent / "design" / "reference-values.json"
+    if not file.is_file():
+        pytest.skip("the file of verified reference values is not beside the data sets")
+    loaded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return loaded
