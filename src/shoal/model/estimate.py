@@ -51,7 +51,9 @@ class Estimate:
             raise InternalError(f"an estimate by '{self.method}' lies outside its own interval.")
 
     @classmethod
-    def exact(cls, value: float, *, method: str, log_value: float | None = None, notes: tuple[str, ...] = (), **details: Any) -> Estimate:
+    def exact(
+        cls, value: float, *, method: str, log_value: float | None = None, notes: tuple[str, ...] = (), **details: Any
+    ) -> Estimate:
         """An exact value: grade A, interval of width zero."""
         return cls(value, value, value, level=1.0, method=method, grade="A", log_value=log_value, notes=notes, details=details)
 
@@ -61,7 +63,11 @@ class Estimate:
     def __str__(self) -> str:
         if self.grade == "A":
             return f"{self.value:.6g} (exact, {self.method})"
-        return f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}] ({self.level:.0%}, grade {self.grade}, {self.method})".replace("%,", " %,")
+        return (
+            f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}] ({self.level:.0%}, grade {self.grade}, {self.method})".replace(
+                "%,", " %,"
+            )
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``value, low, high, grade, method``, and what else is known."""

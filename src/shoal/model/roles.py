@@ -30,9 +30,7 @@ class Role(enum.Enum):
         word = text.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
         found = _ALIASES.get(word)
         if found is None:
-            raise RoleError(
-                f"role '{text}' is not known.", hint="Roles: direct, quasi, sensitive, insensitive.", role=text
-            )
+            raise RoleError(f"role '{text}' is not known.", hint="Roles: direct, quasi, sensitive, insensitive.", role=text)
         return found
 
 
@@ -99,9 +97,9 @@ class Schema:
         check_names([c.name for c in self.columns], table=self.table)
         for name in self.roles:
             self.require(name)
-        for what, name in (("unit", self.unit), ("weight", self.weight)):
-            if name is not None:
-                self.require(name, what=what)
+        for what, column in (("unit", self.unit), ("weight", self.weight)):
+            if column is not None:
+                self.require(column, what=what)
 
     @property
     def names(self) -> tuple[str, ...]:

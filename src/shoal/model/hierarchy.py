@@ -1,0 +1,135 @@
+"""Hierarchy: the levels of generalization of one column.
+
+A hierarchy over *leaves* (the values at level 0, as text) gives each leaf a group at each level. It is total (every leaf
+has a group at every level) and monotone (two leaves together at one level stay together at every higher one). Numbers, dates
+and codes whose domain is not listed have *rules* (``hierarchies/`` builds them) that become a Hierarchy over the values
+at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import HierarchyError
+from shoal.model.counts import CodeArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level: the group of each leaf, and the label of each group."""
+
+    groups: CodeArray
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", np.ascontiguousarray(self.groups, dtype=np.int32))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if len(self.groups) and (self.groups.min() < 0 or self.groups.max() >= len(self.labels)):
+            raise HierarchyError("a level of the hierarchy has a leaf without a group.")
+
+    @cached_property
+    def leaf_counts(self) -> IntArray:
+        """Leaves in each group."""
+        return np.bincount(self.groups, minlength=len(self.labels)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Levels of one column, from the values themselves (level 0) upwards.
+
+    >>> h = Hierarchy.from_rows("zip", [["1234", "12**", "*"], ["1299", "12**", "*"], ["2000", "20**", "*"]])
+    >>> h.height, h.n_leaves, h.levels[1].labels, h.levels[1].groups.tolist()
+    (2, 3, ('12**', '20**'), [0, 0, 1])
+    """
+
+    column: str
+    leaves: tuple[str, ...]
+    levels: tuple[Level, ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise HierarchyError(f"hierarchy '{self.column}' has no level.")
+        for number, level in enumerate(self.levels):
+            if len(level.groups) != len(self.leaves):
+                raise HierarchyError(f"level {number} of hierarchy '{self.column}' does not cover every leaf.")
+        if len(set(self.leaves)) != len(self.leaves):
+            raise HierarchyError(
+                f"hierarchy '{self.column}' lists {len(self.leaves) - len(set(self.leaves))} values twice.",
+                hint="Keep one line per value.",
+            )
+        for number, (low, high) in enumerate(zip(self.levels, self.levels[1:], strict=False), start=1):
+            if not _refines(low.groups, high.groups):
+                raise HierarchyError(
+                    f"hierarchy '{self.column}' is not monotone: level {number} separates values that level {number - 1} joins.",
+                    hint="Every group of a level must lie inside one group of the next.",
+                )
+
+    @property
+    def height(self) -> int:
+        """The highest level; level 0 is the value itself."""
+        return len(self.levels) - 1
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaves)
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Leaf text → its position."""
+        return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    def parents(self, level: int) -> CodeArray:
+        """Group at ``level + 1`` of each group at ``level``."""
+        low, high = self.levels[level], self.levels[level + 1]
+        out = np.zeros(len(low.labels), dtype=np.int32)
+        out[low.groups] = high.groups
+        return out
+
+    @classmethod
+    def from_rows(cls, column: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
+        """From one row per leaf: ``[leaf, level 1, level 2, …]`` (the layout of ARX's CSV)."""
+        if not rows:
+            raise HierarchyError(f"hierarchy '{column}' has no rows.")
+        width = len(rows[0])
+        for number, row in enumerate(rows, start=1):
+            if len(row) != width:
+                raise HierarchyError(
+                    f"line {number} of hierarchy '{column}' has {len(row)} fields, the first has {width}.",
+                    hint="Give every value the same number of levels.",
+                )
+        return cls(column, tuple(r[0] for r in rows), tuple(_level([r[i] for r in rows]) for i in range(width)))
+
+    def to_rows(self) -> list[list[str]]:
+        """One row per leaf: the inverse of :meth:`from_rows`."""
+        return [[level.labels[level.groups[i]] for level in self.levels] for i in range(self.n_leaves)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "leaves": list(self.leaves),
+            "levels": [{"groups": level.groups.tolist(), "labels": list(level.labels)} for level in self.levels],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Hierarchy:
+        levels = tuple(Level(np.asarray(x["groups"], dtype=np.int32), tuple(x["labels"])) for x in data["levels"])
+        return cls(data["column"], tuple(data["leaves"]), levels)
+
+
+def _level(texts: Sequence[str]) -> Level:
+    order: dict[str, int] = {}
+    groups = np.fromiter((order.setdefault(t, len(order)) for t in texts), dtype=np.int32, count=len(texts))
+    return Level(groups, tuple(order))
+
+
+def _refines(low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]) -> bool:
+    """Whether leaves with the same group in ``low`` always share their group in ``high``."""
+    parent = np.full(int(low.max(initial=-1)) + 1, -1, dtype=np.int32)
+    parent[low] = high
+    return bool((parent[low] == high).all())

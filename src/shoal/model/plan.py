@@ -1,0 +1,332 @@
+"""Plan: what will be done to a table, one step per column, then suppression.
+
+A plan is data, not code: it goes to JSON and back, holds no data value beyond public labels (hierarchy leaves, cut points),
+and the same plan with the same input and seed gives the same bytes. Three families of steps:
+
+* *expression steps* (this module): the engine carries them out in SQL (keep, drop, constant, value map, cut points, prefix,
+  round, clamp);
+* *stream steps* (:class:`StreamStep`): a function of one row's values and its row key; carried out on Arrow batches;
+* *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
+  columns are read into memory, in a canonical order.
+
+Stream and whole-column steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+from shoal.errors import PolicyError, UsageError
+
+FORMAT = "shoal-plan/1"
+SUPPRESSED = "*"
+"""The published text of a suppressed cell."""
+
+OnGap = Literal["error", "suppress", "top"]
+
+_REGISTRY: dict[str, type[Step]] = {}
+
+
+def register_step(cls: type[Step]) -> type[Step]:
+    """Class decorator: make a step known by its ``kind``, so that plans can be read back."""
+    if cls.kind in _REGISTRY and _REGISTRY[cls.kind] is not cls:
+        raise PolicyError(f"two kinds of step are called '{cls.kind}'.")
+    _REGISTRY[cls.kind] = cls
+    return cls
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing done to one column.
+
+    ``truthful`` says whether every published value is still true of the person (generalization and suppression are,
+    noise and swapping are not).
+    """
+
+    column: str
+    kind: ClassVar[str] = ""
+    truthful: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that the step reads and replaces."""
+        return (self.column,)
+
+    def to_json(self) -> dict[str, Any]:
+        fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        return {"kind": self.kind, **fields}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        known = {f.name for f in dataclasses.fields(cls)}
+        unknown = sorted(set(data) - known - {"kind"})
+        if unknown:
+            raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
+        return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
+
+
+@register_step
+@dataclass(frozen=True)
+class Keep(Step):
+    """Publish the column as it is."""
+
+    kind: ClassVar[str] = "keep"
+
+
+@register_step
+@dataclass(frozen=True)
+class Drop(Step):
+    """Leave the column out."""
+
+    kind: ClassVar[str] = "drop"
+
+
+@register_step
+@dataclass(frozen=True)
+class Constant(Step):
+    """Replace every value, missing ones too, by one public text."""
+
+    value: str = SUPPRESSED
+    kind: ClassVar[str] = "constant"
+
+
+@register_step
+@dataclass(frozen=True)
+class MapValues(Step):
+    """Replace each value (compared as text, byte for byte) by the label of its group.
+
+    ``keys[i]`` becomes ``labels[targets[i]]``. A missing value stays missing unless ``missing_label`` is given. A value
+    that is not among the keys follows ``on_gap``: stop, publish :data:`SUPPRESSED`, or publish ``top``.
+    """
+
+    keys: tuple[str, ...] = ()
+    targets: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    on_gap: OnGap = "error"
+    top: str = SUPPRESSED
+    missing_label: str | None = None
+    kind: ClassVar[str] = "map"
+
+    def __post_init__(self) -> None:
+        if len(self.keys) != len(self.targets):
+            raise PolicyError(f"the value map of '{self.column}' has {len(self.keys)} keys and {len(self.targets)} targets.")
+        if len(set(self.keys)) != len(self.keys):
+            raise PolicyError(f"the value map of '{self.column}' lists a value twice.")
+        if self.targets and not 0 <= min(self.targets) <= max(self.targets) < len(self.labels):
+            raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
+
+
+@register_step
+@dataclass(frozen=True)
+class Cut(Step):
+    """Replace each number or date by the label of its interval.
+
+    With cut points c_1 < … < c_m there are m + 1 intervals; interval i is [c_i, c_{i+1}) when ``closed == "left"`` (a value
+    equal to a cut point opens the next interval), (c_i, c_{i+1}] when ``"right"``. ``labels`` has m + 1 entries; equal labels
+    join intervals. Points are numbers, or ISO dates as text for date and timestamp columns. NaN counts as missing.
+    """
+
+    points: tuple[float | str, ...] = ()
+    labels: tuple[str, ...] = ()
+    closed: Literal["left", "right"] = "left"
+    missing_label: str | None = None
+    kind: ClassVar[str] = "cut"
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.points) + 1:
+            raise PolicyError(f"the cut of '{self.column}' has {len(self.points)} points and {len(self.labels)} labels.")
+        if any(isinstance(p, float) and not math.isfinite(p) for p in self.points):
+            raise PolicyError(f"the cut of '{self.column}' has a point that is not a finite number.")
+        if any(a >= b for a, b in zip(self.points, self.points[1:], strict=False)):  # type: ignore[operator]
+            raise PolicyError(f"the cut points of '{self.column}' do not increase.")
+
+
+@register_step
+@dataclass(frozen=True)
+class Prefix(Step):
+    """Keep the first ``length`` characters of the text (the last, with ``from_end``); replace each other by ``fill``.
+
+    With ``fill == ""`` the rest is cut off, so that codes of different length fall together.
+    """
+
+    length: int = 0
+    fill: str = "*"
+    from_end: bool = False
+    kind: ClassVar[str] = "prefix"
+
+    def __post_init__(self) -> None:
+        if self.length < 0 or len(self.fill) > 1:
+            raise PolicyError(f"the prefix of '{self.column}' needs a length ≥ 0 and a fill of at most one character.")
+
+
+@register_step
+@dataclass(frozen=True)
+class Round(Step):
+    """Round a number to the nearest multiple of ``base`` (halves away from zero)."""
+
+    base: float = 1.0
+    kind: ClassVar[str] = "round"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.base) and self.base > 0):
+            raise PolicyError(f"the rounding base of '{self.column}' must be a positive number.")
+
+
+@register_step
+@dataclass(frozen=True)
+class Clamp(Step):
+    """Top and bottom coding: numbers above ``high`` become ``high``, below ``low`` become ``low``."""
+
+    low: float | None = None
+    high: float | None = None
+    kind: ClassVar[str] = "clamp"
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise PolicyError(f"the bottom code of '{self.column}' lies above its top code.")
+
+
+@dataclass(frozen=True)
+class StreamStep(Step):
+    """A step that sees batches: :meth:`start` returns a function from Arrow columns to the new column(s).
+
+    The function receives a pyarrow Table with :attr:`columns` (and :attr:`needs`) of one batch of rows in canonical order and
+    the number of rows seen before; it returns a table with :attr:`columns` replaced, of the same length.
+    """
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that are read but not replaced (a person id for consistent date shifts)."""
+        return ()
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
+
+
+@dataclass(frozen=True)
+class ColumnStep(Step):
+    """A step that sees its columns whole: :meth:`run` takes a pyarrow Table and returns one of the same shape."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+    def run(self, table: Any, seed: int) -> Any:
+        raise UsageError(f"step '{self.kind}' cannot be carried out on whole columns.")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """What happens, after the column steps, to classes with fewer than ``k`` members.
+
+    ``scope`` is ``rows`` (the record is left out), ``cells`` (its quasi-identifiers become :data:`SUPPRESSED`; the record
+    stays) or ``none``. Classes are formed over ``columns`` as published; ``unit`` counts people. Where other requirements
+    than size decide which classes stay, the caller hands RECODE the kept classes; the plan stores only the rule.
+    """
+
+    k: int = 0
+    columns: tuple[str, ...] = ()
+    scope: Literal["rows", "cells", "none"] = "rows"
+    unit: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"k": self.k, "columns": list(self.columns), "scope": self.scope, "unit": self.unit}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Suppression:
+        return cls(int(data["k"]), tuple(data["columns"]), data["scope"], data.get("unit"))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in order, then suppression, then a shuffle of the rows by a keyed hash.
+
+    A column without a step is kept. At most one expression step may name a column; stream and whole-column steps follow in
+    the order given.
+
+    >>> p = Plan((Cut("age", points=(30.0, 60.0), labels=("<30", "30-59", "60+")), Drop("name")), Suppression(5, ("age",)))
+    >>> Plan.from_json(p.to_json()) == p
+    True
+    """
+
+    steps: tuple[Step, ...] = ()
+    suppression: Suppression = field(default_factory=Suppression)
+    seed: int = 0
+    shuffle: bool = True
+    notes: tuple[str, ...] = ()
+
+    def for_column(self, name: str) -> tuple[Step, ...]:
+        return tuple(s for s in self.steps if name in s.columns)
+
+    @property
+    def truthful(self) -> bool:
+        return all(s.truthful for s in self.steps)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no blanks that depend on anything."""
+        data = {
+            "format": FORMAT,
+            "steps": [s.to_json() for s in self.steps],
+            "suppression": self.suppression.to_json(),
+            "seed": self.seed,
+            "shuffle": self.shuffle,
+            "notes": list(self.notes),
+        }
+        return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError:
+            raise PolicyError("the plan is not valid JSON.", hint="Use a plan.json that Shoal wrote.") from None
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise PolicyError(f"the plan is not of format '{FORMAT}'.", hint="Use a plan.json that this version of Shoal wrote.")
+        try:
+            steps = tuple(step_from_json(s) for s in data["steps"])
+            return cls(
+                steps,
+                Suppression.from_json(data["suppression"]),
+                int(data["seed"]),
+                bool(data["shuffle"]),
+                tuple(data.get("notes", ())),
+            )
+        except (KeyError, TypeError):
+            raise PolicyError(
+                "the plan lacks a part or has one of the wrong type.", hint="Use a plan.json that Shoal wrote."
+            ) from None
+
+
+def step_from_json(data: Mapping[str, Any]) -> Step:
+    """A step from its JSON form, by its ``kind``."""
+    kind = data.get("kind", "")
+    if kind not in _REGISTRY:
+        _load_rooms()
+    if kind not in _REGISTRY:
+        raise PolicyError(f"step kind '{kind}' is not known.", hint=f"Known kinds: {', '.join(sorted(_REGISTRY))}.")
+    return _REGISTRY[kind].from_json(data)
+
+
+def _load_rooms() -> None:
+    """Let the rooms above that define steps register them (by name: this room imports nothing above it)."""
+    import importlib
+
+    for room in ("shoal.transform", "shoal.protector.step"):
+        importlib.import_module(room)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _tupled(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_tupled(v) for v in value)
+    return value
