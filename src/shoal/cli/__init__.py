@@ -1,1 +1,77 @@
+"""The command ``shoal``: one file per command, found by name; each parses, calls and prints.
 
+A command module has ``register(app)`` and imports nothing heavy at its top, so that ``shoal --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from shoal.cli import _shared
+from shoal.errors import ShoalError
+
+ORDER = ("demo", "inspect", "measure", "predict", "design", "anonymize", "check", "verify", "attack", "vault", "registry", "serve")
+
+EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere."
+
+
+def build() -> typer.Typer:
+    """The whole command, with its subcommands in the order of the walk."""
+    app = typer.Typer(
+        name="shoal",
+        help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
+        epilog=EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    rank = {name: i for i, name in enumerate(ORDER)}
+    for name in sorted(present, key=lambda n: (rank.get(n, len(ORDER)), n)):
+        importlib.import_module(f"shoal.cli.{name}").register(app)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from shoal import __version__
+
+        typer.echo(f"shoal {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(False, "--version", help="Show the version and stop.", callback=_version, is_eager=True),
+) -> None:
+    """How well do people hide in a table? Measure it, predict it, improve it, prove it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
+    try:
+        code = build()(words, standalone_mode=False)
+    except ShoalError as error:
+        sys.exit(_shared.fail(error, as_json=as_json))
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        sys.exit(_shared.fail_usage(error, as_json=as_json))
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(_shared.stopped(as_json=as_json))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except Exception as error:  # the last net: say where, never what
+        sys.exit(_shared.fail_internal(error, as_json=as_json))
+    sys.exit(code if isinstance(code, int) else 0)

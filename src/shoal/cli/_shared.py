@@ -1,0 +1,150 @@
+"""What every command shares: JSON on stdout, words on stderr, progress bars, and the ways to fail."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.errors import InternalError, ShoalError, UsageError
+
+if TYPE_CHECKING:
+    import click
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else goes to stderr.")]
+Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same bytes.")]
+Progress = Callable[[float, str], None]
+"""``progress(done between 0 and 1, what is being done)``."""
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Column names from ``a,b,c``; a name with a comma is written in double quotes.
+
+    >>> names('age, sex,"zip, code"')
+    ('age', 'sex', 'zip, code')
+    """
+    if not text:
+        return ()
+    import csv
+
+    row = next(csv.reader([text], skipinitialspace=True))
+    found = tuple(n.strip() for n in row if n.strip())
+    if len(set(found)) != len(found):
+        raise UsageError("a column is named twice.", hint="Name each column once, separated by commas.")
+    return found
+
+
+def console() -> Console:
+    """Where people read: stdout, without colour when it is not a terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def say(message: str) -> None:
+    """A message beside the result: to stderr."""
+    typer.echo(message, err=True)
+
+
+def put_json(value: Any) -> None:
+    """One object on stdout. Infinite and undefined numbers become null."""
+    typer.echo(json.dumps(clean(value), ensure_ascii=False, indent=2))
+
+
+def clean(value: Any) -> Any:
+    """A value that JSON can hold: arrays to lists, estimates to objects, non-finite numbers to null."""
+    if hasattr(value, "to_json"):
+        return clean(value.to_json())
+    if isinstance(value, dict):
+        return {str(k): clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(v) for v in value]
+    if hasattr(value, "tolist"):
+        return clean(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | int | bool) or value is None:
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    raise InternalError(f"a result of type '{type(value).__name__}' cannot be written as JSON.")
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """A progress bar on stderr when it is a terminal; silence otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda done, what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda done, what: bar.update(task, completed=done, description=what or title)
+
+
+def fail(error: ShoalError, *, as_json: bool) -> int:
+    """Tell a ShoalError; its exit code."""
+    name = type(error).__name__
+    say(f"{name}: {error}")
+    if as_json:
+        put_json({"error": {"type": name, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}})
+    return error.exit_code
+
+
+def fail_usage(error: click.ClickException, *, as_json: bool) -> int:
+    """Tell a mistake on the command line."""
+    wrapped = UsageError(error.format_message(), hint="Run the command with --help to see what it takes.")
+    return fail(wrapped, as_json=as_json)
+
+
+def stopped(*, as_json: bool) -> int:
+    """Tell that the user interrupted."""
+    say("Stopped. Nothing was left half-written.")
+    if as_json:
+        put_json({"error": {"type": "Interrupted", "message": "stopped by the user", "hint": "", "exit_code": 130}})
+    return 130
+
+
+def fail_internal(error: BaseException, *, as_json: bool) -> int:
+    """Tell our own mistake by type and place; its text may hold a data value and is not shown."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "shoal" in Path(f.filename).parts]
+    where = f"{'/'.join(Path(frames[-1].filename).parts[-2:])}:{frames[-1].lineno}" if frames else "an unknown place"
+    wrapped = InternalError(
+        f"{type(error).__name__} at {where}.",
+        hint="This is a mistake in Shoal, not in your data. Please report this line; it holds no data.",
+    )
+    return fail(wrapped, as_json=as_json)
+
+
+def table_of(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Any:
+    """A rich table whose cells are inert text."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for i, head in enumerate(heads):
+        table.add_column(Text(head), justify="right" if i in right else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
+def printable(text: str) -> str:
+    """Text without control characters: a hostile name cannot drive the terminal.
+
+    >>> printable("age\\x1b[2J")
+    'age�[2J'
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
