@@ -10,7 +10,6 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from shoal.cli import _shared
@@ -63,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = build()(words, standalone_mode=False)
     except ShoalError as error:
         sys.exit(_shared.fail(error, as_json=as_json))
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.ClickException as error:
+    except _shared.usage_errors() as error:
         sys.exit(_shared.fail_usage(error, as_json=as_json))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(_shared.stopped(as_json=as_json))
     except BrokenPipeError:
         sys.stderr.close()

@@ -16,7 +16,6 @@ import typer
 from shoal.errors import InternalError, ShoalError, UsageError
 
 if TYPE_CHECKING:
-    import click
     from rich.console import Console
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else goes to stderr.")]
@@ -102,9 +101,16 @@ def fail(error: ShoalError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def fail_usage(error: click.ClickException, *, as_json: bool) -> int:
+def usage_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of the command-line parser, whether typer brings its own click or uses the package."""
+    own = [c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"]
+    return tuple(own) or (typer.BadParameter,)
+
+
+def fail_usage(error: Exception, *, as_json: bool) -> int:
     """Tell a mistake on the command line."""
-    wrapped = UsageError(error.format_message(), hint="Run the command with --help to see what it takes.")
+    said = error.format_message() if hasattr(error, "format_message") else str(error)
+    wrapped = UsageError(said, hint="Run the command with --help to see what it takes.")
     return fail(wrapped, as_json=as_json)
 
 
