@@ -6,27 +6,23 @@ The names below are the public face; each room loads when its name is first used
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "open": ("shoal.engines.open", "open"),
-    "measure": ("shoal.api.measure", "measure"),
-    "inspect": ("shoal.api.inspect", "inspect"),
-    "anonymize": ("shoal.api.anonymize", "anonymize"),
     "Policy": ("shoal.release.policy", "Policy"),
-    "Vault": ("shoal.protector", "Vault"),
-    "Registry": ("shoal.registry", "Registry"),
     "Questionnaire": ("shoal.predict.questionnaire", "Questionnaire"),
+    "Registry": ("shoal.registry", "Registry"),
+    "Vault": ("shoal.protector", "Vault"),
+    "anonymize": ("shoal.api.anonymize", "anonymize"),
+    "inspect": ("shoal.api.inspect", "inspect"),
+    "measure": ("shoal.api.measure", "measure"),
+    "open": ("shoal.engines.open", "open"),
 }
-_ROOMS = ("datasets", "engines", "errors", "hierarchies", "measures", "model", "predict", "protector", "registry", "search", "transform")
-
-__all__ = ["__version__", *sorted(_LAZY), *_ROOMS]
-
-if TYPE_CHECKING:
-    from shoal import datasets, errors, hierarchies, measures, model, predict, search, transform
-    from shoal.engines.open import open
+_ROOMS = frozenset(
+    "attack datasets engines errors hierarchies measures model predict protector registry release report search transform".split()
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -42,4 +38,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({"__version__", *_LAZY, *_ROOMS})

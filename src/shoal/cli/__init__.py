@@ -15,7 +15,20 @@ import typer
 from shoal.cli import _shared
 from shoal.errors import ShoalError
 
-ORDER = ("demo", "inspect", "measure", "predict", "design", "anonymize", "check", "verify", "attack", "vault", "registry", "serve")
+ORDER = (
+    "demo",
+    "inspect",
+    "measure",
+    "predict",
+    "design",
+    "anonymize",
+    "check",
+    "verify",
+    "attack",
+    "vault",
+    "registry",
+    "serve",
+)
 
 EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere."
 
