@@ -21,7 +21,8 @@ _LAZY = {
     "open": ("shoal.engines.open", "open"),
 }
 _ROOMS = frozenset(
-    "attack datasets engines errors hierarchies measures model predict protector registry release report search transform".split()
+    ("attack", "datasets", "engines", "errors", "hierarchies", "measures", "model")
+    + ("predict", "protector", "registry", "release", "report", "search", "transform")
 )
 
 
