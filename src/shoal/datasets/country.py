@@ -41,7 +41,8 @@ EDUCATION = ("in school", "primary", "lower secondary", "upper secondary", "voca
 OCCUPATIONS = (
     "pupil", "student", "retired", "not working",
     "cleaner", "farm worker", "warehouse worker", "driver", "shop assistant", "cook", "construction worker", "carer",
-    "hairdresser", "electrician", "plumber", "mechanic", "police officer", "secretary", "bookkeeper", "nurse", "sales manager", "technician",
+    "hairdresser",
+    "electrician", "plumber", "mechanic", "police officer", "secretary", "bookkeeper", "nurse", "sales manager", "technician",
     "teacher", "social worker", "programmer", "engineer", "accountant", "journalist", "architect", "civil servant",
     "lawyer", "physician", "dentist", "pharmacist", "researcher", "notary", "judge", "pilot", "musician", "mayor",
 )  # fmt: skip
