@@ -1,0 +1,90 @@
+"""AttackResult: what one attack on a release found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shoal.errors import InternalError
+
+Verdict = Literal["holds", "warning", "broken", "not run"]
+VERDICTS: tuple[Verdict, ...] = ("broken", "warning", "holds", "not run")
+"""From bad to good; a certificate lists attacks in this order."""
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """One attack: its question, how often it succeeded, and what that means.
+
+    Parameters
+    ----------
+    name : str
+        ``linkage``, ``homogeneity``, ``skewness``, ``minimality``, ``downcoding``, ``intersection``, ``differencing``,
+        ``leftovers``.
+    question : str
+        What the attacker tries, in one sentence.
+    rate, low, high : float or None
+        Share of tries (records, people, cells) that succeed, with its 95 % interval; None where the attack is not a rate.
+    claimed : float or None
+        The bound that the release claims for this rate; None where it claims nothing.
+    worst : str
+        Where it succeeds most, in counts and column names, never in data values.
+    verdict : str
+        ``holds`` (at most what is claimed), ``warning`` (a weakness that no claim covers), ``broken`` (more than claimed),
+        ``not run``.
+    sentence : str
+        The finding in plain words.
+
+    Examples
+    --------
+    >>> r = AttackResult("linkage", "Can a neighbour find a record?", 0.11, 0.08, 0.14, 0.2, "", "holds", "1 in 9 is found.")
+    >>> r.to_json()["verdict"], AttackResult.from_json(r.to_json()) == r
+    ('holds', True)
+    """
+
+    name: str
+    question: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    claimed: float | None
+    worst: str
+    verdict: Verdict
+    sentence: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise InternalError(f"attack '{self.name}' ended with the unknown verdict '{self.verdict}'.")
+        for number in (self.rate, self.low, self.high, self.claimed):
+            if number is not None and not math.isfinite(number):
+                raise InternalError(f"attack '{self.name}' came out as not-a-number.")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "question": self.question,
+            "rate": self.rate,
+            "low": self.low,
+            "high": self.high,
+            "claimed": self.claimed,
+            "worst": self.worst,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> AttackResult:
+        return cls(**data)
+
+
+def worst_first(results: Iterable[AttackResult]) -> list[AttackResult]:
+    """Broken before warning before holds; within one verdict the highest rate first.
+
+    >>> a = AttackResult("a", "", 0.1, 0.1, 0.1, 0.2, "", "holds", "")
+    >>> b = AttackResult("b", "", 0.9, 0.9, 0.9, 0.2, "", "broken", "")
+    >>> [r.name for r in worst_first([a, b])]
+    ['b', 'a']
+    """
+    return sorted(results, key=lambda r: (VERDICTS.index(r.verdict), -(r.rate if r.rate is not None else -1.0), r.name))
