@@ -1,0 +1,269 @@
+"""Presets: thresholds of rule books, each with its rule, its source and its date.
+
+A preset fills what a policy does not say. It is a number from a document, not a legal opinion: whether the document fits
+a release is for people to decide, and the certificate says so. ``k`` and the largest risk of a record are two names of one
+number (risk = 1/k), so a largest risk of 0.09 needs classes of twelve: 1/11 is 0.0909.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.errors import PolicyError, nearest
+
+
+@dataclass(frozen=True)
+class SmallCells:
+    """A rule for tables of counts: the smallest count that may be shown, and rounding of the rest.
+
+    >>> PRESETS["opensafely"].cells.shown(7), PRESETS["opensafely"].cells.shown(8)
+    (False, True)
+    """
+
+    minimum: int
+    round_to: int = 1
+    zero_shown: bool = True
+
+    def shown(self, count: int) -> bool:
+        """Whether a count may be printed."""
+        return self.zero_shown if count == 0 else count >= self.minimum
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named rule: what it asks, where it is written, and when that was last read."""
+
+    name: str
+    rule: str
+    source: str
+    date: str
+    require: Mapping[str, Any] = field(default_factory=dict)
+    each_sensitive: Mapping[str, Any] = field(default_factory=dict)
+    cells: SmallCells = field(default_factory=lambda: SmallCells(5))
+    recipient: str = ""
+    note: str = ""
+    checklist: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "rule": self.rule, "source": self.source, "date": self.date, "note": self.note}
+
+
+_CELLS_NOTE = "Written for tables of counts; used for records as the smallest class."
+
+_ALL = (
+    Preset(
+        "internal",
+        "every class holds at least 5 people",
+        "common practice for data that stay inside the organisation (largest risk 0.2)",
+        "2026-01",
+        {"k": 5},
+        recipient="internal",
+    ),
+    Preset(
+        "named-recipient",
+        "every class holds at least 5 people and the average risk is at most 0.1",
+        "Shoal's default for named recipients under contract",
+        "2026-01",
+        {"k": 5, "risk": {"average": 0.1}},
+        recipient="named",
+    ),
+    Preset(
+        "strict-public",
+        "k at least 20, largest risk 0.05, at least 2 well-mixed sensitive values per class, closeness at most 0.3",
+        "Shoal's strict default for release to everyone",
+        "2026-01",
+        {"k": 20, "risk": {"prosecutor": 0.05}},
+        {"diversity": {"distinct": 2}, "closeness": {"t": 0.3, "distance": "equal"}},
+        SmallCells(20),
+        "public",
+    ),
+    Preset(
+        "ema-public",
+        "largest risk of a record at most 0.09",
+        "European Medicines Agency, Policy 0070, external guidance on the anonymisation of clinical reports",
+        "2018-10",
+        {"risk": {"prosecutor": 0.09}},
+        {},
+        SmallCells(12),
+        "public",
+        "The guidance recommends 0.09 in most cases; read here as the largest, not the average, risk: classes of twelve.",
+    ),
+    Preset(
+        "hc-prci",
+        "largest risk of a record at most 0.09",
+        "Health Canada, Public Release of Clinical Information: guidance document",
+        "2019-03",
+        {"risk": {"prosecutor": 0.09}},
+        {},
+        SmallCells(12),
+        "public",
+        "Read as the largest, not the average, risk: classes of twelve.",
+    ),
+    Preset(
+        "hipaa-safe-harbor",
+        "18 classes of identifiers removed; first three ZIP digits only where more than 20,000 people live; dates to the year; "
+        "ages above 89 pooled",
+        "45 CFR 164.514(b)(2), United States",
+        "2013-01",
+        {"k": 5},
+        {},
+        SmallCells(11),
+        "",
+        "A list of identifiers, without a k; k = 5 is added here. It also asks for no actual knowledge that the rest identifies, "
+        "which no program can check.",
+        "safe-harbor",
+    ),
+    Preset(
+        "hipaa-expert",
+        "an expert finds the risk very small and documents methods and results; the law names no number",
+        "45 CFR 164.514(b)(1), United States",
+        "2013-01",
+        {},
+        {},
+        SmallCells(11),
+        "",
+        "The policy must state the number the expert chose.",
+    ),
+    Preset(
+        "cms-11",
+        "no cell below 11",
+        "Centers for Medicare & Medicaid Services, cell size suppression policy",
+        "2020-01",
+        {"k": 11},
+        {},
+        SmallCells(11),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "ons-srs",
+        "threshold of 10, part of a principles-based check",
+        "Office for National Statistics, Secure Research Service output rules",
+        "2023-01",
+        {"k": 10},
+        {},
+        SmallCells(10),
+        "",
+        _CELLS_NOTE + " The checker may allow exceptions or ask for more.",
+    ),
+    Preset(
+        "pdpc",
+        "k of 3 or 5 as in industry, higher where possible; 5 is used here",
+        "Personal Data Protection Commission Singapore, Guide to Basic Anonymisation",
+        "2022-03",
+        {"k": 5},
+        {},
+        SmallCells(5),
+    ),
+    Preset(
+        "hdx",
+        "average risk below 3 %",
+        "Humanitarian Data Exchange, guidance on statistical disclosure control",
+        "2019-07",
+        {"k": 2, "risk": {"average": 0.03}},
+        {},
+        SmallCells(5),
+        "public",
+        "An average: a record may still be at more risk than 3 %; k = 2 is added here so that no record stands alone.",
+    ),
+    Preset(
+        "abs-datalab",
+        "rule of 10",
+        "Australian Bureau of Statistics, DataLab output rules",
+        "2023-01",
+        {"k": 10},
+        {},
+        SmallCells(10),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "ukllc",
+        "counts below 10, zero included, are refused",
+        "UK Longitudinal Linkage Collaboration, guidebook",
+        "2023-01",
+        {"k": 10},
+        {},
+        SmallCells(10, zero_shown=False),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "opensafely",
+        "counts up to 7 redacted, then rounded to 5",
+        "OpenSAFELY, statistical disclosure control rules",
+        "2024-01",
+        {"k": 8},
+        {},
+        SmallCells(8, 5),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "nhs-hes",
+        "sub-national counts of 1 to 7 hidden, others rounded to 5",
+        "NHS Digital, Hospital Episode Statistics analysis guide",
+        "2018-01",
+        {"k": 8},
+        {},
+        SmallCells(8, 5),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "manitoba",
+        "counts of 1 to 5 suppressed",
+        "Manitoba Centre for Health Policy, publication rules",
+        "2023-01",
+        {"k": 6},
+        {},
+        SmallCells(6),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "ferpa-de",
+        "counts up to 15 suppressed",
+        "Delaware Department of Education, data privacy rules",
+        "2022-01",
+        {"k": 16},
+        {},
+        SmallCells(16),
+        "",
+        _CELLS_NOTE,
+    ),
+    Preset(
+        "survey-team",
+        "no result for fewer than 5 answers",
+        "practice of employee survey providers",
+        "2023-01",
+        {"k": 5},
+        {},
+        SmallCells(5),
+        "",
+        _CELLS_NOTE + " Some providers use 3; hide the next-smallest group too.",
+    ),
+)
+
+PRESETS: Mapping[str, Preset] = {p.name: p for p in _ALL}
+ALIASES: Mapping[str, str] = {"pdpc-sg": "pdpc", "named": "named-recipient", "safe-harbor": "hipaa-safe-harbor"}
+
+
+def preset(name: str) -> Preset:
+    """A preset by name; an unknown name is refused with the nearest one.
+
+    >>> preset("ema-public").require
+    {'risk': {'prosecutor': 0.09}}
+    >>> preset("ema-pubic")
+    Traceback (most recent call last):
+    shoal.errors.PolicyError: preset 'ema-pubic' is not known.
+      Did you mean 'ema-public'? Presets: abs-datalab, ...
+    """
+    found = PRESETS.get(ALIASES.get(name, name))
+    if found is None:
+        close = nearest(name, [*PRESETS, *ALIASES])
+        hint = (f"Did you mean '{close}'? " if close else "") + f"Presets: {', '.join(sorted(PRESETS))}."
+        raise PolicyError(f"preset '{name}' is not known.", hint=hint, preset=name)
+    return found
