@@ -1,0 +1,231 @@
+"""Grouping of integer codes: which rows are alike, and how many are in each group.
+
+Takes    columns of int32 codes (−1 is a missing value, a value like any other)
+Returns  the class of each row, classes numbered in order of first appearance
+Keeps    two rows are in one class exactly when all their codes are equal
+Cost     O(rows): a direct table when the key space is small, a radix sort when nearly every row is its own class,
+         open-addressing hash otherwise; O(rows) memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InternalError
+from shoal.model.counts import ClassCounts, CodeArray, IntArray, SensitiveCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KeyArray = npt.NDArray[np.uint64]
+
+LARGEST_KEY = 2**63
+DIRECT_FACTOR = 4  # a direct table may have this many cells per row
+SMALL = 65_536
+
+
+class Grouping(NamedTuple):
+    """The class of each row, the first row of each class, and the number of classes."""
+
+    ids: IntArray
+    first: IntArray
+    n: int
+
+
+def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = None, *, n_rows: int | None = None) -> Grouping:
+    """Group rows by their codes.
+
+    Parameters
+    ----------
+    codes : sequence of int32 arrays
+        One per column; −1 is missing.
+    cards : sequence of int, optional
+        Number of categories of each column (codes are below it); found from the data when not given.
+    n_rows : int, optional
+        Needed only when there is no column: all rows are then one class.
+
+    Returns
+    -------
+    Grouping
+        ``ids`` (class of each row, in order of first appearance), ``first`` (first row of each class), ``n``.
+
+    Examples
+    --------
+    >>> g = group_codes([[1, 0, 1, -1], [0, 0, 0, 2]])
+    >>> g.ids.tolist(), g.first.tolist(), g.n
+    ([0, 1, 0, 2], [0, 1, 3], 3)
+    """
+    columns = [np.ascontiguousarray(c, dtype=np.int32) for c in codes]
+    if not columns:
+        rows = n_rows or 0
+        return Grouping(np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64), min(rows, 1))
+    n = len(columns[0])
+    if any(len(c) != n for c in columns):
+        raise InternalError("columns of codes have unequal lengths.")
+    if n == 0:
+        return Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+    sizes = [int(c) for c in cards] if cards is not None else [int(c.max()) + 1 for c in columns]
+    return _group_packed(*pack(columns, sizes))
+
+
+def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[KeyArray, int]:
+    """One unsigned key per row, equal exactly for equal rows, and the size of the key space.
+
+    The key is the mixed-radix number of ``code + 1``, first column most significant, so keys sort as the rows do, a missing
+    value first. Where the key space would pass 2⁶³ the columns so far are replaced by the rank of their combination.
+
+    >>> pack([np.array([0, -1, 1]), np.array([2, 0, 1])], [2, 3])
+    (array([ 7,  1, 10], dtype=uint64), 12)
+    """
+    key = np.zeros(len(columns[0]), dtype=np.uint64)
+    space = 1
+    for column, card in zip(columns, cards, strict=True):
+        width = card + 1
+        if space * width >= LARGEST_KEY:
+            distinct, inverse = np.unique(key, return_inverse=True)
+            key, space = inverse.astype(np.uint64), len(distinct)
+        key *= np.uint64(width)
+        key += (column.astype(np.int64) + 1).astype(np.uint64)
+        space *= width
+    return key, space
+
+
+def _group_packed(key: KeyArray, space: int) -> Grouping:
+    from shoal.kernels._jit import HAVE_NUMBA
+
+    n = len(key)
+    if not HAVE_NUMBA:
+        return _group_by_numpy(key)
+    from shoal.kernels import _group_loops as loops
+
+    if space <= max(DIRECT_FACTOR * n, SMALL):
+        ids, first = loops.group_direct(key, space)
+    elif n > 4 * SMALL and mostly_distinct(key):
+        ids, first = loops.group_radix(key, max(1, (space - 1).bit_length()))
+    else:
+        ids, first = loops.group_hash(key)
+    return Grouping(ids, first, len(first))
+
+
+def _group_by_numpy(key: KeyArray) -> Grouping:
+    """The same with numpy alone: sort, then renumber by first appearance."""
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return Grouping(rank[inverse], first[order].astype(np.int64), len(order))
+
+
+def mostly_distinct(key: KeyArray, *, sample: int = 4096) -> bool:
+    """Whether more than half of an even sample of the keys, and so very likely of all keys, occur only once in it."""
+    step = max(1, len(key) // sample)
+    some = key[::step][:sample]
+    return len(np.unique(some)) > 0.9 * len(some)
+
+
+def count_by(ids: npt.ArrayLike, n: int) -> IntArray:
+    """Rows of each class.
+
+    >>> count_by([0, 1, 0], 3).tolist()
+    [2, 1, 0]
+    """
+    return np.bincount(np.asarray(ids, dtype=np.int64), minlength=n).astype(np.int64)
+
+
+def sum_by(ids: npt.ArrayLike, values: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
+    """Sum of ``values`` in each class: exact for whole numbers, in double precision for others.
+
+    >>> sum_by([0, 1, 0], [2**60, 5, 1], 2).tolist()
+    [1152921504606846977, 5]
+    >>> sum_by([0, 1, 0], [0.5, 1.0, 0.25], 2).tolist()
+    [0.75, 1.0]
+    """
+    index = np.asarray(ids, dtype=np.int64)
+    numbers = np.asarray(values)
+    if np.issubdtype(numbers.dtype, np.floating):
+        return np.bincount(index, weights=numbers, minlength=n)
+    numbers = numbers.astype(np.int64, copy=False)
+    if len(numbers) == 0 or float(np.abs(numbers.astype(np.float64)).sum()) < 2.0**52:  # exact in double precision
+        return np.bincount(index, weights=numbers, minlength=n).astype(np.int64)
+    out = np.zeros(n, np.int64)
+    np.add.at(out, index, numbers)
+    return out
+
+
+def regroup(codes: Sequence[npt.ArrayLike], maps: Sequence[npt.ArrayLike | None]) -> tuple[tuple[CodeArray, ...], Grouping]:
+    """Send each column through a level map (``new = map[old]``; −1 stays −1; ``None`` keeps the column), then group.
+
+    Returns the codes of each new class, column by column, and the grouping of the old rows.
+
+    >>> new, g = regroup([[0, 1, 2, -1]], [[0, 0, 1]])
+    >>> new[0].tolist(), g.ids.tolist()
+    ([0, 1, -1], [0, 0, 1, 2])
+    """
+    mapped = [apply_map(c, m) for c, m in zip(codes, maps, strict=True)]
+    grouping = group_codes(mapped)
+    return tuple(c[grouping.first] for c in mapped), grouping
+
+
+def apply_map(codes: npt.ArrayLike, level_map: npt.ArrayLike | None) -> CodeArray:
+    """``level_map[codes]`` with −1 for −1.
+
+    >>> apply_map([1, -1, 0], [5, 7]).tolist()
+    [7, -1, 5]
+    """
+    column = np.ascontiguousarray(codes, dtype=np.int32)
+    if level_map is None:
+        return column
+    table = np.append(np.asarray(level_map, dtype=np.int32), np.int32(-1))
+    out: CodeArray = table[column]
+    return out
+
+
+def project(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
+    """The classes over some of the columns, from the classes over all: sizes, records, weights and sensitive counts added up.
+
+    Where people were counted (``unit``), a person in two classes that now fall together would count twice; such counts cannot
+    be added up, so this raises; count the table again instead.
+
+    >>> c = ClassCounts([1, 2, 3], ["a", "b"], [[0, 0, 1], [0, 1, 1]])
+    >>> p = project(c, ["a"])
+    >>> p.sizes.tolist(), p.codes[0].tolist()
+    ([3, 3], [0, 1])
+    """
+    at = [counts.column(name) for name in columns]
+    grouping = group_codes([counts.codes[j] for j in at], n_rows=counts.n_classes)
+    if counts.unit is not None and grouping.n < counts.n_classes:
+        raise InternalError("people counted by class cannot be added up over classes.", hint="Count the table by these columns.")
+    return ClassCounts(
+        sum_by(grouping.ids, counts.sizes, grouping.n),
+        columns=tuple(columns),
+        codes=[counts.codes[j][grouping.first] for j in at],
+        categories=[counts.categories[j] for j in at] if counts.categories else (),
+        sensitive=project_sensitive(counts.sensitive, grouping),
+        records=None if counts.records is None else sum_by(grouping.ids, counts.records, grouping.n),
+        weights=None if counts.weights is None else sum_by(grouping.ids, counts.weights, grouping.n),
+        n_people=counts.n_people,
+        unit=counts.unit,
+        missing=counts.missing,
+    )
+
+
+def project_sensitive(sensitive: Mapping[str, SensitiveCounts], grouping: Grouping) -> dict[str, SensitiveCounts]:
+    """Sensitive counts of the new classes: entries of old classes that fall together are added."""
+    return {name: _merge_entries(s, grouping.ids[s.classes]) for name, s in sensitive.items()}
+
+
+def _merge_entries(counts: SensitiveCounts, classes: IntArray) -> SensitiveCounts:
+    width = int(counts.values.max(initial=-1)) + 2
+    key = classes * width + (counts.values.astype(np.int64) + 1)
+    distinct, inverse = np.unique(key, return_inverse=True)
+    return SensitiveCounts(
+        counts.column,
+        distinct // width,
+        (distinct % width - 1).astype(np.int32),
+        sum_by(inverse, counts.counts, len(distinct)),
+        counts.categories,
+    )

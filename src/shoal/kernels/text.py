@@ -1,0 +1,91 @@
+"""Canonical text: one spelling per value, the same on every engine.
+
+Value maps, hierarchies and published labels compare values by this text, so that ``7`` counted in a file and ``7`` counted
+in a database are the same key. It is text as it is; whole numbers and booleans as ``7`` and ``true``; decimals with
+the digits of their type; floats as Python prints them (``1.0``, ``0.1``); dates as ``2024-02-29``; timestamps as ``2024-02-29 13:05:00``
+with six more digits only where there is a fraction of a second, zoned ones in UTC; bytes in lower-case hexadecimal.
+−0.0 is 0.0. NaN is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def canonical_text(values: Any) -> Any:
+    """The canonical text of each value of a pyarrow array; missing stays missing.
+
+    Parameters
+    ----------
+    values : pyarrow.Array or pyarrow.ChunkedArray
+        Of any kind that a column may have.
+
+    Returns
+    -------
+    pyarrow.Array of string
+        As long as ``values``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> canonical_text(pa.array([1.0, -0.0, 0.1, float("nan"), None])).to_pylist()
+    ['1.0', '0.0', '0.1', None, None]
+    >>> import datetime as dt
+    >>> canonical_text(pa.array([dt.datetime(2024, 2, 29, 13, 5), dt.datetime(2024, 2, 29, 13, 5, 0, 5)])).to_pylist()
+    ['2024-02-29 13:05:00', '2024-02-29 13:05:00.000005']
+    """
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return canonical_text(values.dictionary).take(values.indices)
+    if pa.types.is_string(kind):
+        return values
+    if pa.types.is_floating(kind):
+        return _float_text(values)
+    if pa.types.is_timestamp(kind):
+        return _timestamp_text(values)
+    if pa.types.is_time(kind):
+        return _trim_fraction(values.cast(pa.time64("us")).cast(pa.string()))
+    if pa.types.is_date64(kind):
+        return values.cast(pa.date32()).cast(pa.string())
+    if _is_binary(kind):
+        return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
+    return values.cast(pa.string())
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow as pa
+
+    test = pa.types
+    return bool(
+        test.is_binary(kind) or test.is_large_binary(kind) or test.is_fixed_size_binary(kind) or test.is_binary_view(kind)
+    )
+
+
+def _float_text(values: Any) -> Any:
+    """Python's shortest spelling that reads back as the same number; each distinct number is spelled once."""
+    import pyarrow as pa
+
+    encoded = values.cast(pa.float64()).dictionary_encode()
+    spelled = [None if x is None or x != x else repr(x + 0.0) for x in encoded.dictionary.to_pylist()]
+    return pa.array(spelled, pa.string()).take(encoded.indices)
+
+
+def _timestamp_text(values: Any) -> Any:
+    import pyarrow as pa
+
+    if values.type.tz is not None:
+        values = values.cast(pa.timestamp(values.type.unit, tz="UTC"))
+        values = values.view(pa.int64()).view(pa.timestamp(values.type.unit))
+    micro = values.cast(pa.timestamp("us"), safe=False)
+    return _trim_fraction(micro.cast(pa.string()))
+
+
+def _trim_fraction(text: Any) -> Any:
+    """Drop a fraction of a second that is zero."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(text, pattern=r"\.000000$", replacement="")
