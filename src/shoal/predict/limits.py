@@ -1,0 +1,117 @@
+r"""Singletons when group and cells grow together: k = aN, N to infinity.
+
+For theory, teaching and checks; predictions use the exact sums. Per cell, with :math:`q_i=a\alpha_ie^{-a\alpha_i}`:
+mean :math:`\sum f_iq_i`, variance :math:`\sum f_iq_i(1-q_i)-\tfrac1a(\sum f_iq_i(1-a\alpha_i))^2` (METHODS §4.3, corrected).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.errors import UsageError
+
+
+def mean_limit(a: float, alpha: Sequence[float] = (1.0,), share: Sequence[float] = (1.0,)) -> float:
+    """Singletons per cell for ``a`` people per cell; ``share[i]`` of the cells have ``alpha[i]`` times the average.
+
+    >>> round(mean_limit(1.0, (0.5, 1.5), (0.5, 0.5)), 10)
+    0.318980285
+    """
+    x, f = _groups(a, alpha, share)
+    return float((f * x * np.exp(-x)).sum())
+
+
+def variance_limit(a: float, alpha: Sequence[float] = (1.0,), share: Sequence[float] = (1.0,)) -> float:
+    """Variance of the number of singletons per cell.
+
+    >>> round(variance_limit(0.5), 10), round(variance_limit(0.5, (0.5, 1.5), (0.5, 0.5)), 10)
+    (0.1653105394, 0.1652609713)
+    """
+    x, f = _groups(a, alpha, share)
+    q = x * np.exp(-x)
+    return float((f * q * (1 - q)).sum() - (f * q * (1 - x)).sum() ** 2 / a)
+
+
+def covariance_limit(a: float, alpha: Sequence[float], share: Sequence[float]) -> float:
+    """Covariance per cell between the singletons of two groups of cells.
+
+    >>> round(covariance_limit(1.5, (0.5, 1.5), (0.5, 0.5)), 9)
+    0.004375817
+    """
+    x, f = _groups(a, alpha, share)
+    if x.size != 2:
+        raise UsageError(f"the covariance is between two groups; {x.size} were given.")
+    q = f * x * (1 - x) * np.exp(-x)
+    return float(-q[0] * q[1] / a)
+
+
+def linear_density_mean(a: float, slope: float) -> float:
+    r"""Singletons per cell for the density :math:`1+\gamma(x-\tfrac12)`, :math:`|\gamma|\le2` (example 5.8).
+
+    >>> round(linear_density_mean(1, 1), 10), round(linear_density_mean(1, 2), 10)
+    (0.3519705892, 0.2969970751)
+    """
+    g = _slope(slope)
+    if abs(g) < 1e-4:
+        return a * math.exp(-a)
+    return math.exp(-a) * ((a + 1) / (g * a) * 2 * math.sinh(a * g / 2) - math.cosh(a * g / 2))
+
+
+def linear_density_variance(a: float, slope: float) -> float:
+    """Variance per cell for the linear density, by quadrature of the limit formula.
+
+    >>> round(linear_density_variance(1, 2), 8)
+    0.2010669
+    """
+    g = _slope(slope)
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    x = a * (1 + g * nodes / 2)
+    q = x * np.exp(-x)
+    w = weights / 2
+    return float((w * q * (1 - q)).sum() - (w * q * (1 - x)).sum() ** 2 / a)
+
+
+def linear_density_kappa(slope: float) -> float:
+    """Kullback–Leibler distance of the linear density to the uniform, in nats.
+
+    >>> round(linear_density_kappa(1), 10), round(linear_density_kappa(2), 10)
+    (0.0427916442, 0.1931471806)
+    """
+    g = abs(_slope(slope))
+    if g < 1e-2:
+        return g * g / 24 + g**4 / 960
+    low = 1 - g / 2
+    lower = low * low * math.log(low) if low > 0 else 0.0
+    return ((1 + g / 2) ** 2 * math.log1p(g / 2) - lower) / (2 * g) - 0.5
+
+
+def kappa_of_largest_mean(kappa: float) -> float:
+    r"""The a that maximises :math:`ae^{-a}(1+a(a-2)\kappa)`: 1 while kappa stays below 0.26028, then :math:`2+\sqrt{4-1/\kappa}`.
+
+    >>> kappa_of_largest_mean(0.1), round(kappa_of_largest_mean(0.3), 4)
+    (1.0, 2.8165)
+    """
+    if kappa <= 0.25:
+        return 1.0
+    other = 2 + math.sqrt(4 - 1 / kappa)
+
+    def value(a: float) -> float:
+        return a * math.exp(-a) * (1 + a * (a - 2) * kappa)
+
+    return 1.0 if value(1.0) >= value(other) else other
+
+
+def _groups(a: float, alpha: Sequence[float], share: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    x, f = a * np.asarray(alpha, dtype=float), np.asarray(share, dtype=float)
+    if not a > 0 or x.size != f.size or abs(f.sum() - 1) > 1e-9 or abs((x * f).sum() - a) > 1e-9 * max(1, a):
+        raise UsageError("need a > 0, shares that sum to 1, and alpha with mean 1 under them.")
+    return x, f
+
+
+def _slope(slope: float) -> float:
+    if not abs(slope) <= 2:
+        raise UsageError(f"the slope of a linear density lies between -2 and 2; found {slope!r}.")
+    return float(slope)
