@@ -1,0 +1,215 @@
+"""Reading a written file for the second opinion, without the engines: rows as tuples, or Arrow batches of some columns.
+
+A CSV cell that is empty and not quoted is missing; an empty cell in quotes is an empty text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import TamperError, UnreadableError, UsageError, need
+
+BATCH = 500_000
+Cell = str | None
+
+
+def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Each record as a tuple of the wanted columns; missing is None."""
+    if path.suffix == ".csv":
+        yield from _csv_rows(path, columns)
+        return
+    for batch in batches(path, columns):
+        yield from zip(*(_values(batch.column(i)) for i in range(len(columns))), strict=True)
+
+
+def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """RecordBatches of the wanted columns, in that order."""
+    import pyarrow as pa
+
+    opened = {
+        ".csv": _csv_batches,
+        ".parquet": _parquet_batches,
+        ".arrow": _arrow_batches,
+        ".feather": _arrow_batches,
+        ".xlsx": _excel_batches,
+        ".sav": _stats_batches,
+        ".dta": _stats_batches,
+    }.get(path.suffix)
+    if opened is None:
+        raise UsageError(
+            f"files ending in '{path.suffix}' cannot be counted again.", hint="Use CSV, Parquet, Arrow, Excel, SPSS, Stata."
+        )
+    try:
+        yield from opened(path, list(columns))
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+
+
+def _values(array: Any) -> list[Any]:
+    """Python values; NaN is missing and −0.0 is 0.0."""
+    out = array.to_pylist()
+    return [None if v is None or v != v else (v + 0.0 if isinstance(v, float) else v) for v in out]
+
+
+_CELL = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r\n|\n|\r|\Z)')
+
+
+def parse_csv(text: str) -> Iterator[list[Cell]]:
+    """Records of a CSV: RFC 4180 with commas; a bare empty cell is None, a quoted one is empty text.
+
+    >>> list(parse_csv('a,"b ""x"" c",\\n,"",1\\n'))
+    [['a', 'b "x" c', None], [None, '', '1']]
+    """
+    at, record = 0, list[Cell]()
+    while at < len(text) or record:
+        found = _CELL.match(text, at)
+        if found is None:
+            raise TamperError("the written CSV is not well formed: a quotation mark stands where none may stand.")
+        quoted, bare, end = found.groups()
+        record.append(quoted.replace('""', '"') if quoted is not None else bare or None)
+        at = found.end()
+        if end != ",":
+            yield record
+            record = []
+            if not end:
+                return
+
+
+def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as source:
+            text = source.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+    records = parse_csv(text)
+    header = next(records, [])
+    places = _places([h or "" for h in header], columns, path.name)
+    for record in records:
+        if len(record) != len(header):
+            raise TamperError(f"a record of '{path.name}' has {len(record)} cells, the header has {len(header)}.")
+        yield tuple(record[i] for i in places)
+
+
+def header(path: Path) -> list[str]:
+    """Names of the columns that the file has, in order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as source:
+            head = ""
+            while chunk := source.read(65_536):
+                head += chunk
+                if head.count('"') % 2 == 0 and "\n" in head:
+                    break
+        return [name or "" for name in next(parse_csv(head), [])]
+    try:
+        if path.suffix == ".parquet":
+            return list(pq.read_schema(path).names)
+        if path.suffix in (".arrow", ".feather"):
+            return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
+        if path.suffix == ".xlsx":
+            return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
+        return [str(c) for c in _stats_frame(path).columns]
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+
+
+def _places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
+    """Where each wanted column stands; a name the formula guard put a quotation mark before is found too."""
+    plain = {h: i for i, h in reversed(list(enumerate(header)))}
+    for h, i in [(h[1:], i) for h, i in plain.items() if h.startswith("'")]:
+        plain.setdefault(h, i)
+    lacking = [c for c in columns if c not in plain]
+    if lacking:
+        raise TamperError(f"'{name}' lacks {len(lacking)} columns that the certificate names: {', '.join(lacking[:5])}.")
+    return [plain[c] for c in columns]
+
+
+def _csv_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = header(path)
+    places = _places(names, columns, path.name)
+    labels = [f"c{i}" for i in range(len(names))]
+    reader = csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=labels, skip_rows_after_names=1, block_size=32 << 20),
+        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=csv.ConvertOptions(
+            column_types={label: pa.string() for label in labels},
+            include_columns=[labels[i] for i in dict.fromkeys(places)],
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    for batch in reader:
+        yield pa.RecordBatch.from_arrays([batch.column(labels[i]) for i in places], names=columns)
+
+
+def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    _places(list(file.schema_arrow.names), columns, path.name)
+    for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
+        yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+
+
+def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        _places(list(reader.schema.names), columns, path.name)
+        for i in range(reader.num_record_batches):
+            batch = reader.get_batch(i)
+            yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+
+
+def _excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise need("excel", "openpyxl") from None
+    book = openpyxl.load_workbook(path, read_only=True, data_only=False)
+    try:
+        yield from book.worksheets[0].iter_rows(values_only=True)
+    finally:
+        book.close()
+
+
+def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    """Cells as text: a workbook has no column types."""
+    import pyarrow as pa
+
+    lines = _excel_rows(path)
+    names = [str(c or "") for c in next(lines, ())]
+    places = _places(names, columns, path.name)
+    filled = [line for line in lines if any(c is not None for c in line) or len(names) == 1]
+    arrays = [pa.array([None if line[i] is None else str(line[i]) for line in filled], pa.string()) for i in places]
+    yield pa.RecordBatch.from_arrays(arrays, names=columns)
+
+
+def _stats_frame(path: Path) -> Any:
+    try:
+        import pyreadstat
+    except ImportError:
+        raise need("stats", "pyreadstat") from None
+    read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
+    return read(str(path))[0]
+
+
+def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    frame = _stats_frame(path)
+    _places([str(c) for c in frame.columns], columns, path.name)
+    arrays = [pa.array([None if v is None or v != v else v for v in frame[c].tolist()]) for c in columns]
+    yield pa.RecordBatch.from_arrays(arrays, names=columns)

@@ -1,0 +1,169 @@
+"""The second opinion: both ways agree, on every format, and with the definitions."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import EmptyTableError, TamperError
+from shoal.release import recount_read
+from shoal.release.recount import recount, value_order
+
+TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]
+TOY += [("c", s) for s in ("cancer", "cancer", "hiv", "flu")]
+
+
+def write_csv(path, header, rows):
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("way", ["dictionary", "sorted"])
+def test_the_toy_table_of_the_methods_sheet(tmp_path, way):
+    facts = recount(write_csv(tmp_path / "t.csv", ["q", "s"], TOY), ["q"], ["s"], way=way, recursive={"s": [2, 3]})
+    assert (facts.k, facts.classes, facts.records, facts.unique) == (4, 3, 12, 0)
+    inside = facts.sensitive["s"]
+    assert inside.distinct == 2
+    assert inside.entropy == pytest.approx(1.7547654, abs=1e-7)
+    assert inside.equal == pytest.approx(0.25)
+    assert inside.recursive == {2: 3.0, 3: None}
+
+
+CELL = st.one_of(st.none(), st.sampled_from(["", "a", "b", "*", "x,y", 'q"q', "1", "10", "9", "é"]))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    rows=st.lists(st.tuples(CELL, CELL, CELL, st.integers(0, 4)), min_size=1, max_size=40),
+    unit=st.booleans(),
+    form=st.sampled_from(["parquet", "csv"]),
+)
+def test_both_ways_give_the_same_facts(rows, unit, form, tmp_path_factory):
+    path = tmp_path_factory.mktemp("t") / f"t.{form}"
+    table = pa.table({n: pa.array([r[i] for r in rows], pa.string() if i < 3 else pa.int64()) for i, n in enumerate("abcu")})
+    if form == "parquet":
+        pq.write_table(table, path)
+    else:
+        _write(table, path)
+    options = {"unit": "u" if unit else None, "recursive": {"c": [1, 2, 3]}}
+    slow = recount(path, ["a", "b"], ["c"], way="dictionary", **options)
+    fast = recount(path, ["a", "b"], ["c"], way="sorted", **options)
+    assert slow.to_json() == fast.to_json()
+    if form == "parquet":
+        expect = {}
+        for a, b, _, u in rows:
+            expect.setdefault((a, b), []).append(u)
+        members = [len(set(us)) if unit else len(us) for us in expect.values()]
+        assert slow.k == min(members)
+        assert slow.classes == len(expect)
+
+
+def _write(table, path):
+    from pyarrow import csv as pacsv
+
+    pacsv.write_csv(table, path)  # writes missing as a bare empty cell and text in quotes
+
+
+def test_csv_tells_missing_from_empty(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('q,s\n,x\n"",x\n"",y\n')
+    for way in ("dictionary", "sorted"):
+        facts = recount(path, ["q"], ["s"], way=way)
+        assert facts.classes == 2
+        assert facts.k == 1
+
+
+def test_one_column_of_missing_values(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("q\n\n\na\n")
+    for way in ("dictionary", "sorted"):
+        facts = recount(path, ["q"], way=way)
+        assert (facts.records, facts.classes) == (3, 2)
+
+
+def test_numbers_missing_nan_and_zeros(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"q": pa.array([0.0, -0.0, float("nan"), None]), "s": [1, 2, 10, 9]}), path)
+    for way in ("dictionary", "sorted"):
+        facts = recount(path, ["q"], ["s"], way=way)
+        assert (facts.k, facts.classes) == (2, 2)
+        assert facts.sensitive["s"].ordered == pytest.approx((0.25 + 0.5 + 0.25) / 3)
+
+
+def test_linked_people(tmp_path):
+    """Two people share class a; one of them is also in class b: linked rows single her out."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"q": ["a", "a", "b", "b"], "u": [1, 2, 1, 3]}), path)
+    for way in ("dictionary", "sorted"):
+        facts = recount(path, ["q"], unit="u", way=way)
+        assert (facts.k, facts.people, facts.linked_k) == (2, 3, 1)
+
+
+def test_value_order_is_total_and_numeric_where_all_are_numbers():
+    assert value_order(["10", "9", "-1"]) == ["-1", "9", "10"]
+    assert value_order(["1_0", "9"]) == ["1_0", "9"]
+    assert value_order(["nan", "9"]) == ["9", "nan"]
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    for text in ("q,s\na\n", 'q,s\n"a,b\n', 'q,s\na"b,c\n', "q\na\n"):
+        path.write_text(text)
+        with pytest.raises(TamperError):
+            recount(path, ["q"], ["s"])
+    path.write_text("q,s\n")
+    for way in ("dictionary", "sorted"):
+        with pytest.raises(EmptyTableError):
+            recount(path, ["q"], ["s"], way=way)
+
+
+def test_large_random_table_against_the_dictionary(tmp_path):
+    rng = np.random.default_rng(7)
+    n = 20_000
+    table = pa.table(
+        {f"q{i}": rng.integers(0, 9, n) for i in range(4)} | {"s": rng.integers(0, 50, n), "u": rng.integers(0, 9000, n)}
+    )
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path, row_group_size=3000)
+    recount_read_batch, recount_read.BATCH = recount_read.BATCH, 3000
+    try:
+        fast = recount(path, [f"q{i}" for i in range(4)], ["s"], unit="u", way="sorted", recursive={"s": [2]})
+    finally:
+        recount_read.BATCH = recount_read_batch
+    slow = recount(path, [f"q{i}" for i in range(4)], ["s"], unit="u", way="dictionary", recursive={"s": [2]})
+    assert fast.to_json() == slow.to_json()
+    assert math.isclose(fast.to_json()["risk"]["largest"], 1 / fast.k)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "xlsx", "sav", "dta"])
+def test_other_formats(tmp_path, ending):
+    table = pa.table({"q": ["a", "a", "b", "b"], "s": ["x", "y", "x", "x"]})
+    path = tmp_path / f"t.{ending}"
+    if ending == "arrow":
+        with pa.ipc.new_file(str(path), table.schema) as out:
+            out.write_table(table)
+    elif ending == "xlsx":
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        book.active.append(["q", "s"])
+        for row in zip(*table.to_pydict().values(), strict=True):
+            book.active.append(row)
+        book.save(path)
+    else:
+        pyreadstat = pytest.importorskip("pyreadstat")
+        write = pyreadstat.write_sav if ending == "sav" else pyreadstat.write_dta
+        write(table.to_pandas(), str(path))
+    for way in ("dictionary", "sorted"):
+        facts = recount(path, ["q"], ["s"], way=way)
+        assert (facts.k, facts.classes, facts.sensitive["s"].distinct) == (2, 2, 1)
+    assert recount_read.header(path) == ["q", "s"]
