@@ -1,1 +1,50 @@
+"""Generalization hierarchies: build them, check them, read and write them.
 
+A *rule* says how values are generalized; ``rule.fit(column, values, counts)`` looks at the data where it must,
+``rule.over(column, values)`` gives the concrete levels and ``rule.step(column, level)`` the step of a plan.
+"""
+
+from shoal.hierarchies.arx import FromFile, read_arx, write_arx
+from shoal.hierarchies.categories import FrequencyMerge
+from shoal.hierarchies.codes import SCHEMES, Flat, Mask, PrefixCode
+from shoal.hierarchies.dates import Ages, Dates
+from shoal.hierarchies.evaluate import evaluate
+from shoal.hierarchies.infer import Infer, infer
+from shoal.hierarchies.intervals import Intervals
+from shoal.hierarchies.lint import Finding, LevelPreview, lint, preview
+from shoal.hierarchies.listed import FromTree
+from shoal.hierarchies.policy import from_policy
+from shoal.hierarchies.postcodes import SMALL_ZIP3, Postcode, small_zip3
+from shoal.hierarchies.quantiles import Quantiles
+from shoal.hierarchies.rule import Rule, rule_from_json
+from shoal.hierarchies.step import Generalize
+
+__all__ = [
+    "SCHEMES",
+    "SMALL_ZIP3",
+    "Ages",
+    "Dates",
+    "Finding",
+    "Flat",
+    "FrequencyMerge",
+    "FromFile",
+    "FromTree",
+    "Generalize",
+    "Infer",
+    "Intervals",
+    "LevelPreview",
+    "Mask",
+    "Postcode",
+    "PrefixCode",
+    "Quantiles",
+    "Rule",
+    "evaluate",
+    "from_policy",
+    "infer",
+    "lint",
+    "preview",
+    "read_arx",
+    "rule_from_json",
+    "small_zip3",
+    "write_arx",
+]

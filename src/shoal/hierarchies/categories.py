@@ -1,0 +1,79 @@
+"""Categories by frequency: rare ones join a group that does not list them.
+
+Takes    how many records a category needs to keep its name, per level
+Returns  levels in which every category below that joins ``(other)``
+Keeps    ``(other)`` itself holds at least as many records (the smallest named category joins it if need be); the plan
+         names frequent categories only, so that no rare value stands in it
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import HierarchyError, UsageError
+from shoal.hierarchies.rule import Rule, counts_of, register_rule, texts_of
+from shoal.model.plan import MapValues
+
+
+@register_rule
+@dataclass(frozen=True)
+class FrequencyMerge(Rule):
+    """Level i names the categories of at least ``min_counts[i−1]`` records and calls all others ``other``.
+
+    >>> rule = FrequencyMerge((10,)).fit("job", ["nurse", "baker", "astronaut", "miner"], [50, 12, 1, 3])
+    >>> rule.over("job", ["nurse", "baker", "astronaut"]).levels[1].labels
+    ('nurse', '(other)')
+    >>> "astronaut" in str(rule.step("job", 1).to_json())
+    False
+    """
+
+    min_counts: tuple[int, ...] = (10,)
+    other: str = "(other)"
+    kept: tuple[tuple[str, ...], ...] | None = None
+    kind: ClassVar[str] = "frequency"
+
+    def __post_init__(self) -> None:
+        if any(n < 1 for n in self.min_counts) or list(self.min_counts) != sorted(set(self.min_counts)):
+            raise HierarchyError("the minimal counts of a frequency merge must be positive and rise.", hint="Such as 10, 100.")
+
+    @property
+    def inner(self) -> int:
+        return len(self.min_counts)
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> FrequencyMerge:
+        if self.kept is not None:
+            return self
+        if counts is None:
+            raise UsageError(f"categories of '{column}' are merged by frequency: counts are needed.", hint="Pass counts=.")
+        texts = texts_of(column, values)
+        sizes = counts_of(texts, counts)
+        order = sorted(range(len(texts)), key=lambda i: (sizes[i], texts[i]))
+        below = np.concatenate([[0], np.cumsum(sizes[order])])
+        kept = []
+        for need in self.min_counts:
+            rare = int(np.searchsorted(sizes[order], need))  # the first `rare` of `order` have fewer records
+            if rare:
+                rare = max(rare, int(np.searchsorted(below, need)))
+            kept.append(tuple(sorted(texts[i] for i in order[rare:])))
+        return dataclasses.replace(self, kept=tuple(kept), other=_unlike(self.other, texts))
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
+        if self.kept is None:
+            raise UsageError(
+                f"the frequent categories of '{column}' are not known yet.", hint="Call rule.fit(column, values, counts) first."
+            )
+        names = self.kept[level - 1]
+        return MapValues(column, names, tuple(range(len(names))), names, "top", self.other, missing_label)
+
+
+def _unlike(label: str, texts: tuple[str, ...]) -> str:
+    """``label``, or a variant that is no category of the data."""
+    taken, number, found = set(texts), 2, label
+    while found in taken:
+        found = f"{label} {number}"
+        number += 1
+    return found

@@ -1,0 +1,114 @@
+"""Codes whose first characters mean something: masks, and prefix codes such as ICD-10, ISCO and NACE."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from shoal.errors import HierarchyError, UsageError
+from shoal.hierarchies.rule import Rule, register_rule, texts_of
+from shoal.model.plan import MapValues, Prefix, Step
+
+SCHEMES: dict[str, tuple[int, ...]] = {
+    "icd10": (3, 1),  # E11.65 → E11 → E
+    "icd9": (3, 2),
+    "isco": (3, 2, 1),  # 2211 → 221 → 22 → 2
+    "nace": (5, 3, 1),  # A01.11 → A01.1 → A01 → A
+    "sbi": (3, 2),
+    "soc": (6, 4, 2),  # 29-1141 → 29-114 → 29-1 → 29
+    "nuts": (4, 3, 2),  # NL32A → NL32 → NL3 → NL
+    "atc": (5, 4, 3, 1),  # C09AA05 → C09AA → C09A → C09 → C
+}
+"""Lengths kept per level by well-known code systems."""
+
+
+@dataclass(frozen=True)
+class _Kept(Rule):
+    """What masks and prefix codes share: level i keeps ``keep[i−1]`` characters and treats the others by ``fill``."""
+
+    keep: tuple[int, ...] = ()
+    fill: str = "*"
+    side: Literal["right", "left"] = "right"
+
+    def __post_init__(self) -> None:
+        if any(a <= b for a, b in zip(self.keep, self.keep[1:], strict=False)) or any(n < 0 for n in self.keep):
+            raise HierarchyError("the numbers of characters kept must fall from level to level.", hint="Such as 4, 2.")
+        if len(self.fill) > 1 or self.side not in ("right", "left"):
+            raise HierarchyError("a mask needs at most one fill character and the side right or left.")
+
+    @property
+    def inner(self) -> int:
+        return len(self.keep)
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        if missing_label is not None:
+            raise UsageError(f"a mask of '{column}' keeps missing values missing; no label can be given to them.")
+        return Prefix(column, self.keep[level - 1], self.fill, self.side == "left")
+
+
+@register_rule
+@dataclass(frozen=True)
+class Mask(_Kept):
+    """Hide characters from the right (or left): ``1234`` → ``123*`` → ``12**`` → …
+
+    Without ``keep``, :meth:`fit` takes every length from the longest value down to 1. The number of characters stays
+    visible; with ``fill=""`` it does not.
+
+    >>> Mask().over("zip", ["1234", "1299"]).levels[2].labels
+    ('12**',)
+    >>> Mask((2,), side="left").over("phone", ["0612", "0712"]).levels[1].labels
+    ('**12',)
+    """
+
+    kind: ClassVar[str] = "mask"
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> Mask:
+        if self.keep:
+            return self
+        longest = max((len(t) for t in texts_of(column, values)), default=1)
+        return dataclasses.replace(self, keep=tuple(range(longest - 1, 0, -1)))
+
+
+@register_rule
+@dataclass(frozen=True)
+class PrefixCode(_Kept):
+    """Cut codes off after their meaningful parts: ``E11.9`` → ``E11`` → ``E``.
+
+    >>> PrefixCode.of("icd10").over("diagnosis", ["E11.9", "E11.65", "I10"]).levels[1].labels
+    ('E11', 'I10')
+    """
+
+    fill: str = ""
+    kind: ClassVar[str] = "prefix"
+
+    @classmethod
+    def of(cls, scheme: str) -> PrefixCode:
+        """The levels of a well-known code system, by name."""
+        if scheme.lower() not in SCHEMES:
+            raise HierarchyError(
+                f"code system '{scheme}' is not known.", hint=f"Known: {', '.join(sorted(SCHEMES))}; or give lengths."
+            )
+        return cls(SCHEMES[scheme.lower()])
+
+
+@register_rule
+@dataclass(frozen=True)
+class Flat(Rule):
+    """Two levels: the value itself, and everything together.
+
+    >>> Flat().over("sex", ["F", "M"]).levels[1].labels
+    ('*',)
+    """
+
+    kind: ClassVar[str] = "flat"
+
+    @property
+    def inner(self) -> int:
+        return 0
+
+
+def top_only(column: str, texts: Sequence[str] = ()) -> MapValues:
+    """Publish ``*`` for every value that is not missing."""
+    return MapValues(column, on_gap="top")

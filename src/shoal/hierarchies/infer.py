@@ -1,0 +1,185 @@
+"""A sensible hierarchy for a column about which nothing was said, and a sentence that says why."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.hierarchies.categories import FrequencyMerge
+from shoal.hierarchies.codes import Flat, Mask, PrefixCode
+from shoal.hierarchies.dates import Dates
+from shoal.hierarchies.evaluate import numbers_of
+from shoal.hierarchies.intervals import Intervals, number_text
+from shoal.hierarchies.rule import Rule, counts_of, register_rule, texts_of
+from shoal.model.roles import Column
+
+_LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:.*)?", re.ASCII)
+
+
+def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) -> Rule:
+    """A rule for a column, from its kind and its values.
+
+    Numbers get nested intervals of round widths with open ends; dates get month, quarter, year, decade; codes of equal
+    shape are masked from the right; categories merge by frequency; what is left can only be kept or suppressed. The
+    answer is fitted and its ``why`` says what was seen, without any rare value.
+
+    Parameters
+    ----------
+    column : Column or str
+        Name and, where known, kind.
+    values : sequence of str or pyarrow.Array
+        Distinct values without missing ones.
+    counts : sequence of int, optional
+        Records per value.
+    k : int
+        Groups at the open ends, and named categories, have at least this many records.
+
+    Examples
+    --------
+    >>> rule = infer("age", [str(a) for a in range(18, 91)], [100] * 73)
+    >>> rule.widths, rule.bottom, rule.top
+    ((5, 10, 20, 40), 20.0, 90.0)
+    >>> rule.why
+    'numbers: bands of 5, 10, 20 and 40; one group below 20; one group from 90'
+    """
+    name, kind = (column, "") if isinstance(column, str) else (column.name, column.kind)
+    texts = texts_of(name, values)
+    sizes = counts_of(texts, counts)
+    if not texts:
+        return Flat(why="no value at all: kept or suppressed")
+    if kind in ("date", "timestamp") or (kind in ("", "text") and all(_DATE.fullmatch(t) for t in texts)):
+        return _dates(texts).fit(name, texts)
+    if kind == "time":
+        return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
+    if kind in ("integer", "decimal", "float") or (kind in ("", "text") and all(_NUMBER.fullmatch(t) for t in texts)):
+        return _numbers(name, texts, sizes, k)
+    if kind == "boolean" or len(texts) <= 2:
+        return Flat(why=f"{len(texts)} values: kept or suppressed")
+    if _same_shape(texts):
+        return Mask(why=f"codes of {len(texts[0])} characters: hidden from the right").fit(name, texts)
+    return _categories(name, texts, sizes, k)
+
+
+@register_rule
+@dataclass(frozen=True)
+class Infer(Rule):
+    """The rule of a policy's ``{}``: decided by :func:`infer` when the values are seen."""
+
+    column_kind: str = ""
+    k: int = 5
+    kind: ClassVar[str] = "infer"
+
+    @property
+    def inner(self) -> int:
+        return 0
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> Rule:
+        return infer(Column(column, self.column_kind or _kind_of(values)), values, counts, k=self.k)
+
+
+def _kind_of(values: Any) -> str:
+    if not hasattr(values, "null_count"):
+        return ""
+    import pyarrow as pa
+
+    test, kind = pa.types, values.type
+    for name, holds in (
+        ("boolean", test.is_boolean(kind)),
+        ("integer", test.is_integer(kind)),
+        ("float", test.is_floating(kind)),
+        ("decimal", test.is_decimal(kind)),
+        ("date", test.is_date(kind)),
+        ("timestamp", test.is_timestamp(kind)),
+        ("time", test.is_time(kind)),
+    ):
+        if holds:
+            return name
+    return ""
+
+
+def _dates(texts: Sequence[str]) -> Dates:
+    if any(len(t) > 10 for t in texts):
+        return Dates(("day", "month", "year", "decade"), why="points in time: day, month, year, decade")
+    return Dates(why="dates: month, quarter, year, decade")
+
+
+def _numbers(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
+    numbers = numbers_of(name, texts)
+    order = np.argsort(numbers, kind="stable")
+    x, below = numbers[order], np.cumsum(sizes[order])
+    total = int(below[-1])
+    if len(x) < 3:
+        return Flat(why=f"{len(x)} numbers: kept or suppressed")
+    tail = max(0.005 * total, 2.0 * k)  # an open end should hold some people
+    low = x[min(int(np.searchsorted(below, tail)), len(x) - 1)]
+    high = x[max(int(np.searchsorted(below, total - tail, side="right")), 0)] if total > 2 * tail else x[-1]
+    if high <= low:
+        low, high = x[0], x[-1]
+    integer = bool((x == np.floor(x)).all())
+    first, exponent = _round_width((high - low) / 16, integer)
+    widths = [w * 10.0**exponent for w in _LADDERS[first] if w * 10.0**exponent <= max((high - low) / 1.5, 0) or w == first]
+    if integer and widths[0] == 1:  # the value itself is level 0 already
+        widths = widths[1:] or [2.0]
+    plain = tuple(int(w) if float(w).is_integer() else round(w, 12) for w in widths)
+    bottom = float(math.ceil(low / widths[0]) * widths[0])
+    top = float(math.floor(high / widths[0]) * widths[0])
+    if top <= bottom or not _tails_fit(x, sizes[order], bottom, top, k):
+        return Intervals(plain, why=f"numbers: bands of {_list(plain)}").fit(name, texts)
+    why = f"numbers: bands of {_list(plain)}; one group below {number_text(bottom)}; one group from {number_text(top)}"
+    return Intervals(plain, round(top, 12), round(bottom, 12), why=why).fit(name, texts)
+
+
+def _tails_fit(x: Any, sizes: Any, bottom: float, top: float, k: int) -> bool:
+    """Whether each open end holds nobody or at least k."""
+    ends = (int(sizes[x < bottom].sum()), int(sizes[x >= top].sum()))
+    return all(n == 0 or n >= k for n in ends)
+
+
+def _round_width(width: float, integer: bool) -> tuple[int, int]:
+    """The largest of 1, 2, 5 × 10^e that does not exceed ``width`` by more than a quarter."""
+    if width <= 0 or (integer and width < 1):
+        return 1, 0
+    exponent = math.floor(math.log10(width * 1.25))
+    lead = width * 1.25 / 10.0**exponent
+    return max(m for m in (1, 2, 5) if m <= lead), exponent
+
+
+def _same_shape(texts: Sequence[str]) -> bool:
+    """Codes: many values of one length, between 3 and 12 characters, alike in where digits and letters stand."""
+    length = len(texts[0])
+    if len(texts) < 12 or not 3 <= length <= 12 or any(len(t) != length for t in texts):
+        return False
+    shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", t)) for t in texts}
+    return len(shapes) == 1 and "0" in next(iter(shapes))
+
+
+def _categories(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
+    total = int(sizes.sum())
+    if len(texts) > 50 and len(texts) > total / 2:
+        return Flat(why=f"{len(texts)} different values in {total} records: kept or suppressed")
+    kept_before = len(texts)
+    levels: list[int] = []
+    for share in (0.01, 0.05, 0.15):
+        need = max(2 * k, math.ceil(share * total))
+        kept = int((sizes >= need).sum())
+        if 0 < kept < kept_before and (not levels or need > levels[-1]):
+            levels.append(need)
+            kept_before = kept
+    if not levels:
+        return Flat(why=f"{len(texts)} categories: kept or suppressed")
+    rule = FrequencyMerge(
+        tuple(levels), why=f"{len(texts)} categories: those below {_list(levels)} records joined, level by level"
+    )
+    return rule.fit(name, texts, sizes)
+
+
+def _list(numbers: Sequence[float]) -> str:
+    words = [number_text(float(n)) for n in numbers]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

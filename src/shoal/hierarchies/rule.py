@@ -1,0 +1,229 @@
+"""Rule: how a hierarchy is made, apart from the values it is made for.
+
+A rule holds public things only (widths, lengths, labels, lists that a person wrote) and goes to JSON and back. Rules that
+must look at the data (a range for cut points, the frequent categories) do so in :meth:`Rule.fit`, and what they keep is again
+public: rounded bounds, frequent labels, never a rare value.
+
+    rule = rule.fit("age", values, counts)       # once; the rule itself where nothing needs the data
+    hierarchy = rule.over("age", values)         # levels of exactly these values, for the search
+    step = rule.step("age", level)               # the same level as a step of a plan, for RECODE
+
+Levels 1, 2, … of a hierarchy are the steps, carried out on the values: there is one definition of a label, not two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
+from shoal.hierarchies.evaluate import Labelled, evaluate
+from shoal.model.hierarchy import Hierarchy, Level
+from shoal.model.plan import SUPPRESSED, Keep, MapValues, OnGap, Step
+
+TOP = SUPPRESSED
+"""Label of the highest level: everything together."""
+
+_RULES: dict[str, type[Rule]] = {}
+R = TypeVar("R", bound="type[Rule]")
+
+
+def register_rule(cls: R) -> R:
+    """Class decorator: make a rule known by its ``kind``, so that it can be read back from JSON."""
+    _RULES[cls.kind] = cls
+    return cls
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Levels above the value itself; the last level joins everything under ``*``.
+
+    Subclasses say how many levels lie between the value and ``*`` (:attr:`inner`) and give the step of each
+    (:meth:`_inner_step`). ``why`` is a sentence for people: why this rule was chosen. It holds no data value.
+    """
+
+    why: str = dataclasses.field(default="", kw_only=True, compare=False)
+    kind: ClassVar[str] = ""
+    labelled_top: ClassVar[bool] = False  # whether the rule's own last level already joins everything
+
+    @property
+    def inner(self) -> int:
+        """Levels between the value itself and the top."""
+        raise NotImplementedError
+
+    @property
+    def height(self) -> int:
+        """The number of the highest level."""
+        return self.inner + 1
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> Rule:
+        """The rule with everything it needs to know of the data; the rule itself where it needs nothing."""
+        return self
+
+    def over(self, column: str, values: Any, counts: Any = None) -> Hierarchy:
+        """A concrete hierarchy whose first leaves are ``values``, in their order.
+
+        Parameters
+        ----------
+        column : str
+            Name for messages.
+        values : sequence of str or pyarrow.Array
+            Distinct values without missing ones; typed arrays are turned into canonical text.
+        counts : sequence of int, optional
+            Records per value.
+        """
+        texts = texts_of(column, values)
+        rule = self.fit(column, values, counts)
+        leaves = (*texts, *rule.more_leaves(frozenset(texts)))
+        rule._check_gaps(column, texts, counts)
+        levels = [Level(np.arange(len(leaves), dtype=np.int32), leaves)]
+        for number in range(1, rule.height + 1):
+            found = rule._labelled(column, leaves, number)
+            levels.append(_compact(found))
+        return Hierarchy(column, leaves, tuple(levels))
+
+    def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
+        """The step of a plan that publishes ``column`` at ``level``.
+
+        A missing value stays missing unless ``missing_label`` is given. Level 0 keeps the column; the top publishes ``*``.
+        """
+        if not 0 <= level <= self.height:
+            raise UsageError(f"the hierarchy of '{column}' has levels 0 to {self.height}; asked for {level}.")
+        if level == 0:
+            return Keep(column)
+        if level > self.inner:
+            return MapValues(column, on_gap="top", top=self.top_label, missing_label=missing_label)
+        return self._inner_step(column, level, missing_label)
+
+    @property
+    def top_label(self) -> str:
+        return TOP
+
+    def label(self, text: str, level: int) -> str | None:
+        """The label of one value, for rules whose steps SQL cannot express; None where the value is not covered."""
+        raise NotImplementedError
+
+    def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
+        """Leaves of the rule's own domain beyond the values at hand (a listed hierarchy counts them in its loss)."""
+        return ()
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        raise NotImplementedError
+
+    def _labelled(self, column: str, leaves: Sequence[str], level: int) -> Labelled:
+        return evaluate(self.step(column, level), leaves)
+
+    def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
+        """Refuse values that the rule does not cover, unless the rule says what becomes of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data with the rule's ``kind``."""
+        fields = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        return {"kind": self.kind, **fields}
+
+    @classmethod
+    def _from_fields(cls, data: Mapping[str, Any]) -> Self:
+        known = {f.name for f in dataclasses.fields(cls)}
+        unknown = sorted(set(data) - known - {"kind"})
+        if unknown:
+            raise PolicyError(f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
+        return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
+
+
+def rule_from_json(data: Mapping[str, Any]) -> Rule:
+    """A rule from its JSON form.
+
+    >>> from shoal.hierarchies import Intervals
+    >>> rule_from_json(Intervals((5, 10)).to_json()) == Intervals((5, 10))
+    True
+    """
+    kind = data.get("kind", "")
+    if kind not in _RULES:
+        import shoal.hierarchies  # noqa: F401  (registers the rules)
+    if kind not in _RULES:
+        raise PolicyError(f"hierarchy rule '{kind}' is not known.", hint=f"Known rules: {', '.join(sorted(_RULES))}.")
+    return _RULES[kind]._from_fields(data)
+
+
+def texts_of(column: str, values: Any) -> tuple[str, ...]:
+    """Canonical texts of distinct values; missing values are refused (they have no place in a hierarchy)."""
+    if hasattr(values, "type") and hasattr(values, "null_count"):
+        from shoal.kernels.text import canonical_text
+
+        values = canonical_text(values).to_pylist()
+    texts = tuple(values)
+    missing = sum(1 for t in texts if t is None)
+    if missing:
+        raise HierarchyError(
+            f"the values of '{column}' hold {missing} missing ones.",
+            hint="Leave missing values out: they stay missing at every level, or get their own label.",
+        )
+    if not all(isinstance(t, str) for t in texts):
+        raise UsageError(f"the values of '{column}' must be texts or a pyarrow array.")
+    return texts
+
+
+def counts_of(values: Sequence[Any], counts: Any) -> npt.NDArray[np.int64]:
+    """Records per value; one each where no counts are given."""
+    if counts is None:
+        return np.ones(len(values), dtype=np.int64)
+    out = np.asarray(counts, dtype=np.int64)
+    if len(out) != len(values):
+        raise UsageError(f"there are {len(values)} values and {len(out)} counts.")
+    return out
+
+
+def gap_error(column: str, gaps: Sequence[str], records: int | None) -> HierarchyGapError:
+    """The error for values that a hierarchy does not cover: counts in the message, values only in ``.values``."""
+    of = f" ({records} records)" if records is not None else ""
+    return HierarchyGapError(
+        f"hierarchy '{column}' does not cover {len(gaps)} values{of}.",
+        hint='Extend the hierarchy, or pass on_gap="suppress" or on_gap="top". See error.values.',
+        column=column,
+        values=tuple(gaps),
+    )
+
+
+def check_gap_choice(on_gap: OnGap) -> None:
+    """Refuse an unknown ``on_gap``."""
+    if on_gap not in ("error", "suppress", "top"):
+        raise PolicyError(f"on_gap is '{on_gap}'.", hint="Choose error, suppress or top.")
+
+
+def covered(column: str, texts: Sequence[str], counts: Any, covers: Callable[[str], bool], on_gap: OnGap) -> None:
+    """Raise :func:`gap_error` for the texts that are not covered, unless ``on_gap`` takes care of them."""
+    if on_gap != "error":
+        return
+    lost = [i for i, t in enumerate(texts) if not covers(t)]
+    if lost:
+        records = None if counts is None else int(np.asarray(counts)[lost].sum())
+        raise gap_error(column, [texts[i] for i in lost], records)
+
+
+def _compact(found: Labelled) -> Level:
+    """A level without unused labels, groups in the order of the labels, equal labels joined."""
+    used = np.unique(found.index)
+    joined: dict[str, int] = {}
+    renumber = np.zeros(len(found.labels), dtype=np.int32)
+    for i in used:
+        renumber[i] = joined.setdefault(found.labels[i], len(joined))
+    return Level(renumber[found.index], tuple(joined))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return value
+
+
+def _tupled(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_tupled(v) for v in value)
+    return value
