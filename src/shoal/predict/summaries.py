@@ -66,7 +66,7 @@ def singletons_from_kappa(
     >>> round(singletons_from_kappa(0.0914, cells=95, group_size=60, limit=True).value, 10)
     29.3847839905
     >>> print(singletons_from_kappa(0.01, cells=95, group_size=95))
-    34.7837 [34.2619, 35.3055] (95 %, grade B, exact uniform mean times 1 + a(a-2) kappa)
+    34.7823 [34.2432, 35.1336] (95 %, grade B, exact uniform mean times 1 + a(a-2) kappa)
     """
     n, k, kappa = _sizes(cells, group_size, kappa)
     a = k / n
@@ -136,13 +136,14 @@ def uniqueness_from_power_sums(
 ) -> Estimate:
     r"""P(all unique) from published power sums :math:`S_2,\dots,S_m`, :math:`S_r=\sum p^r`.
 
-    Saddlepoint of the truncated cumulant series :math:`K(z)=z-\tfrac12S_2z^2+\dots`; within about 3 % while k p_max < 0.45.
+    Saddlepoint of the truncated cumulant series :math:`K(z)=z-\tfrac12S_2z^2+\dots`; within about 3 % with
+    six sums while k p_max < 0.45.
     Without ``p_max`` the bound :math:`p_{max}\le S_m^{1/m}` is used.
 
     >>> s = [95.0 ** (1 - r) for r in range(2, 7)]
     >>> e = uniqueness_from_power_sums(s, group_size=20)
     >>> round(e.value, 4), e.grade
-    (0.1168, 'B')
+    (0.1167, 'B')
     """
     s = np.concatenate(([1.0], _power_sums(sums)))
     k = whole(group_size, what="group_size")
@@ -161,8 +162,8 @@ def uniqueness_from_power_sums(
         )
     value = min(1.0, math.exp(log_value))
     name = f"saddlepoint of power sums up to S_{s.size}"
-    if k * largest >= 0.45 or s.size < 4:
-        why = "fewer than S_2..S_4 were given" if s.size < 4 else f"k p_max is {k * largest:.3g}, not below 0.45"
+    if k * largest >= 0.45 or s.size < 6:
+        why = "fewer than S_2..S_6 were given" if s.size < 6 else f"k p_max is {k * largest:.3g}, not below 0.45"
         return Estimate(
             value, min(low, value), max(value, top), level=1.0, method=name, grade="C", log_value=log_value, notes=(why,)
         )
