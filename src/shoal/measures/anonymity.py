@@ -276,6 +276,6 @@ def spearman(x: FloatArray, y: FloatArray) -> float | None:
 
 
 def _ranks(x: FloatArray) -> FloatArray:
-    values, inverse, count = np.unique(x, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return ((last - count + 1 + last) / 2.0)[inverse]

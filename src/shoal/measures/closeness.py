@@ -181,7 +181,8 @@ def _sum_pairs(
     """Sums over equal (class, node) pairs, which come out sorted."""
     width = int(node.max(initial=0)) + 1
     key, place = np.unique(klass * width + node, return_inverse=True)
-    return key // width, key % width, tuple(np.bincount(place, weights=s, minlength=len(key)) for s in sums)
+    added = tuple(np.bincount(place, weights=s, minlength=len(key)).astype(np.float64, copy=False) for s in sums)
+    return key // width, key % width, added
 
 
 def earth_mover(p: Sequence[float], q: Sequence[float], *, distance: Literal["ordered", "equal"] = "ordered") -> float:

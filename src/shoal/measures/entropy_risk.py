@@ -64,7 +64,7 @@ def average_value_combinations(counts: ClassCounts) -> float:
     >>> average_value_combinations(ClassCounts((1, 1, 1, 1)))
     4.0
     """
-    return 2.0 ** joint_entropy(counts)
+    return float(2.0 ** joint_entropy(counts))
 
 
 @metric(
@@ -98,7 +98,7 @@ def entropy_risk_of(entropy: float, n: int) -> float:
     """
     if n < 1:
         raise DataError("the risk of nobody is not defined.", hint="Give the number of people, at least 1.")
-    return min(1.0, 2.0**entropy / n)
+    return min(1.0, float(2.0**entropy) / n)
 
 
 def exact_marketer_of(p: npt.ArrayLike, n: int) -> float:

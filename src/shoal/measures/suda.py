@@ -117,7 +117,7 @@ def suda(
     holds = np.zeros_like(bits)
     holds[:, order] = bits
     weight = _weights(width, scores)[holds.sum(axis=1)]
-    score = np.bincount(klass, weights=weight, minlength=counts.n_classes)
+    score = np.bincount(klass, weights=weight, minlength=counts.n_classes).astype(np.float64, copy=False)
     share = np.zeros((counts.n_classes, width))
     for j in range(width):
         share[:, j] = np.bincount(klass[holds[:, j]], weights=weight[holds[:, j]], minlength=counts.n_classes)
