@@ -1,1 +1,82 @@
+"""Attacks on a release: each asks one question, counts how often the answer is yes, and says so in a sentence."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.model.attack import AttackResult, worst_first
+from shoal.model.counts import ClassCounts
+
+__all__ = ["AttackResult", "Scene", "run_all", "worst_first"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What there is to attack, and what the attacker has.
+
+    ``released`` holds the published classes with their sensitive counts; ``k``, ``distinct`` (l per sensitive column) and ``t``
+    (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
+    table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
+    original has it); ``earlier``, the same base classes under earlier plans; ``previous``, an earlier published table, with
+    ``shared``, the columns that both publish unchanged.
+    """
+
+    released: ClassCounts
+    k: int
+    distinct: Mapping[str, int] = field(default_factory=dict)
+    t: Mapping[str, float] = field(default_factory=dict)
+    minimal: bool = False
+    table: Any = None
+    files: tuple[Path, ...] = ()
+    external: ClassCounts | None = None
+    recoded: Any = None
+    earlier: Sequence[Any] = ()
+    previous: Any = None
+    shared: tuple[str, ...] = ()
+    seed: int = 0
+
+
+def run_all(scene: Scene) -> list[AttackResult]:
+    """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
+    import numpy as np
+
+    from shoal.attack.downcoding import downcoding
+    from shoal.attack.homogeneity import background, homogeneity, skewness
+    from shoal.attack.intersection import intersection, joined_records
+    from shoal.attack.leftovers import leftovers
+    from shoal.attack.linkage import linkage
+    from shoal.attack.minimality import minimality
+
+    rng = np.random.default_rng([scene.seed, 7])
+    results: list[AttackResult] = []
+    for column in scene.released.sensitive:
+        distinct = scene.distinct.get(column)
+        results.append(homogeneity(scene.released, column, distinct=distinct))
+        results.append(background(scene.released, column, distinct=distinct))
+        results.append(skewness(scene.released, column, t=scene.t.get(column)))
+        if scene.recoded is not None and column in scene.recoded.base.sensitive:
+            results.append(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
+    if scene.external is not None:
+        results.extend(linkage(scene.released, scene.external, k=scene.k))
+    else:
+        results.append(_not_run("linkage", "no external table was given"))
+    if scene.recoded is not None and scene.recoded.finer:
+        results.append(downcoding(scene.recoded, scene.released.columns, minimal=scene.minimal))
+    else:
+        results.append(_not_run("downcoding", "needs the original table"))
+    if scene.earlier and scene.recoded is not None:
+        results.append(intersection([scene.recoded, *scene.earlier], k=scene.k))
+    if scene.previous is not None and scene.table is not None:
+        results.append(joined_records(scene.table, scene.previous, scene.shared))
+    if not scene.earlier and scene.previous is None:
+        results.append(_not_run("intersection", "no earlier release was given"))
+    if scene.table is not None:
+        results.append(leftovers(scene.table, scene.files))
+    return worst_first(results)
+
+
+def _not_run(name: str, why: str) -> AttackResult:
+    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")

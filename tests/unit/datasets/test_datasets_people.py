@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+
 from shoal import datasets
 from shoal.errors import UsageError
 

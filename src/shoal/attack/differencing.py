@@ -1,0 +1,151 @@
+"""Differencing: which hidden counts follow from the published ones?
+
+Takes    published linear facts about hidden non-negative whole numbers (margins, subtotals, two dates of one table)
+Returns  for each hidden cell the tightest bounds, by linear programming
+Keeps    the true count always lies inside its bounds
+Cost     two linear programs per hidden cell
+Source   Fischetti & Salazar 2001 (the intruder's problem)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attack._common import wilson
+from shoal.errors import DataError, UsageError
+from shoal.model.attack import AttackResult
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What an attacker knows of each cell: ``low[i] ≤ count ≤ high[i]`` (``high`` may be infinite)."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def width(self) -> FloatArray:
+        return self.high - self.low
+
+
+def bounds(
+    known: npt.ArrayLike,
+    equations: npt.ArrayLike,
+    totals: npt.ArrayLike,
+    *,
+    limits: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> Bounds:
+    """Tightest bounds of each cell under ``equations @ cells = totals``.
+
+    Parameters
+    ----------
+    known : array of float
+        Published cell counts; NaN where a cell is hidden.
+    equations, totals : matrix and vector
+        One row per published sum: coefficients of the cells, and the sum.
+    limits : pair of arrays, optional
+        Public lower and upper limit of each cell (for instance "suppressed means 1 to 9"); default 0 to infinity.
+
+    Examples
+    --------
+    Two hidden cells in a row that adds up to 10, and one of them alone in its column:
+
+    >>> b = bounds([np.nan, np.nan, 4, 6], [[1, 1, 0, 0], [1, 0, 1, 0]], [10, 7])
+    >>> b.low.tolist(), b.high.tolist()
+    ([3.0, 7.0, 4.0, 6.0], [3.0, 7.0, 4.0, 6.0])
+    """
+    cells = np.asarray(known, dtype=np.float64)
+    matrix = np.atleast_2d(np.asarray(equations, dtype=np.float64))
+    sums = np.asarray(totals, dtype=np.float64)
+    if matrix.shape != (len(sums), len(cells)):
+        raise UsageError(f"{len(sums)} sums over {len(cells)} cells need a matrix of that shape; found {matrix.shape}.")
+    floor, ceiling = (np.zeros(len(cells)), np.full(len(cells), np.inf)) if limits is None else _limits(limits, len(cells))
+    hidden = np.flatnonzero(np.isnan(cells))
+    low, high = cells.copy(), cells.copy()
+    if len(hidden) == 0:
+        return Bounds(low, high)
+    rest = sums - matrix[:, ~np.isnan(cells)] @ cells[~np.isnan(cells)]
+    part = matrix[:, hidden]
+    useful = np.abs(part).sum(axis=1) > 0
+    box = [(float(a), None if np.isinf(b) else float(b)) for a, b in zip(floor[hidden], ceiling[hidden], strict=True)]
+    for i, cell in enumerate(hidden):
+        low[cell] = _extreme(part[useful], rest[useful], box, i, +1)
+        high[cell] = _extreme(part[useful], rest[useful], box, i, -1)
+    return Bounds(low, high)
+
+
+def _limits(limits: tuple[npt.ArrayLike, npt.ArrayLike], n: int) -> tuple[FloatArray, FloatArray]:
+    low, high = (np.broadcast_to(np.asarray(x, dtype=np.float64), n).copy() for x in limits)
+    if (low > high).any():
+        raise UsageError("a lower limit lies above its upper limit.")
+    return low, high
+
+
+def _extreme(matrix: FloatArray, sums: FloatArray, box: list[Any], cell: int, sign: int) -> float:
+    """Smallest (sign +1) or largest (−1) value of one cell; whole numbers, so bounds are rounded inwards."""
+    from scipy.optimize import linprog
+
+    goal = np.zeros(len(box))
+    goal[cell] = sign
+    answer = linprog(goal, A_eq=matrix if len(matrix) else None, b_eq=sums if len(sums) else None, bounds=box, method="highs")
+    if answer.status == 3:
+        return float("inf")
+    if answer.status != 0:
+        raise DataError(
+            "the published sums contradict each other, so no table has them.", hint="Check that all sums come from one table."
+        )
+    value = sign * float(answer.fun)
+    return float(np.ceil(value - 1e-6)) if sign > 0 else float(np.floor(value + 1e-6))
+
+
+def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int, what: str = "table") -> AttackResult:
+    """Are hidden counts below ``threshold`` recovered, or confined to fewer than ``threshold`` possible values?"""
+    mask = np.asarray(hidden, dtype=bool)
+    width = found.width()[mask]
+    exact = int((width < 0.5).sum())
+    narrow = int((width < threshold - 1).sum())
+    tries = int(mask.sum())
+    low, high = wilson(narrow, tries)
+    rate = narrow / tries if tries else 0.0
+    return AttackResult(
+        "differencing",
+        f"Which hidden counts of the {what} follow from the published sums?",
+        rate,
+        low if tries else 0.0,
+        high if tries else 0.0,
+        0.0,
+        f"{exact} hidden counts are recovered exactly",
+        "broken" if narrow else "holds",
+        f"{narrow} of {tries} hidden counts can be confined to fewer than {threshold} values; {exact} are recovered exactly.",
+    )
+
+
+def difference_of_versions(before: npt.ArrayLike, after: npt.ArrayLike, *, threshold: int) -> AttackResult:
+    """Two published versions of the same counts: does a difference show a group smaller than ``threshold``?
+
+    NaN marks a count that is not published. A difference of 1 to ``threshold`` − 1 tells of that many people.
+    """
+    first, second = np.asarray(before, dtype=np.float64).ravel(), np.asarray(after, dtype=np.float64).ravel()
+    if first.shape != second.shape:
+        raise UsageError("the two versions have different shapes.", hint="Compare tables with the same cells.")
+    both = ~np.isnan(first) & ~np.isnan(second)
+    step = np.abs(first[both] - second[both])
+    small = int(((step > 0) & (step < threshold)).sum())
+    tries = int(both.sum())
+    low, high = wilson(small, tries)
+    return AttackResult(
+        "differencing: two versions",
+        "Does the difference of two published versions show a small group?",
+        small / tries if tries else 0.0,
+        low if tries else 0.0,
+        high if tries else 0.0,
+        0.0,
+        f"{small} of {tries} counts differ by fewer than {threshold}",
+        "broken" if small else "holds",
+        f"{small} of {tries} counts differ between the versions by 1 to {threshold - 1} people.",
+    )

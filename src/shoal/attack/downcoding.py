@@ -1,0 +1,63 @@
+"""Downcoding: is a published value narrower than it looks?
+
+Takes    base classes with published and one-level-finer codes, from the original or from an attacker's external table
+Returns  the share of released records that an attacker can refine below the published level
+Source   Cohen 2022, "Attacks on deidentification's defenses": minimal hierarchical methods can be refined
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attack._common import wilson
+from shoal.attack.structure import Recoded
+from shoal.kernels.group import group_codes
+from shoal.model.attack import AttackResult, Verdict
+
+QUESTION = "Can published values be refined to a finer level than was published?"
+
+
+def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> AttackResult:
+    """Records whose published class holds only one finer value in some generalized column.
+
+    An attacker who knows the people (or a table like them) and the hierarchy sees that the wider value is empty talk there.
+    ``minimal`` says that the plan is the least general one that meets the requirements: then even without such a table the
+    choice itself speaks, and the result is at least a warning.
+    """
+    groups = recoded.classes()
+    kept, sizes = recoded.mask, recoded.base.sizes
+    refined = np.zeros(recoded.base.n_classes, dtype=np.bool_)
+    worst_column, worst_share = "", 0.0
+    total = int(sizes[kept].sum())
+    for name, coarse, fine in zip(columns, recoded.published, recoded.finer, strict=False):
+        if np.array_equal(coarse, fine):
+            continue
+        pairs = group_codes([groups.ids.astype(np.int32), fine])
+        different = np.zeros(groups.n, dtype=np.int64)
+        members = np.unique(np.stack([groups.ids[kept], pairs.ids[kept]]), axis=1)
+        np.add.at(different, members[0], 1)
+        alone = (different[groups.ids] == 1) & kept & _is_coarser(coarse, fine)
+        refined |= alone
+        share = float(sizes[alone].sum()) / max(total, 1)
+        if share > worst_share:
+            worst_column, worst_share = name, share
+    count = int(sizes[refined].sum())
+    low, high = wilson(count, total)
+    rate = count / max(total, 1)
+    verdict: Verdict = "holds" if rate <= 0.01 and not minimal else "warning"
+    note = (
+        " The plan is the least general one that meets the requirements, so the choice itself tells something." if minimal else ""
+    )
+    worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
+    sentence = f"{count} of {total} records lie in classes where a published range holds only one finer value.{note}"
+    return AttackResult("downcoding", QUESTION, rate, low, high, None, worst, verdict, sentence)
+
+
+def _is_coarser(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Whether the published value of each class covers more than one finer value anywhere in the table."""
+    n = int(coarse.max(initial=-1)) + 2
+    children = np.zeros(n, dtype=np.int64)
+    pairs = np.unique(np.stack([coarse, fine]), axis=1)
+    np.add.at(children, pairs[0] + 1, 1)
+    return np.asarray(children[coarse + 1] > 1)

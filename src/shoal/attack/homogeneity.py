@@ -1,0 +1,124 @@
+"""Homogeneity and background knowledge: what does a class tell about the sensitive value?
+
+Takes    released classes with the counts of a sensitive column
+Returns  accuracy of the best guess, beside the best guess without the release
+Keeps    accuracy at least the prior's; the worst class decides the verdict where l is claimed
+Source   Machanavajjhala et al. 2007
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attack._common import one_in, wilson
+from shoal.errors import missing_column
+from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts import ClassCounts, SensitiveCounts
+
+
+def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = None) -> AttackResult:
+    """The attacker finds the class of a person and guesses its most frequent sensitive value.
+
+    ``distinct`` is the diversity that the release claims for the column: with l ≥ 2 no class may hold a single value.
+    """
+    sensitive = _sensitive(released, column)
+    top, total = _largest(sensitive, released.n_classes)
+    members = float(total.sum())
+    rate = float(top.sum()) / members
+    prior = float(np.bincount(sensitive.values + 1, weights=sensitive.counts).max()) / members
+    alone = total[top == total]
+    low, high = wilson(float(top.sum()), int(members))
+    verdict: Verdict = "holds" if len(alone) == 0 else ("broken" if distinct is not None and distinct >= 2 else "warning")
+    sentence = (
+        f"The best guess of '{column}' is right for {rate:.1%} of the records; without the release {prior:.1%}. "
+        f"{int(alone.sum())} records lie in classes where everybody has the same value."
+    )
+    worst = f"{len(alone)} of {released.n_classes} classes hold one value only"
+    question = f"Somebody knows in which class a person is: is '{column}' learnt?"
+    return AttackResult(f"homogeneity: {column}", question, rate, low, high, None, worst, verdict, sentence)
+
+
+def background(released: ClassCounts, column: str, *, excluded: int = 1, distinct: int | None = None) -> AttackResult:
+    """The same attacker can rule out the ``excluded`` most frequent other values.
+
+    With counts r_1 ≥ r_2 ≥ … the best case for the attacker leaves the value r_i among r_i + (the rest without the j largest
+    others). A class with more than ``excluded`` + 1 distinct values is never certain.
+    """
+    sensitive = _sensitive(released, column)
+    chance = np.zeros(released.n_classes)
+    for c, counts in _per_class(sensitive, released.n_classes):
+        ordered = np.sort(counts)[::-1]
+        total = ordered.sum()
+        gone = np.array(
+            [ordered[: excluded + 1].sum() - r if i <= excluded else ordered[:excluded].sum() for i, r in enumerate(ordered)]
+        )
+        chance[c] = float((ordered / np.maximum(total - gone, 1)).max())
+    certain = int(released.sizes[chance >= 1].sum())
+    members = int(released.sizes.sum())
+    low, high = wilson(certain, members)
+    claims = distinct is not None and distinct > excluded + 1
+    verdict: Verdict = "holds" if certain == 0 else ("broken" if claims else "warning")
+    sentence = f"An attacker who can rule out {excluded} value(s) is certain about '{column}' for {certain} of {members} records."
+    worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
+    question = f"Somebody knows the class of a person and can rule out {excluded} value(s): is '{column}' certain?"
+    return AttackResult(
+        f"background knowledge: {column}",
+        question,
+        certain / members,
+        low,
+        high,
+        None,
+        worst,
+        verdict,
+        sentence,
+    )
+
+
+def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift: float = 3.0) -> AttackResult:
+    """The attacker compares the values of a class with those of the whole table.
+
+    Reports the largest lift P(value | class) / P(value) and the largest equal-distance earth mover's distance; where t-closeness
+    is claimed the distance decides, else a lift above ``lift`` is a warning.
+    """
+    sensitive = _sensitive(released, column)
+    share = np.bincount(sensitive.values + 1, weights=sensitive.counts)
+    share = share / share.sum()
+    _, total = _largest(sensitive, released.n_classes)
+    inside = sensitive.counts / total[sensitive.classes]
+    expected = share[sensitive.values + 1]
+    lifts = inside / expected
+    above = np.bincount(sensitive.classes, weights=np.maximum(0.0, inside - expected), minlength=released.n_classes)
+    over = np.unique(sensitive.classes[lifts > lift])
+    members = int(released.sizes.sum())
+    exposed = int(released.sizes[over].sum())
+    distance = float(above.max())
+    low, high = wilson(exposed, members)
+    verdict: Verdict = ("holds" if distance <= t + 1e-9 else "broken") if t is not None else ("warning" if len(over) else "holds")
+    sentence = (
+        f"In its most telling class a value of '{column}' is {float(lifts.max()):.3g} times as frequent as in the whole table; "
+        f"{exposed} records lie in classes with a lift above {lift:g}. Largest distance to the whole: {distance:.3g}."
+    )
+    question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
+    worst = f"{len(over)} of {released.n_classes} classes above a lift of {lift:g}"
+    return AttackResult(f"skewness: {column}", question, exposed / members, low, high, None, worst, verdict, sentence)
+
+
+def _sensitive(counts: ClassCounts, column: str) -> SensitiveCounts:
+    if column not in counts.sensitive:
+        raise missing_column(column, tuple(counts.sensitive), table="counts", what="sensitive column")
+    return counts.sensitive[column]
+
+
+def _largest(sensitive: SensitiveCounts, n_classes: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Largest and total count of each class."""
+    top = np.zeros(n_classes, dtype=np.int64)
+    np.maximum.at(top, sensitive.classes, sensitive.counts)
+    total = np.zeros(n_classes, dtype=np.int64)
+    np.add.at(total, sensitive.classes, sensitive.counts)
+    return top, total
+
+
+def _per_class(sensitive: SensitiveCounts, n_classes: int) -> list[tuple[int, npt.NDArray[np.int64]]]:
+    edges = np.searchsorted(sensitive.classes, np.arange(n_classes + 1))
+    return [(c, sensitive.counts[edges[c] : edges[c + 1]]) for c in range(n_classes) if edges[c + 1] > edges[c]]

@@ -1,0 +1,129 @@
+"""Leftovers: what a file tells besides its cells.
+
+Row order (are neighbours alike more often than in a shuffled file, is a column sorted?), columns that number the rows, and
+metadata that the original or its author left behind.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.attack import AttackResult
+
+QUESTION = "Do row order, row numbers or file metadata tell anything that the cells do not?"
+LIMIT = 6.0  # standard deviations: about one false alarm in a thousand million columns
+
+
+def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
+    """Look at a published table (pyarrow) and the files that hold it."""
+    found, tries = [], 0
+    for name in table.column_names:
+        codes = _ranks(table[name])
+        tries += 2
+        if abs(neighbour_score(codes)) > LIMIT or abs(trend_score(codes)) > LIMIT:
+            found.append(f"rows are ordered by column '{name}'")
+        if _numbers_the_rows(table[name]):
+            found.append(f"column '{name}' numbers the rows")
+    for file in files:
+        tries += 1
+        found.extend(metadata_of(file))
+    rate = len(found) / max(tries, 1)
+    sentence = "; ".join(found) + "." if found else "Row order and file metadata tell nothing."
+    return AttackResult(
+        "leftovers",
+        QUESTION,
+        rate,
+        rate,
+        rate,
+        0.0,
+        f"{len(found)} findings",
+        "warning" if found else "holds",
+        sentence[:1].upper() + sentence[1:],
+    )
+
+
+def neighbour_score(codes: npt.NDArray[np.int64]) -> float:
+    """How many standard deviations more neighbours are alike than in a shuffled column.
+
+    Of n − 1 neighbouring pairs each is alike with chance m = Σ c(c−1)/(n(n−1)); the pairs are nearly independent, so the
+    count has standard deviation about √((n−1) m (1−m)).
+
+    >>> abs(neighbour_score(np.random.default_rng(1).integers(0, 5, 1000))) < 5
+    True
+    >>> neighbour_score(np.repeat(np.arange(5), 200)) > 20
+    True
+    """
+    n = len(codes)
+    if n < 50:
+        return 0.0
+    counts = np.bincount(codes).astype(np.float64)
+    alike = float((counts * (counts - 1)).sum()) / (n * (n - 1))
+    spread = math.sqrt((n - 1) * alike * (1 - alike)) if 0 < alike < 1 else 0.0
+    if spread < 1.0:
+        return 0.0
+    return float(((codes[1:] == codes[:-1]).sum() - (n - 1) * alike) / spread)
+
+
+def trend_score(codes: npt.NDArray[np.int64]) -> float:
+    """Rank correlation of value and row number, in standard deviations (ρ √(n−1))."""
+    n = len(codes)
+    if n < 50 or codes.max() == codes.min():
+        return 0.0
+    return float(np.corrcoef(codes, np.arange(n))[0, 1] * math.sqrt(n - 1))
+
+
+def _ranks(column: Any) -> npt.NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if str(encoded.type).startswith("dictionary"):
+        encoded = encoded.cast(encoded.type.value_type)
+    ranks: npt.NDArray[np.int64] = pc.rank(encoded, sort_keys="ascending", tiebreaker="dense").to_numpy()
+    return ranks.astype(np.int64) - 1
+
+
+def _numbers_the_rows(column: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_integer(column.type) or len(column) < 50 or column.null_count:
+        return False
+    low, high = pc.min(column).as_py(), pc.max(column).as_py()
+    return bool(high - low == len(column) - 1 and pc.count_distinct(column).as_py() == len(column))
+
+
+def metadata_of(file: Path) -> list[str]:
+    """Metadata that a released file should not carry; names of entries only, never their contents."""
+    suffix = file.suffix.lower()
+    if suffix == ".parquet":
+        return _parquet_metadata(file)
+    if suffix in {".xlsx", ".xlsm"}:
+        return _office_metadata(file)
+    return []
+
+
+def _parquet_metadata(file: Path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    entries = pq.read_metadata(file).metadata or {}
+    names = sorted(k.decode(errors="replace") for k in entries if k != b"ARROW:schema")
+    return [f"the Parquet file carries metadata '{name}'" for name in names]
+
+
+def _office_metadata(file: Path) -> list[str]:
+    import re
+
+    found = []
+    with zipfile.ZipFile(file) as book:
+        for part in ("docProps/core.xml", "docProps/custom.xml"):
+            if part in book.namelist():
+                text = book.read(part).decode("utf-8", errors="replace")
+                if re.search(r"<(dc:creator|cp:lastModifiedBy)>[^<]+<", text):
+                    found.append("the workbook names its author")
+    return found

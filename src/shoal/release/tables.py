@@ -1,0 +1,174 @@
+"""Tables of counts: hide small cells so that they cannot be recovered, then try to recover them.
+
+Takes    a table of counts (any number of dimensions, without its margins) and a threshold
+Returns  the table with margins as it may be published, and the bounds an attacker can reach
+Keeps    no hidden small count can be confined to fewer than ``threshold`` values from what is published
+Cost     two linear programs per small cell and round
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.attack.differencing import Bounds, bounds, differencing
+from shoal.errors import InfeasibleError, UsageError
+from shoal.model.attack import AttackResult
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ProtectedTable:
+    """A table of counts with its margins (the last entry of each axis), NaN where a count is hidden."""
+
+    cells: FloatArray
+    primary: BoolArray
+    complementary: BoolArray
+    threshold: int
+    method: str
+    attack: AttackResult
+    found: Bounds = field(repr=False)
+
+    @property
+    def hidden(self) -> BoolArray:
+        return self.primary | self.complementary
+
+
+def protect_table(
+    counts: npt.ArrayLike,
+    *,
+    threshold: int = 10,
+    method: Literal["suppress", "round"] = "suppress",
+    base: int = 5,
+    zeros: bool = True,
+) -> ProtectedTable:
+    """Publishable version of a table of counts, margins included.
+
+    Cells of 1 to ``threshold`` − 1 people are hidden (zeros too with ``zeros=False``). Other cells are then hidden as well
+    until the recovery attack (bounds by linear programming over all published sums) leaves every small cell at least
+    ``threshold`` possible values. With ``method="round"`` small cells are hidden first and all others rounded to multiples of
+    ``base`` afterwards, and the attacker knows both rules.
+
+    Examples
+    --------
+    One small cell: its row total would give it away, so three more cells are hidden.
+
+    >>> t = protect_table([[3, 20, 30], [25, 40, 12], [30, 22, 18]], threshold=10)
+    >>> int(t.primary.sum()), int(t.complementary.sum()), t.attack.verdict
+    (1, 3, 'holds')
+    """
+    table = np.asarray(counts)
+    if table.size == 0 or not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
+        raise UsageError("a table of counts holds whole numbers of at least 0.", hint="Pass the counts without their margins.")
+    if threshold < 2 or base < 1:
+        raise UsageError(f"a threshold of at least 2 and a base of at least 1 are needed; found {threshold} and {base}.")
+    full = with_margins(table)
+    primary = (full < threshold) & ((full > 0) | (not zeros))
+    shut = primary.copy()
+    lines = _lines(full.shape)
+    found = _attack(full, shut, lines, threshold, method, base, primary)
+    while (narrow := _narrow(found, primary, threshold)).any():
+        more = _next_to_hide(full, shut, lines, np.flatnonzero(narrow.ravel()))
+        if more is None:
+            raise InfeasibleError(
+                f"{int(narrow.sum())} small counts stay recoverable whatever else is hidden.",
+                hint="Publish without margins, or join categories first.",
+            )
+        shut.ravel()[more] = True
+        found = _attack(full, shut, lines, threshold, method, base, primary)
+    shown = full if method == "suppress" else np.round(full / base) * base
+    cells = np.where(shut, np.nan, shown)
+    result = differencing(found, primary.ravel(), threshold=threshold)
+    return ProtectedTable(cells, primary, shut & ~primary, threshold, method, result, found)
+
+
+def with_margins(table: npt.NDArray[Any]) -> FloatArray:
+    """The table with its sums appended along every axis.
+
+    >>> with_margins(np.array([[1, 2], [3, 4]])).tolist()
+    [[1.0, 2.0, 3.0], [3.0, 4.0, 7.0], [4.0, 6.0, 10.0]]
+    """
+    full = table.astype(np.float64)
+    for axis in range(table.ndim):
+        full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
+    return full
+
+
+def _lines(shape: tuple[int, ...]) -> list[npt.NDArray[np.int64]]:
+    """Every line of cells that adds up: positions of the parts, then of their sum."""
+    positions = np.arange(int(np.prod(shape))).reshape(shape)
+    return [line for axis in range(len(shape)) for line in np.moveaxis(positions, axis, -1).reshape(-1, shape[axis])]
+
+
+def _equations(n: int, lines: list[npt.NDArray[np.int64]]) -> FloatArray:
+    matrix = np.zeros((len(lines), n))
+    for row, line in zip(matrix, lines, strict=True):
+        row[line[:-1]] = 1.0
+        row[line[-1]] = -1.0
+    return matrix
+
+
+def _attack(
+    full: FloatArray,
+    shut: BoolArray,
+    lines: list[npt.NDArray[np.int64]],
+    threshold: int,
+    method: str,
+    base: int,
+    primary: BoolArray,
+) -> Bounds:
+    """What an attacker who knows the rules can tell of each cell."""
+    cells = full.ravel()
+    equations, zero = _equations(len(cells), lines), np.zeros(len(lines))
+    if method == "suppress":
+        return bounds(np.where(shut.ravel(), np.nan, cells), equations, zero)
+    rounded = np.round(cells / base) * base
+    low = np.where(shut.ravel(), 0.0, np.maximum(0.0, rounded - base / 2))
+    high = np.where(shut.ravel(), np.inf, rounded + base / 2)
+    return bounds(np.full(len(cells), np.nan), equations, zero, limits=(low, high))
+
+
+def _narrow(found: Bounds, primary: BoolArray, threshold: int) -> BoolArray:
+    """Small cells that can be confined to fewer than ``threshold`` values."""
+    return np.asarray(primary & (found.width().reshape(primary.shape) < threshold - 1))
+
+
+def _next_to_hide(
+    full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]], narrow: npt.NDArray[np.int64]
+) -> int | None:
+    """The best open cell among the lines that lead, through hidden cells, to a recoverable one.
+
+    A line with a single hidden cell gives it away, so a cell that mends most such lines comes first; then inner cells before
+    margins, people before zeros, small before large.
+    """
+    cells, closed = full.ravel(), shut.ravel()
+    inner = np.zeros(full.shape, dtype=bool)
+    inner[tuple(slice(0, -1) for _ in full.shape)] = True
+    reach = _connected(lines, closed, set(narrow.tolist()))
+    mends = np.zeros(len(cells), dtype=np.int64)
+    for line in reach:
+        mends[line] += 1 if closed[line].sum() == 1 else 0
+    open_cells = sorted({int(c) for line in reach for c in line if not closed[c]})
+    if not open_cells:
+        return None
+    return min(open_cells, key=lambda c: (-mends[c], not inner.ravel()[c], cells[c] == 0, cells[c], c))
+
+
+def _connected(lines: list[npt.NDArray[np.int64]], closed: BoolArray, start: set[int]) -> list[npt.NDArray[np.int64]]:
+    """Lines that hold a start cell, or a hidden cell of a line already reached."""
+    reached, seen, found = set(start), set(), []
+    grew = True
+    while grew:
+        grew = False
+        for number, line in enumerate(lines):
+            if number not in seen and reached & set(line.tolist()):
+                seen.add(number)
+                found.append(line)
+                reached |= {int(c) for c in line if closed[c]}
+                grew = True
+    return found
