@@ -1,0 +1,438 @@
+"""PostgreSQL: results come as Arrow through ADBC (binary COPY), never through Python objects.
+
+Quirks handled here: text is compared with ``COLLATE "C"`` (a column's own collation may fold case or accents); ``char(n)`` is
+read without its padding; NaN equals NaN; ``numeric`` without a scale is given the scale that its values need; moments with
+a zone are read in UTC; ``IS NOT DISTINCT FROM`` cannot be hashed, so missing values are made comparable in joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+from sqlglot import exp, parse_one
+
+from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast, column, string
+from shoal.engines.remote import Address, Reading, build_relation, no_table, spellings, table_expression
+from shoal.errors import DataError, EngineError, OutputError, UsageError, need
+from shoal.model.roles import Column
+
+_KINDS = {
+    "int2": "integer", "int4": "integer", "int8": "integer", "oid": "integer", "numeric": "decimal", "float4": "float",
+    "float8": "float", "bool": "boolean", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamp", "time": "time",
+    "bytea": "binary", "text": "text", "varchar": "text",
+}  # fmt: skip
+
+_SESSION = (
+    "SET timezone='UTC'",
+    "SET datestyle='ISO, YMD'",
+    "SET intervalstyle='iso_8601'",
+    "SET bytea_output='hex'",
+    "SET extra_float_digits=1",
+    "SET standard_conforming_strings=on",
+)
+
+_TABLE = """
+SELECT a.attname FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
+AND (CASE WHEN $2 = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname = $2 END)
+AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
+ORDER BY a.attnum
+"""
+
+
+class LooseNumeric(exp.Func):
+    """A ``numeric`` column without a declared scale; becomes a cast to the scale that its values need when SQL is rendered."""
+
+    arg_types = {"this": True, "table": True}  # noqa: RUF012  sqlglot's own form
+
+
+class Postgres(Engine):
+    """A PostgreSQL database; one connection, opened at once."""
+
+    name = "postgres"
+    dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self.address = Address.parse(url, port=5432, password_from=("PGPASSWORD", "SHOAL_PASSWORD"))
+        self._depth = 0
+        self._scales: dict[str, int] = {}
+        self._connection = self._connect()
+
+    def _connect(self) -> Any:
+        try:
+            import adbc_driver_manager
+            import adbc_driver_postgresql.dbapi as adbc
+        except ModuleNotFoundError:
+            raise need("postgres", "adbc-driver-postgresql") from None
+        try:
+            connection = adbc.connect(_libpq(self.address), autocommit=True)
+        except adbc_driver_manager.Error as error:
+            raise _no_connection(self.address, str(error)) from None
+        for statement in _SESSION:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+        return connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            import adbc_driver_manager
+
+            with suppress(adbc_driver_manager.Error, OSError):  # a connection that broke off need not be closed
+                self._connection.close()
+            self._connection = None
+
+    # -- the schema ---------------------------------------------------------------------------------------------------
+
+    def relation(self, table: str, **options: Any) -> Relation:
+        for schema, name in spellings(table):
+            found = self._run(_TABLE, (name, schema or "")).column(0).to_pylist()
+            if found:
+                return self._relation(schema, name, found, table, options)
+        raise no_table(table, self.address.shown)
+
+    def _relation(self, schema: str | None, name: str, names: list[str], table: str, options: dict[str, Any]) -> Relation:
+        source = table_expression(schema, name)
+        nothing = exp.select(*[column(n, "r") for n in names]).from_(_as(source, "r")).limit(0)
+        fields = self._run(self.render(nothing)).schema
+        readings = [_reading(field, source) for field in fields]
+        return build_relation(source, readings, f"{self.address.shown}::{table}", options, table)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        import adbc_driver_manager
+        import pyarrow as pa
+
+        sql = self.render(query)
+        try:
+            with self._cursor() as cursor:
+                cursor.execute(sql)
+                reader = cursor.fetch_record_batch()
+                empty = True
+                for batch in reader:
+                    empty = False
+                    for start in range(0, batch.num_rows, batch_rows):
+                        yield _plain(batch.slice(start, batch_rows))
+                if empty:
+                    yield _plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
+        except adbc_driver_manager.Error as error:
+            raise self._failed(error) from None
+        except (pa.ArrowException, OSError) as error:
+            raise self._failed(error) from None
+
+    def _cursor(self) -> Any:
+        if self._connection is None:
+            raise EngineError(f"the connection to {self.address.shown} is closed.", hint="Open the table again.")
+        return self._connection.cursor()
+
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        import adbc_driver_manager
+
+        try:
+            with self._cursor() as cursor:
+                cursor.execute(sql, parameters or None)
+                return cursor.fetch_arrow_table() if cursor.description else None
+        except (adbc_driver_manager.Error, OSError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> EngineError:
+        return _translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._snapshot()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._depth += 1
+        if self._depth == 1:
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                with suppress(EngineError):  # the first error is the one to tell
+                    self._run("ROLLBACK")
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        schema, table = self._free(name)
+        self._run(self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=query)))
+
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        import adbc_driver_manager
+        import pyarrow as pa
+
+        schema, table = self._free(name)
+        first = next(batches)
+
+        def rest() -> Iterator[Any]:
+            yield first
+            yield from batches
+
+        reader = pa.RecordBatchReader.from_batches(first.schema, rest())
+        self._run("BEGIN")
+        try:
+            with self._cursor() as cursor:
+                cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
+            self._run("COMMIT")
+        except (adbc_driver_manager.Error, OSError) as error:
+            with suppress(EngineError):
+                self._run("ROLLBACK")
+            raise self._failed(error) from None
+        except BaseException:
+            with suppress(EngineError):
+                self._run("ROLLBACK")
+            raise
+
+    def _free(self, name: str) -> tuple[str | None, str]:
+        """Schema and name for a new table; an error where the name is taken."""
+        for schema, table in spellings(name):
+            if self._run(_TABLE, (table, schema or "")).num_rows:
+                raise OutputError(
+                    f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
+                )
+        known = self._run("SELECT nspname FROM pg_catalog.pg_namespace").column(0).to_pylist()
+        for schema, table in spellings(name):
+            if schema in known:
+                return schema, table
+        return None, name
+
+    # -- the dialect --------------------------------------------------------------------------------------------------
+
+    def render(self, query: exp.Expr) -> str:
+        if query.find(LooseNumeric) is not None:
+            query = query.copy()
+            used = {c.name for c in query.find_all(exp.Column) if c.table != "r"}
+            for node in list(query.find_all(LooseNumeric)):
+                node.replace(self._scaled(node) if node.this.name in used else exp.Null())
+        return super().render(query)
+
+    def _scaled(self, node: LooseNumeric) -> exp.Expr:
+        table, value = node.args["table"], node.this
+        where = f"{table.sql(dialect=self.dialect)}.{value.name}"
+        if where not in self._scales:
+            scale = exp.func("MAX", exp.func("SCALE", exp.func("TRIM_SCALE", column(value.name, "r"))))
+            found = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(_as(table, "r")))).column(0)[0].as_py()
+            self._scales[where] = int(found or 0)
+        scale_, number = self._scales[where], exp.func("NULLIF", value.copy(), cast(string("NaN"), "DECIMAL"))
+        return exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({38 if scale_ <= 19 else 76}, {scale_})"))
+
+    def key(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind == "text":
+            return exp.Collate(this=exp.Paren(this=value), expression=exp.to_identifier("C", quoted=True))
+        return super().key(value, column)
+
+    def clean_float(self, value: exp.Expr) -> exp.Expr:
+        double = cast(value, "DOUBLE")
+        summed = exp.Paren(this=exp.Add(this=double, expression=cast(exp.Literal.number("0"), "DOUBLE")))
+        return exp.func("NULLIF", summed, cast(string("NaN"), "DOUBLE"))
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind in ("timestamp", "time"):
+            digits = "YYYY-MM-DD HH24:MI:SS.US" if column.kind == "timestamp" else "HH24:MI:SS.US"
+            spelled = exp.Anonymous(this="TO_CHAR", expressions=[value.copy(), string(digits)])
+            return exp.Anonymous(this="REGEXP_REPLACE", expressions=[spelled, string(r"\.000000$"), string("")])
+        if column.kind == "binary":
+            return exp.Anonymous(this="ENCODE", expressions=[value.copy(), string("hex")])
+        return super().text(value, column)
+
+    def decode(self, values: Any, column: Column) -> Any:
+        decoded = super().decode(values, column)
+        if column.kind in ("date", "timestamp"):
+            _check_finite(decoded, column)
+        return decoded
+
+    def same(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.EQ(this=_hashable(left), expression=_hashable(right))
+
+    @contextmanager
+    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+        """One array literal per column, unnested: quick to parse, and no right to create anything is needed."""
+        import pyarrow as pa
+
+        query = parse_one("SELECT * FROM UNNEST(a) AS u(b)", dialect="postgres")
+        arrays, names = [], []
+        for field in data.schema:
+            kind = "BIGINT" if pa.types.is_integer(field.type) else "TEXT"
+            literal = string(_array_literal(data[field.name].to_pylist()))
+            arrays.append(exp.Cast(this=literal, to=exp.DataType.build(f"{kind}[]", dialect="postgres")))
+            names.append(exp.to_identifier(field.name, quoted=True))
+        unnest = query.find(exp.Unnest)
+        assert unnest is not None
+        unnest.set("expressions", arrays)
+        unnest.args["alias"].set("columns", names)
+        yield exp.Subquery(this=query)
+
+
+def _libpq(address: Address) -> str:
+    """The connection string of libpq, which also reads the PG… variables and the password file."""
+    fields: dict[str, str | None] = {
+        "host": address.host, "port": str(address.port), "user": address.user, "password": address.password,
+        "dbname": address.database, "application_name": "shoal", "connect_timeout": "10", **address.options,
+    }  # fmt: skip
+    quoted = {k: "'" + v.replace("\\", "\\\\").replace("'", "\\'") + "'" for k, v in fields.items() if v is not None}
+    return " ".join(f"{k}={v}" for k, v in quoted.items())
+
+
+def _as(source: exp.Expr, alias: str) -> exp.Expr:
+    return exp.alias_(source.copy(), exp.to_identifier(alias, quoted=True), table=True)
+
+
+def _hashable(value: exp.Expr) -> exp.Expr:
+    """Text that differs for a missing and an empty value, so that a plain = can be hashed."""
+    given = exp.DPipe(this=string("v"), expression=cast(value, "TEXT"))
+    return exp.Coalesce(this=given, expressions=[string("n")])
+
+
+def _array_literal(values: Sequence[Any]) -> str:
+    """PostgreSQL's text form of an array.
+
+    >>> print(_array_literal(['a"b', None, 'c\\\\', "NULL"]))
+    {"a\\"b",NULL,"c\\\\","NULL"}
+    """
+    parts = []
+    for value in values:
+        if value is None:
+            parts.append("NULL")
+        elif isinstance(value, int):
+            parts.append(str(value))
+        else:
+            parts.append('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return "{" + ",".join(parts) + "}"
+
+
+def _reading(field: Any, table: exp.Table) -> Reading:
+    """How a column is read, from the type that the server names in its answer."""
+    facts = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
+    native = facts.get("POSTGRESQL:type") or facts.get("ADBC:postgresql:typname") or "unknown"
+    kind = _KINDS.get(native, "text")
+    value: exp.Expr | None = None
+    if native not in _KINDS:
+        value = cast(column(field.name, "r"), "TEXT")
+    elif native == "timestamptz":
+        value = exp.AtTimeZone(this=column(field.name, "r"), zone=string("UTC"))
+    elif native == "numeric":
+        precision, scale = _digits(facts.get("POSTGRESQL:typmod", "-1"))
+        if precision is None or scale < 0 or precision > 76:
+            value = LooseNumeric(this=column(field.name, "r"), table=table)
+        else:
+            number = exp.func("NULLIF", column(field.name, "r"), cast(string("NaN"), "DECIMAL"))
+            value = exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({precision}, {scale})"))
+    return Reading(Column(field.name, kind), value, native)
+
+
+def _digits(typmod: str) -> tuple[int | None, int]:
+    """Precision and scale of a numeric type modifier; no precision where none is declared."""
+    packed = int(typmod)
+    if packed < 4:
+        return None, 0
+    scale = (packed - 4) & 0x7FF
+    return ((packed - 4) >> 16) & 0xFFFF, scale - 0x800 if scale & 0x400 else scale
+
+
+def _plain(batch: Any) -> Any:
+    """A batch without extension types: numbers as decimals, the rest as their storage."""
+    import pyarrow as pa
+
+    if not any(isinstance(f.type, pa.BaseExtensionType) for f in batch.schema):
+        return batch
+    return pa.RecordBatch.from_arrays(
+        [_column(a, f) for a, f in zip(batch.columns, batch.schema, strict=True)], batch.schema.names
+    )
+
+
+def _column(values: Any, field: Any) -> Any:
+    import pyarrow as pa
+
+    if not isinstance(field.type, pa.BaseExtensionType):
+        return values
+    facts = field.metadata or {}
+    stored = values.storage
+    if facts.get(b"POSTGRESQL:type") != b"numeric":
+        return stored
+    precision, scale = _digits(facts.get(b"POSTGRESQL:typmod", b"-1").decode())
+    if precision is None:
+        return _sum(stored)
+    try:
+        return stored.cast(pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale))
+    except pa.ArrowInvalid:
+        raise DataError("a numeric column holds infinity.", hint="Replace it in the database, or leave the column out.") from None
+
+
+def _sum(stored: Any) -> Any:
+    """Computed numbers without a declared scale: whole ones as decimals, others as floats."""
+    import pyarrow as pa
+
+    try:
+        return stored.cast(pa.decimal128(38, 0))
+    except pa.ArrowInvalid:
+        return stored.cast(pa.float64())
+
+
+def _check_finite(values: Any, column: Column) -> None:
+    """PostgreSQL has infinite dates, which nothing else can write down."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unit = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    days = pc.min_max(values.view(unit)).as_py()
+    limit = 3_000_000 if unit == pa.int32() else 3_000_000 * 86_400_000_000
+    if days["min"] is not None and (days["min"] < -limit or days["max"] > limit):
+        raise DataError(
+            f"column '{column.name}' holds infinite dates, which cannot be published.",
+            hint=f"Replace them in the database, or open the table with types={{'{column.name}': 'text'}}.",
+            column=column.name,
+        )
+
+
+_WORDS = {  # SQLSTATE, longest prefix first → what happened, what to do next
+    "42P01": ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
+    "42703": ("a column is not there (any more).", "Open the table again to read its columns anew."),
+    "42501": ("the database user may not do this.", "Reading needs SELECT on the table; a new table needs CREATE on the schema."),
+    "42P07": ("a table of that name is already there.", "Choose another name, or drop it first."),
+    "25006": ("the database or the user is read-only.", "Write to a file instead of a new table."),
+    "53100": ("the disk of the database server is full.", "Free space on the server, or write to a file."),
+    "57014": (
+        "the server stopped the query (a time limit, or someone cancelled it).",
+        "Ask for fewer columns, or raise the limit.",
+    ),
+    "57P": ("the server is shutting down or crashed; the connection broke off.", "Try again when it is back."),
+    "53": ("the server has no resources left for the query.", "Try again later, or ask for fewer columns."),
+    "08": ("the connection to the server broke off.", "Try again when the server is back."),
+    "22": ("a value in the table cannot be converted as asked.", "Check the types= option and the numeric steps of the plan."),
+}
+
+
+def _translate(sqlstate: str, message: str, address: Address) -> EngineError:
+    """An error in our words: a driver's message may hold data values."""
+    for length in (5, 3, 2):
+        if sqlstate[:length] in _WORDS:
+            what, hint = _WORDS[sqlstate[:length]]
+            return EngineError(f"PostgreSQL at {address.shown}: {what}", hint=hint, sqlstate=sqlstate)
+    lost = ("server closed the connection", "no connection to the server", "could not receive data", "terminating connection")
+    if any(words in message for words in lost):
+        return _translate("08006", "", address)
+    code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
+    return EngineError(
+        f"PostgreSQL at {address.shown} could not carry out the query{code}.", hint="See the server's log.", sqlstate=sqlstate
+    )
+
+
+def _no_connection(address: Address, message: str) -> EngineError | UsageError:
+    if "password" in message or "authentication" in message or "role" in message:
+        who = f"user '{address.user}'" if address.user else "the user"
+        return EngineError(
+            f"PostgreSQL at {address.shown} refuses {who}: wrong or missing password, or no such user.",
+            hint="Put the password into PGPASSWORD or the URL.",
+        )
+    if "database" in message and "does not exist" in message:
+        return EngineError(
+            f"PostgreSQL at {address.host}:{address.port} has no such database.", hint="Check the URL's last part."
+        )
+    return EngineError(f"no PostgreSQL server answers at {address.shown}.", hint="Check host and port, and that the server runs.")
