@@ -123,10 +123,10 @@ def _numbers(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
     if high <= low:
         low, high = x[0], x[-1]
     integer = bool((x == np.floor(x)).all())
-    first, exponent = _round_width((high - low) / 16, integer)
+    first, exponent = _round_width((high - low) / 14, integer)
     widths = [w * 10.0**exponent for w in _LADDERS[first] if w * 10.0**exponent <= max((high - low) / 1.5, 0) or w == first]
     if integer and widths[0] == 1:  # the value itself is level 0 already
-        widths = widths[1:] or [2.0]
+        widths = [w for w in (2.0, 4.0, 8.0, 16.0) if w <= (high - low) / 1.5] or [2.0]
     plain = tuple(int(w) if float(w).is_integer() else round(w, 12) for w in widths)
     bottom = float(math.ceil(low / widths[0]) * widths[0])
     top = float(math.floor(high / widths[0]) * widths[0])
@@ -168,16 +168,18 @@ def _categories(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
     levels: list[int] = []
     for share in (0.01, 0.05, 0.15):
         need = max(2 * k, math.ceil(share * total))
-        kept = int((sizes >= need).sum())
-        if 0 < kept < kept_before and (not levels or need > levels[-1]):
+        named = int((sizes >= need).sum())
+        if 0 < named < kept_before and (not levels or need > levels[-1]):
             levels.append(need)
-            kept_before = kept
+            kept_before = named
     if not levels:
         return Flat(why=f"{len(texts)} categories: kept or suppressed")
-    rule = FrequencyMerge(
-        tuple(levels), why=f"{len(texts)} categories: those below {_list(levels)} records joined, level by level"
-    )
-    return rule.fit(name, texts, sizes)
+    kept = FrequencyMerge(tuple(levels)).fit(name, texts, sizes).kept or ()
+    useful = [n for i, n in enumerate(levels) if kept[i] and (i == 0 or kept[i] != kept[i - 1])]
+    if not useful:
+        return Flat(why=f"{len(texts)} categories: kept or suppressed")
+    why = f"{len(texts)} categories: those below {_list(useful)} records joined, level by level"
+    return FrequencyMerge(tuple(useful), why=why).fit(name, texts, sizes)
 
 
 def _list(numbers: Sequence[float]) -> str:
