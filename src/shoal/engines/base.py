@@ -41,6 +41,7 @@ class Relation:
     source: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     native: dict[str, str] = field(default_factory=dict)
+    reader: Any = None  # a shoal.engines.readers.Reader where Arrow chunks can be had without SQL
 
 
 class Engine(ABC):

@@ -1,6 +1,6 @@
 """Expression steps of a plan as SQL: value maps (a join), cut points, prefix, rounding, clamping, constants.
 
-Each function takes the cleaned value of a column (NaN already NULL) and gives a :class:`Shaped` column: its new value, its new kind,
+Each function takes the cleaned value of a column (NaN already NULL) and gives a :class:`Shaped` column: its new value and kind
 and, for a value map, the join that brings the labels. The same steps for values in memory: :mod:`shoal.engines.local`.
 """
 

@@ -85,7 +85,7 @@ def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], name
 def gap_error(name: str, values: int, records: int) -> HierarchyGapError:
     """The error for values that a map does not cover."""
     return HierarchyGapError(
-        f"the value map of '{name}' lacks {values} value{'s' if values != 1 else ''} ({records} record{'s' if records != 1 else ''}).",
+        f"the value map of '{name}' does not cover the data: {values} distinct value(s) in {records} record(s) are not its keys.",
         hint="Extend the hierarchy, or use on_gap='suppress' or on_gap='top'.",
         column=name,
     )
@@ -206,7 +206,7 @@ def check_weights(table: Any, name: str) -> None:
 def over_budget(size: int, budget: int, columns: Sequence[str]) -> MemoryBudgetError:
     """The error when classes take more memory than allowed."""
     return MemoryBudgetError(
-        f"the classes of {len(columns)} columns need at least {size / 2**20:.0f} MiB; the memory budget is {budget / 2**20:.0f} MiB.",
+        f"classes of {len(columns)} columns need at least {size / 2**20:.1f} MiB; the memory budget is {budget / 2**20:.1f} MiB.",
         hint=f"Count fewer or coarser columns (through=…) of: {', '.join(columns)}; or raise memory_budget.",
         estimate=size,
         budget=budget,

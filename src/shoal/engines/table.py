@@ -35,8 +35,9 @@ class Recoded:
 class Table:
     """A table in an engine, with the roles of its columns. Nothing is read until something is asked.
 
-    >>> import pyarrow as pa, shoal.engines
-    >>> t = shoal.engines.open(pa.table({"age": [30, 30, 41], "sex": ["f", "f", None]}), quasi=["age", "sex"])
+    >>> import pyarrow as pa
+    >>> from shoal.engines.open import open
+    >>> t = open(pa.table({"age": [30, 30, 41], "sex": ["f", "f", None]}), quasi=["age", "sex"])
     >>> t.n_rows(), t.count().sizes.tolist()
     (3, [2, 1])
     """

@@ -1,0 +1,65 @@
+"""Readers: columns of a source as Arrow chunks, for counting by codes without SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+CHUNK_ROWS = 1 << 20
+
+
+class Reader(Protocol):
+    """Something that gives chosen columns chunk by chunk; text columns preferably as dictionary arrays."""
+
+    def rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """Lists of pyarrow arrays, one per name, of equal length."""
+        ...
+
+
+class ArrowReader:
+    """An Arrow table in memory, loaded on first use."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load: Callable[[], Any] | None = load
+        self._table: Any = None
+
+    @property
+    def table(self) -> Any:
+        if self._load is not None:
+            self._table, self._load = self._load(), None
+        return self._table
+
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        picked = self.table.select(list(names))
+        for batch in picked.to_batches(max_chunksize=CHUNK_ROWS):
+            yield list(batch.columns)
+
+
+class ParquetReader:
+    """Parquet files, one row group after the other; text columns come as the dictionaries of the file."""
+
+    def __init__(self, files: Sequence[str], text: Sequence[str]) -> None:
+        self._files = list(files)
+        self._text = set(text)
+
+    def rows(self) -> int:
+        import pyarrow.parquet as pq
+
+        return sum(pq.read_metadata(f).num_rows for f in self._files)
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        import pyarrow.parquet as pq
+
+        dictionaries = [n for n in names if n in self._text]
+        for path in self._files:
+            with pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
+                for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(names), use_threads=True):
+                    by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    yield [by_name[n] for n in names]
