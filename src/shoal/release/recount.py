@@ -20,7 +20,7 @@ from shoal.errors import EmptyTableError
 from shoal.release import recount_read
 
 SMALL_FILE = 3_000_000
-"""Bytes up to which the dictionary is used, and both ways when asked."""
+"""Bytes of text, or cells of a Parquet file, up to which the dictionary is used."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def recount(
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     source = Path(path)
     if way == "auto":
-        way = "dictionary" if source.stat().st_size <= SMALL_FILE else "sorted"
+        way = "dictionary" if recount_read.size(source) <= SMALL_FILE else "sorted"
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
     if way == "dictionary":
         return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, levels)

@@ -18,6 +18,10 @@ Cell = str | None
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Each record as a tuple of the wanted columns; missing is None."""
+    if path.is_dir():
+        for part in parts(path):
+            yield from rows(part, columns)
+        return
     if path.suffix == ".csv":
         yield from _csv_rows(path, columns)
         return
@@ -29,6 +33,10 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     """RecordBatches of the wanted columns, in that order."""
     import pyarrow as pa
 
+    if path.is_dir():
+        for part in parts(path):
+            yield from batches(part, columns)
+        return
     opened = {
         ".csv": _csv_batches,
         ".parquet": _parquet_batches,
@@ -93,11 +101,21 @@ def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
         yield tuple(record[i] for i in places)
 
 
+def parts(folder: Path) -> list[Path]:
+    """The files of a data folder (Spark writes one per partition), in order of their names."""
+    found = sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith((".", "_")))
+    if not found:
+        raise UnreadableError(f"the data folder '{folder.name}' is empty.")
+    return found
+
+
 def header(path: Path) -> list[str]:
     """Names of the columns that the file has, in order."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.is_dir():
+        return header(parts(path)[0])
     if path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", newline="") as source:
             head = ""
@@ -116,6 +134,22 @@ def header(path: Path) -> list[str]:
         return [str(c) for c in _stats_frame(path).columns]
     except (pa.ArrowException, OSError) as error:
         raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+
+
+def size(path: Path) -> int:
+    """How much there is to read: bytes, or cells where the file is packed."""
+    if path.is_dir():
+        return sum(size(part) for part in parts(path))
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowException, OSError) as error:
+            raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+        return int(metadata.num_rows) * max(10, int(metadata.num_columns))
+    return path.stat().st_size
 
 
 def _places(header: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
