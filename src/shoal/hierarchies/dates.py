@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from shoal.errors import DataError, HierarchyError, UsageError
 from shoal.hierarchies.intervals import Intervals, interval_labels
-from shoal.hierarchies.rule import Rule, register_rule, texts_of
+from shoal.hierarchies.rule import Rule, is_text, register_rule, texts_of
 from shoal.model.plan import Cut, Prefix, Step
 
 _PREFIXES = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
@@ -62,13 +62,14 @@ class Dates(Rule):
     def fit(self, column: str, values: Any, counts: Any = None) -> Dates:
         texts = texts_of(column, values)
         check_dates(column, texts)
+        on_text = self.on_text or is_text(values)
         if (self.low is not None and self.high is not None) or not texts:
-            return self
+            return dataclasses.replace(self, on_text=on_text)
         years = [int(t[:4]) for t in texts]
         low, high = min(years) // 10 * 10, max(years) // 10 * 10 + 9  # whole decades: not the oldest person's year
-        return dataclasses.replace(
-            self, low=self.low if self.low is not None else low, high=self.high if self.high is not None else high
-        )
+        low = self.low if self.low is not None else low
+        high = self.high if self.high is not None else high
+        return dataclasses.replace(self, low=low, high=high, on_text=on_text)
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         name = self.levels[level - 1]
@@ -117,7 +118,7 @@ class Ages(Rule):
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Ages:
         check_dates(column, texts_of(column, values))
-        return self
+        return dataclasses.replace(self, on_text=self.on_text or is_text(values))
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Cut:
         ages = self._bands.points(level)

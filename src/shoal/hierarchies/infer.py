@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from shoal.hierarchies.codes import Flat, Mask, PrefixCode
 from shoal.hierarchies.dates import Dates
 from shoal.hierarchies.evaluate import numbers_of
 from shoal.hierarchies.intervals import Intervals, number_text
-from shoal.hierarchies.rule import Rule, counts_of, register_rule, texts_of
+from shoal.hierarchies.rule import Rule, counts_of, is_text, register_rule, texts_of
 from shoal.model.roles import Column
 
 _LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
@@ -55,11 +55,11 @@ def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) 
     if not texts:
         return Flat(why="no value at all: kept or suppressed")
     if kind in ("date", "timestamp") or (kind in ("", "text") and all(_DATE.fullmatch(t) for t in texts)):
-        return _dates(texts).fit(name, texts)
+        return replace(_dates(texts), on_text=kind == "text").fit(name, texts)
     if kind == "time":
         return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
     if kind in ("integer", "decimal", "float") or (kind in ("", "text") and all(_NUMBER.fullmatch(t) for t in texts)):
-        return _numbers(name, texts, sizes, k)
+        return replace(_numbers(name, texts, sizes, k), on_text=kind == "text")
     if kind == "boolean" or len(texts) <= 2:
         return Flat(why=f"{len(texts)} values: kept or suppressed")
     if _same_shape(texts):
@@ -98,6 +98,7 @@ def _kind_of(values: Any) -> str:
         ("date", test.is_date(kind)),
         ("timestamp", test.is_timestamp(kind)),
         ("time", test.is_time(kind)),
+        ("text", is_text(values)),
     ):
         if holds:
             return name

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.errors import HierarchyError, UsageError
 from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import Rule, register_rule, texts_of
+from shoal.hierarchies.rule import Rule, is_text, register_rule, texts_of
 from shoal.model.plan import Cut
 
 MAX_POINTS = 100_000
@@ -77,7 +77,7 @@ class Intervals(Rule):
             low = float((Fraction(float(numbers.min())) - origin) // step * step + origin)
         if high is None:
             high = float(((Fraction(float(numbers.max())) - origin) // step + 1) * step + origin)
-        return dataclasses.replace(self, low=low, high=high, integer=integer)
+        return dataclasses.replace(self, low=low, high=high, integer=integer, on_text=self.on_text or is_text(values))
 
     def points(self, level: int) -> tuple[float, ...]:
         """Cut points of a level, the open ends included."""

@@ -18,7 +18,7 @@ import numpy as np
 from shoal.errors import EmptyTableError, HierarchyError, UsageError
 from shoal.hierarchies.evaluate import numbers_of
 from shoal.hierarchies.intervals import interval_labels
-from shoal.hierarchies.rule import Rule, counts_of, register_rule, texts_of
+from shoal.hierarchies.rule import Rule, counts_of, is_text, register_rule, texts_of
 from shoal.model.plan import Cut
 
 
@@ -64,7 +64,7 @@ class Quantiles(Rule):
             share = self.groups[0] // number
             coarse = set(after[share - 1 :: share])
             levels.append(tuple(roundest(numbers[i], numbers[i + 1], integer) for i in finest if i in coarse))
-        return dataclasses.replace(self, cuts=tuple(levels), integer=integer)
+        return dataclasses.replace(self, cuts=tuple(levels), integer=integer, on_text=self.on_text or is_text(values))
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Cut:
         if self.cuts is None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
 from shoal.hierarchies.evaluate import Labelled, evaluate
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.model.plan import SUPPRESSED, Keep, MapValues, OnGap, Step
+from shoal.model.plan import SUPPRESSED, Cut, Keep, MapValues, OnGap, Step
 
 TOP = SUPPRESSED
 """Label of the highest level: everything together."""
@@ -48,8 +48,8 @@ class Rule:
     """
 
     why: str = dataclasses.field(default="", kw_only=True, compare=False)
+    on_text: bool = dataclasses.field(default=False, kw_only=True)  # the column is text: engines cut numbers and dates only
     kind: ClassVar[str] = ""
-    labelled_top: ClassVar[bool] = False  # whether the rule's own last level already joins everything
 
     @property
     def inner(self) -> int:
@@ -98,15 +98,20 @@ class Rule:
             return Keep(column)
         if level > self.inner:
             return MapValues(column, on_gap="top", top=self.top_label, missing_label=missing_label)
-        return self._inner_step(column, level, missing_label)
+        step = self._inner_step(column, level, missing_label)
+        if self.on_text and isinstance(step, Cut):
+            from shoal.hierarchies.step import Generalize
+
+            return Generalize.of(column, self, level, missing_label=missing_label)
+        return step
 
     @property
     def top_label(self) -> str:
         return TOP
 
     def label(self, text: str, level: int) -> str | None:
-        """The label of one value, for rules whose steps SQL cannot express; None where the value is not covered."""
-        raise NotImplementedError
+        """The label of one value; None where the value is not covered."""
+        return evaluate(self._inner_step("value", level, None), [text]).texts()[0]
 
     def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
         """Leaves of the rule's own domain beyond the values at hand (a listed hierarchy counts them in its loss)."""
@@ -116,7 +121,8 @@ class Rule:
         raise NotImplementedError
 
     def _labelled(self, column: str, leaves: Sequence[str], level: int) -> Labelled:
-        return evaluate(self.step(column, level), leaves)
+        inner = level <= self.inner
+        return evaluate(self._inner_step(column, level, None) if inner else self.step(column, level), leaves)
 
     def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
         """Refuse values that the rule does not cover, unless the rule says what becomes of them."""
@@ -148,6 +154,11 @@ def rule_from_json(data: Mapping[str, Any]) -> Rule:
     if kind not in _RULES:
         raise PolicyError(f"hierarchy rule '{kind}' is not known.", hint=f"Known rules: {', '.join(sorted(_RULES))}.")
     return _RULES[kind]._from_fields(data)
+
+
+def is_text(values: Any) -> bool:
+    """Whether typed values are text: then numbers and dates must be read from it."""
+    return hasattr(values, "null_count") and str(values.type) in ("string", "large_string", "string_view")
 
 
 def texts_of(column: str, values: Any) -> tuple[str, ...]:

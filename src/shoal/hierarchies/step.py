@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from shoal.errors import HierarchyGapError
+from shoal.hierarchies.evaluate import evaluate
 from shoal.hierarchies.rule import Rule, rule_from_json
 from shoal.model.plan import SUPPRESSED, OnGap, StreamStep, register_step
 
@@ -37,6 +38,13 @@ class Generalize(StreamStep):
         data: Mapping[str, Any] = json.loads(self.rule)
         return rule_from_json(data)
 
+    def labels(self, texts: Sequence[str]) -> list[str]:
+        """The published label of each value."""
+        inner = self._rule._inner_step(self.column, self.level, None)
+        if isinstance(inner, Generalize):
+            return [self.label(t) for t in texts]
+        return evaluate(inner, texts).texts()
+
     def label(self, text: str) -> str:
         """The published label of one value."""
         found = self._rule.label(text, self.level)
@@ -60,12 +68,10 @@ class Generalize(StreamStep):
             from shoal.kernels.text import canonical_text
 
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
-            labels = []
-            for text in encoded.dictionary.to_pylist():
-                if text not in known:
-                    known[text] = self.label(text)
-                labels.append(known[text])
-            out = pa.array(labels, pa.string()).take(encoded.indices)
+            texts = encoded.dictionary.to_pylist()
+            new = [text for text in texts if text not in known]
+            known.update(zip(new, self.labels(new), strict=True))
+            out = pa.array([known[text] for text in texts], pa.string()).take(encoded.indices)
             if self.missing_label is not None:
                 out = out.fill_null(self.missing_label)
             return table.set_column(table.schema.get_field_index(self.column), self.column, out)
