@@ -1,1 +1,38 @@
+"""The identity protector: pseudonyms with controlled reversal, a log that cannot be quietly changed, and alarms.
 
+Start with :class:`Vault`; :mod:`shoal.protector.keys` says where master keys come from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.protector.domains import Domain, Renewal
+    from shoal.protector.limits import Limit
+    from shoal.protector.own import Holder
+    from shoal.protector.requests import Request
+    from shoal.protector.session import Revealed, Session
+    from shoal.protector.vault import Created, Vault
+
+_WHERE = {
+    "Vault": "vault",
+    "Created": "vault",
+    "Session": "session",
+    "Revealed": "session",
+    "Request": "requests",
+    "Domain": "domains",
+    "Renewal": "domains",
+    "Limit": "limits",
+    "Holder": "own",
+}
+
+__all__ = ["Created", "Domain", "Holder", "Limit", "Renewal", "Request", "Revealed", "Session", "Vault"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'shoal.protector' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(f"shoal.protector.{_WHERE[name]}"), name)

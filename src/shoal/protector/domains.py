@@ -1,0 +1,192 @@
+"""Domains: the settings of one study, service or recipient.
+
+A domain fixes the *kind* of pseudonym (how it is made), its *scope* (what it stands for: a person, a role, a relationship, a
+role in a relationship, or one transaction; unlinkability grows in that order), and its *renewal* (when a person gets a new
+one).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import Any, Literal, get_args
+
+from shoal.errors import UsageError, nearest
+
+Kind = Literal["random", "keyed", "reversible", "format-preserving", "self-generated"]
+Scope = Literal["person", "role", "relationship", "role-relationship", "transaction"]
+Matching = Literal["exact", "nfc"]
+
+KINDS: tuple[str, ...] = get_args(Kind)
+SCOPES: tuple[str, ...] = get_args(Scope)
+
+REVERSIBLE = frozenset({"random", "reversible", "format-preserving", "self-generated"})
+"""Kinds whose pseudonyms can be revealed and translated; a keyed pseudonym is one-way."""
+
+ALPHABETS = {
+    "digits": "0123456789",
+    "letters": "abcdefghijklmnopqrstuvwxyz",
+    "LETTERS": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "alphanumeric": "0123456789abcdefghijklmnopqrstuvwxyz",
+    "ALPHANUMERIC": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+}
+_NAME = re.compile(r"[^\W_][\w .-]{0,62}", re.UNICODE)
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,7}|")
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """When a person gets a new pseudonym: after so many uses (records), every so many days, or at a date.
+
+    ``uses`` is the largest number of records one pseudonym may cover; ``days`` the length of a period counted from
+    1970-01-01; ``on`` a list of dates at which everybody changes. All may be given.
+
+    >>> Renewal(days=365).epoch(date(2024, 3, 1)), Renewal(on=("2024-07-01",)).epoch(date(2024, 8, 1))
+    ('d54', 'o1')
+    >>> Renewal().epoch(date(2024, 3, 1))
+    ''
+    """
+
+    uses: int | None = None
+    days: int | None = None
+    on: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        for name, value in (("uses", self.uses), ("days", self.days)):
+            if value is not None and (value < 1 or value > 10**9):
+                raise UsageError(f"renewal after {value} {name} makes no sense.", hint="Give a whole number of at least 1.")
+        for text in self.on:
+            _date(text)
+
+    def epoch(self, today: date) -> str:
+        """The name of the period that ``today`` falls into."""
+        parts = []
+        if self.days:
+            parts.append(f"d{(today - date(1970, 1, 1)).days // self.days}")
+        if self.on:
+            parts.append(f"o{sum(_date(text) <= today for text in self.on)}")
+        return ".".join(parts)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Settings of a domain, without secrets.
+
+    ``number`` and ``id`` are given by the vault. ``matching`` says when two identities are the same (``exact``: byte for
+    byte; ``nfc``: after Unicode composition). ``alphabet`` and ``keep`` belong to format-preserving pseudonyms: the
+    characters that are encrypted, and those that stay in place (separators). ``versions`` maps key versions to their state.
+    """
+
+    name: str
+    kind: Kind = "random"
+    scope: Scope = "person"
+    prefix: str = "P-"
+    matching: Matching = "exact"
+    alphabet: str = "0123456789"
+    keep: str = ""
+    renewal: Renewal = field(default_factory=Renewal)
+    translate_to: tuple[str, ...] = ()
+    number: int = 0
+    id: str = ""
+    active: int = 1
+    versions: tuple[tuple[int, str, str], ...] = ()
+    reseal: int = 0
+    shredded: str = ""
+
+    def __post_init__(self) -> None:
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("scope", self.scope, SCOPES)
+        _check_choice("matching", self.matching, get_args(Matching))
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                "the name of a domain has 1 to 63 letters, digits, blanks, dots, dashes or underscores and starts with a "
+                "letter or digit."
+            )
+        if not _PREFIX.fullmatch(self.prefix):
+            raise UsageError("a prefix has up to 8 letters, digits, '-' or '_' and starts with a letter.")
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        if self.kind == "format-preserving":
+            if len(self.alphabet) < 2 or len(set(self.alphabet)) != len(self.alphabet):
+                raise UsageError("the alphabet needs at least two characters, each once.")
+            if set(self.alphabet) & set(self.keep):
+                raise UsageError("a character cannot be both encrypted and kept in place.")
+            if self.scope == "transaction":
+                raise UsageError("format-preserving pseudonyms always repeat, so they cannot be transaction pseudonyms.",
+                                 hint="Use kind 'random' or 'reversible'.")
+        if self.kind == "self-generated" and (self.scope != "person" or self.renewal != Renewal()):
+            raise UsageError("a self-generated pseudonym is renewed and scoped by its holder, not by the domain.",
+                             hint="Leave scope and renewal at their defaults.")
+        if self.renewal.uses and (self.kind != "random" or self.scope == "transaction"):
+            raise UsageError(f"renewal after a number of uses needs a table; kind '{self.kind}' keeps none.",
+                             hint="Use kind 'random' with a scope other than 'transaction', or renew by days or dates.")
+
+    @property
+    def key_id(self) -> str:
+        """The id of the key in use, as written beside every pseudonymised file."""
+        fingerprint = next((f for v, _, f in self.versions if v == self.active), "")
+        return f"{self.id}.{self.active}.{fingerprint}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Domain:
+        body = dict(data)
+        renewal = dict(body.pop("renewal"))
+        renewal["on"] = tuple(renewal["on"])
+        body["translate_to"] = tuple(body["translate_to"])
+        body["versions"] = tuple((int(v), str(s), str(f)) for v, s, f in body["versions"])
+        return cls(renewal=Renewal(**renewal), **body)
+
+    def with_version(self, version: int, state: str, fingerprint: str = "") -> Domain:
+        """The domain with one key version added or its state changed."""
+        known = {v: (v, s, f) for v, s, f in self.versions}
+        kept = known.get(version, (version, "", fingerprint))[2]
+        known[version] = (version, state, kept)
+        return replace(self, versions=tuple(known[v] for v in sorted(known)))
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a pseudonym stands for beyond the person: a role, a relation (counterpart), and the day it is used."""
+
+    role: str = ""
+    relation: str = ""
+
+    def frame(self, domain: Domain, epoch: str) -> bytes:
+        """An unambiguous byte form of role, relation and epoch, as the domain's scope asks for them."""
+        wants_role = domain.scope in ("role", "role-relationship")
+        wants_relation = domain.scope in ("relationship", "role-relationship")
+        for wanted, given, word in ((wants_role, self.role, "role"), (wants_relation, self.relation, "relation")):
+            if wanted and not given:
+                raise UsageError(f"domain '{domain.name}' has {domain.scope} pseudonyms: name the {word}.",
+                                 hint=f"Pass {word}=…, or --{word} on the command line.")
+            if given and not wanted:
+                raise UsageError(f"domain '{domain.name}' has {domain.scope} pseudonyms: a {word} has no place in them.",
+                                 hint=f"Leave {word} out, or make a domain with scope '{word}'.")
+        parts = [p.encode() for p in (self.role, self.relation, epoch)]
+        if max(map(len, parts)) > 255:
+            raise UsageError("a role or relation has at most 255 bytes.")
+        return b"".join(len(p).to_bytes(2, "big") + p for p in parts)
+
+
+def day(time: float) -> date:
+    return datetime.fromtimestamp(time, UTC).date()
+
+
+def _check_choice(what: str, value: str, options: tuple[str, ...]) -> None:
+    if value not in options:
+        close = nearest(value, options)
+        hint = f"Known: {', '.join(options)}." + (f" Did you mean '{close}'?" if close else "")
+        raise UsageError(f"{what} '{value}' is not known.", hint=hint)
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except (ValueError, TypeError):
+        raise UsageError("a renewal date is written like 2025-01-31.") from None

@@ -1,0 +1,302 @@
+"""Identity rows: sealed, bound to their slot, mixed with decoys.
+
+A row is (id, lookup, sealed). ``id`` is the domain's number and a slot; ``lookup`` is HMAC(index key, context + identity);
+``sealed`` is AES-GCM of the identity and a random number, bound to id and lookup. The slots of a domain are always filled up
+to a *size class* (quarter steps between powers of two, at least 1,024) with decoys that only the key tells from identities,
+so a stolen file shows the class and not the count. A new identity takes the place of the next decoy.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hmac import compare_digest
+
+from shoal.errors import InternalError, TamperError
+from shoal.protector import crypto
+from shoal.protector.crypto import Blocks, Box, Prf, Sum
+from shoal.protector.keys import Secret
+from shoal.protector.store import Tx, step
+
+SLOT_BITS = 40
+LOOKUP_BYTES = 16
+_SLOT_MASK = (1 << SLOT_BITS) - 1
+_SMALLEST_CLASS = 1024
+_BUCKET = 48
+_HEAD = struct.Struct(">B8sIH")  # 1 identity or 0 decoy, random number, uses, length of the context
+_MANY = 400
+
+Row = tuple[int, bytes, bytes]
+
+
+class RowKeys:
+    """The keys of one version of a domain: for the lookup tags and for sealing."""
+
+    def __init__(self, version: int, secret: Secret) -> None:
+        self.version = version
+        self.index = Prf(crypto.derive(secret, "index"))
+        self.box = Box(crypto.derive(secret, "seal"))
+
+    def __repr__(self) -> str:
+        return f"<keys of version {self.version}>"
+
+
+class DomainKeys:
+    """All living keys of one domain; ``tokens`` permutes slots into pseudonyms and outlives rotations."""
+
+    def __init__(self, number: int, versions: dict[int, RowKeys], active: int, tokens: Blocks) -> None:
+        self.number = number
+        self.versions = versions
+        self.active = active
+        self.tokens = tokens
+
+    def __repr__(self) -> str:
+        return f"<keys of domain {self.number}>"
+
+    @property
+    def newest(self) -> RowKeys:
+        return self.versions[self.active]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An opened row. ``context`` frames role, relation and epoch; ``nonce`` makes the pseudonym random."""
+
+    id: int
+    lookup: bytes
+    real: bool
+    nonce: bytes
+    uses: int
+    context: bytes
+    identity: bytes
+
+    @property
+    def slot(self) -> int:
+        return self.id & _SLOT_MASK
+
+
+def size_class(count: int) -> int:
+    """The number of slots for ``count`` identities: the next quarter step between powers of two.
+
+    >>> [size_class(n) for n in (0, 1, 1024, 1025, 1281, 1_000_000)]
+    [1024, 1024, 1024, 1280, 1536, 1048576]
+    """
+    if count <= _SMALLEST_CLASS:
+        return _SMALLEST_CLASS
+    quarter = 1 << ((count - 1).bit_length() - 3)
+    return -(-count // quarter) * quarter
+
+
+def payload(nonce: bytes, context: bytes, identity: bytes, *, uses: int = 0, real: bool = True) -> bytes:
+    """The plain form of a row, padded so that its length tells only a size class."""
+    plain = _HEAD.pack(real, nonce, uses, len(context)) + context + struct.pack(">I", len(identity)) + identity
+    size = _BUCKET
+    while size < len(plain):
+        size *= 2
+    return plain.ljust(size, b"\0")
+
+
+def parse(row_id: int, lookup: bytes, plain: bytes) -> Entry:
+    real, nonce, uses, size = _HEAD.unpack_from(plain)
+    start = _HEAD.size + size
+    (length,) = struct.unpack_from(">I", plain, start)
+    identity = plain[start + 4 : start + 4 + length]
+    return Entry(row_id, lookup, bool(real), nonce, uses, plain[_HEAD.size : start], identity)
+
+
+def seal_rows(keys: RowKeys, ids: Sequence[int], lookups: Sequence[bytes], plains: Sequence[bytes]) -> list[bytes]:
+    """Seal many rows with one draw of random nonces."""
+    encrypt = keys.box.aead.encrypt
+    mark = bytes([keys.version])
+    width = crypto.NONCE_BYTES
+    noise = os.urandom(width * len(ids))
+    out = []
+    at = 0
+    for row_id, lookup, plain in zip(ids, lookups, plains, strict=True):
+        nonce = noise[at : at + width]
+        at += width
+        out.append(mark + nonce + encrypt(nonce, plain, row_id.to_bytes(8, "big") + lookup))
+    return out
+
+
+def open_row(keys: DomainKeys, row: Row) -> Entry:
+    """Open one row; an altered or moved row raises :class:`TamperError`."""
+    row_id, lookup, sealed = row
+    version = keys.versions.get(sealed[0] if sealed else 0)
+    if version is None:
+        raise TamperError("a row of the vault is sealed under a key that does not exist.", hint="Run `shoal vault verify`.")
+    plain = version.box.open(sealed[1:], row_id.to_bytes(8, "big") + lookup, what="row")
+    return parse(row_id, lookup, plain)
+
+
+def find_many(tx: Tx, lookups: Sequence[bytes]) -> dict[bytes, Row]:
+    """The rows under these lookup tags."""
+    found = _select_many(tx, lookups)
+    return {bytes(lookup): (int(row_id), bytes(lookup), bytes(sealed)) for row_id, lookup, sealed in found}
+
+
+def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> Entry | None:
+    """The row under a lookup tag, or None, by the same work for both.
+
+    The nearest tag in the index names a slot of this domain (the row itself when it is there), and that row is fetched,
+    opened and compared in constant time.
+    """
+    near = tx.connection.exec_driver_sql(_sql(tx, "SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1"), (lookup,))
+    entry = fetch_slot(tx, keys, (near.scalar() or 0) & _SLOT_MASK)
+    same = compare_digest(entry.lookup, lookup)
+    return entry if same and entry.real else None
+
+
+def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:
+    """The row of a slot, taken round when the domain has fewer slots: there is always one."""
+    slots = tx.rows(keys.number).slots
+    row_id = (keys.number << SLOT_BITS) + (slot - 1) % slots + 1
+    query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id = ?")
+    row = tx.connection.exec_driver_sql(query, (row_id,)).first()
+    if row is None:
+        raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
+    return open_row(keys, (int(row[0]), bytes(row[1]), bytes(row[2])))
+
+
+def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[bytes]) -> list[int]:
+    """Put new identities into the next slots; their slot numbers."""
+    rows = tx.rows(keys.number)
+    first = rows.used + 1
+    last = rows.used + len(lookups)
+    if last > _SLOT_MASK:
+        raise InternalError("a domain cannot hold more identities.")
+    base = keys.number << SLOT_BITS
+    slots = list(range(first, last + 1))
+    sealed = seal_rows(keys.newest, [base + s for s in slots], lookups, plains)
+    fresh = [(base + slot, lookup, text) for slot, lookup, text in zip(slots, lookups, sealed, strict=True)]
+    inside = max(0, min(rows.slots, last) - rows.used)
+    if inside:
+        _replace(tx, keys.number, fresh[:inside])
+    _insert(tx, keys.number, fresh[inside:])
+    rows.used = last
+    step("entries")
+    pad(tx, keys)
+    return slots
+
+
+def pad(tx: Tx, keys: DomainKeys) -> None:
+    """Fill the domain up to its size class with decoys."""
+    rows = tx.rows(keys.number)
+    goal = size_class(rows.used)
+    for start in range(max(rows.slots, rows.used) + 1, goal + 1, 65536):
+        ids = [(keys.number << SLOT_BITS) + s for s in range(start, min(start + 65536, goal + 1))]
+        noise = os.urandom(LOOKUP_BYTES * len(ids))
+        lookups = [noise[i : i + LOOKUP_BYTES] for i in range(0, len(noise), LOOKUP_BYTES)]
+        plain = payload(b"\0" * 8, b"\0" * 6, b"", real=False)
+        sealed = seal_rows(keys.newest, ids, lookups, [plain] * len(ids))
+        _insert(tx, keys.number, list(zip(ids, lookups, sealed, strict=True)))
+    rows.slots = max(rows.slots, goal)
+    step("decoys")
+
+
+def rewrite(tx: Tx, keys: DomainKeys, entries: Sequence[Entry], plains: Sequence[bytes], lookups: Sequence[bytes]) -> None:
+    """Seal existing rows anew (new uses, or a new key version) in their old slots."""
+    ids = [e.id for e in entries]
+    sealed = seal_rows(keys.newest, ids, lookups, plains)
+    _replace(tx, keys.number, list(zip(ids, lookups, sealed, strict=True)))
+    step("entries")
+
+
+def slot_range(tx: Tx, number: int, first: int, last: int) -> list[Row]:
+    """The rows of a range of slots, in order."""
+    base = number << SLOT_BITS
+    query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id BETWEEN ? AND ? ORDER BY id")
+    found = tx.connection.exec_driver_sql(query, (base + first, base + last)).all()
+    return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+
+
+def tag_sum(tx: Tx, sealed: Sequence[bytes]) -> Sum:
+    """Keyed sum over the authentication tags of sealed rows."""
+    return crypto.row_sum(tx.store.sums, b"".join([s[-crypto.TAG_BYTES :] for s in sealed]))
+
+
+def _insert(tx: Tx, number: int, fresh: list[Row]) -> None:
+    if not fresh:
+        return
+    if tx.store.dialect == "sqlite":
+        tx.connection.exec_driver_sql("INSERT INTO vault_entries (id, lookup, sealed) VALUES (?, ?, ?)", fresh)  # type: ignore[arg-type]
+    else:
+        ids, lookups, sealed = (list(column) for column in zip(*fresh, strict=True))
+        tx.connection.exec_driver_sql(
+            "INSERT INTO vault_entries (id, lookup, sealed) SELECT * FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[])",
+            (ids, lookups, sealed),
+        )
+    rows = tx.rows(number)
+    rows.sum = crypto.add(rows.sum, tag_sum(tx, [r[2] for r in fresh]))
+
+
+def _replace(tx: Tx, number: int, fresh: list[Row]) -> None:
+    """Overwrite rows (ids in ascending order without gaps or single ones)."""
+    ids = [r[0] for r in fresh]
+    rows = tx.rows(number)
+    old = _sealed_of(tx, ids)
+    if len(old) != len(ids):
+        raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
+    rows.sum = crypto.subtract(rows.sum, tag_sum(tx, old))
+    if tx.store.dialect == "sqlite":
+        tx.connection.exec_driver_sql(
+            "UPDATE vault_entries SET lookup = ?, sealed = ? WHERE id = ?",
+            [(lookup, sealed, row_id) for row_id, lookup, sealed in fresh],  # type: ignore[arg-type]
+        )
+    else:
+        columns = (list(column) for column in zip(*fresh, strict=True))
+        tx.connection.exec_driver_sql(
+            "UPDATE vault_entries e SET lookup = n.lookup, sealed = n.sealed "
+            "FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS n(id, lookup, sealed) WHERE e.id = n.id",
+            tuple(columns),
+        )
+    rows.sum = crypto.add(rows.sum, tag_sum(tx, [r[2] for r in fresh]))
+
+
+def _sealed_of(tx: Tx, ids: list[int]) -> list[bytes]:
+    if ids[-1] - ids[0] + 1 == len(ids):
+        query = _sql(tx, "SELECT sealed FROM vault_entries WHERE id BETWEEN ? AND ?")
+        return [bytes(r[0]) for r in tx.connection.exec_driver_sql(query, (ids[0], ids[-1])).all()]
+    return [row[2] for row in rows_by_id(tx, ids)]
+
+
+def rows_by_id(tx: Tx, ids: Sequence[int]) -> list[Row]:
+    """The rows with these ids, in no particular order."""
+    run = tx.connection.exec_driver_sql
+    if tx.store.dialect != "sqlite":
+        found = run("SELECT id, lookup, sealed FROM vault_entries WHERE id = ANY(%s::bigint[])", (list(ids),)).all()
+    else:
+        found = []
+        for start in range(0, len(ids), _MANY):
+            part = tuple(ids[start : start + _MANY])
+            marks = ",".join("?" * len(part))
+            query = f"SELECT id, lookup, sealed FROM vault_entries WHERE id IN ({marks})"  # noqa: S608  only question marks
+            found += run(query, part).all()
+    return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+
+
+def _select_many(tx: Tx, lookups: Sequence[bytes]) -> list[tuple[int, bytes, bytes]]:
+    if not lookups:
+        return []
+    run = tx.connection.exec_driver_sql
+    if tx.store.dialect != "sqlite":
+        query = "SELECT id, lookup, sealed FROM vault_entries WHERE lookup = ANY(%s::bytea[])"
+        return [tuple(r) for r in run(query, (list(lookups),)).all()]
+    if len(lookups) <= _MANY:
+        marks = ",".join("?" * len(lookups))
+        query = f"SELECT id, lookup, sealed FROM vault_entries WHERE lookup IN ({marks})"  # noqa: S608  only question marks
+        return [tuple(r) for r in run(query, tuple(lookups)).all()]
+    run("CREATE TEMP TABLE IF NOT EXISTS wanted (lookup BLOB PRIMARY KEY) WITHOUT ROWID")
+    run("DELETE FROM wanted")
+    run("INSERT INTO wanted VALUES (?)", [(x,) for x in sorted(lookups)])  # type: ignore[arg-type]
+    query = "SELECT e.id, e.lookup, e.sealed FROM wanted w CROSS JOIN vault_entries e ON e.lookup = w.lookup"
+    found = [tuple(r) for r in run(query).all()]
+    run("DELETE FROM wanted")
+    return found
+
+
+def _sql(tx: Tx, statement: str) -> str:
+    """The statement with the parameter marks of the driver."""
+    return statement if tx.store.dialect == "sqlite" else statement.replace("?", "%s")

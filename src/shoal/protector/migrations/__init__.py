@@ -1,0 +1,1 @@
+"""Alembic migrations of the vault, shipped with the package."""

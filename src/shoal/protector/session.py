@@ -1,0 +1,396 @@
+"""What one person does in a vault: every call is checked against the roles, counted, logged and committed as one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import AccessError, UsageError
+from shoal.protector import actors, limits, own, requests, resolution
+from shoal.protector.actors import Who
+from shoal.protector.domains import Context, Domain, Renewal
+from shoal.protector.limits import Limit
+from shoal.protector.requests import Request
+from shoal.protector.store import ACTOR, DOMAIN, HONEY, SETTING, Tx
+
+if TYPE_CHECKING:
+    from shoal.protector.minting import OpenDomain
+    from shoal.protector.vault import Vault
+
+SUBJECTS_LISTED = 100
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """The identities of one request, delivered once. Its text form shows none of them."""
+
+    request: Request
+    identities: Mapping[str, str | None] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Revealed {self.request.id}: {len(self.identities)} identities>"
+
+
+class _Acting:
+    """The frame of every action: who, when, in which transaction; refusals are logged and go on."""
+
+    def __init__(self, vault: Vault, digest: str, who: Who) -> None:
+        self.vault = vault
+        self.name = who.name
+        self._digest = digest
+
+    @contextlib.contextmanager
+    def _acting(self, action: str, domain: str | None = None, **details: Any) -> Iterator[tuple[Tx, float]]:
+        with self.vault.refusals_logged(self.name, action, domain=domain, **details), self.vault.store.write() as tx:
+            now = tx.now(self.vault.clock)
+            self._require(tx, now, action, domain)
+            yield tx, now
+
+    @contextlib.contextmanager
+    def _reading(self, action: str) -> Iterator[tuple[Tx, float]]:
+        with self.vault.refusals_logged(self.name, action), self.vault.store.read() as tx:
+            now = tx.now(self.vault.clock)
+            self._require(tx, now, action)
+            yield tx, now
+
+    def _require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Who:
+        who = actors.who(tx, self._digest, now)
+        who.require(action, domain)
+        return who
+
+    def _log(self, tx: Tx, now: float, action: str, **details: Any) -> None:
+        self.vault.record(tx, now, self.name, action, **details)
+
+    def _count(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> None:
+        if limits.count(tx, self.name, action, purpose, records, now):
+            self._log(tx, now, action, outcome="alarm", reason="bulk", purpose=purpose, count=records, **details)
+
+    def _domain(self, tx: Tx, name: str) -> OpenDomain:
+        return self.vault.opened(tx, self.vault.domain(tx, name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class Session(_Acting):
+    """A logged-in person. Which calls succeed depends on the roles of the token."""
+
+    # -- operator ---------------------------------------------------------------------------------------------------
+
+    def pseudonymize(
+        self, domain: str, values: Any, *, purpose: str = "", role: str = "", relation: str = "", source: str = ""
+    ) -> Any:
+        """Pseudonyms for identities: a list gives a list, an Arrow column an Arrow column; missing stays missing."""
+        column, as_list = _text_column(values)
+        with self._acting("pseudonymize", domain) as (tx, now):
+            opened = self._domain(tx, domain)
+            self._count(tx, now, "pseudonymize", purpose, len(column), domain=domain)
+            made = opened.pseudonymize(tx, column, Context(role, relation), now)
+            key = opened.domain.key_id
+            self._log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
+        return made.to_pylist() if as_list else made
+
+    def find(self, domain: str, identity: str, *, purpose: str = "", role: str = "", relation: str = "") -> str | None:
+        """The pseudonym of an identity if it has one; found and not found take the same time."""
+        return self.find_many(domain, [identity], purpose=purpose, role=role, relation=relation)[0]
+
+    def find_many(
+        self, domain: str, identities: Sequence[str], *, purpose: str = "", role: str = "", relation: str = ""
+    ) -> list[str | None]:
+        """:meth:`find` for several identities in one transaction, logged one by one."""
+        with self._acting("find", domain) as (tx, now):
+            opened = self._domain(tx, domain)
+            self._count(tx, now, "find", purpose, len(identities), domain=domain)
+            found = [opened.find(tx, identity, Context(role, relation), now) for identity in identities]
+            self._log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
+            if requests.touches_honeytoken(tx, domain, [f or "" for f in found]):
+                self._log(tx, now, "find", outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
+        return found
+
+    def translate(
+        self, pseudonyms: Sequence[str], *, source: str, target: str, purpose: str, role: str = "", relation: str = "", version: int | None = None
+    ) -> list[str | None]:
+        """Pseudonyms of another domain for the same people; no identity is shown. None for an unknown pseudonym."""
+        import pyarrow as pa
+
+        if not purpose.strip():
+            raise UsageError("a translation needs a purpose.")
+        with self._acting("translate", source, target=target, purpose=purpose) as (tx, now):
+            self._require(tx, now, "translate", target)
+            known = self._domain(tx, source)
+            wanted = self._domain(tx, target)
+            if wanted.domain.id not in known.domain.translate_to:
+                raise AccessError(
+                    f"no owner has allowed to translate from '{source}' to '{target}'.",
+                    hint="An owner can allow it with `shoal vault domain allow`.",
+                    reason="not allowed",
+                )
+            self._count(tx, now, "translate", purpose, len(pseudonyms), domain=source)
+            if requests.touches_honeytoken(tx, source, pseudonyms):
+                raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
+            plain = known.resolve(tx, pseudonyms, version=version, time=now)
+            column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
+            made = wanted.pseudonymize(tx, column, Context(role, relation), now)
+            subjects = self._subjects(tx, known, plain)
+            self._log(tx, now, "translate", domain=source, target=target, purpose=purpose, count=len(pseudonyms), subjects=subjects)
+        out: list[str | None] = made.to_pylist()
+        return out
+
+    def register(self, domain: str, registration: Mapping[str, str], *, identity: str | None = None) -> None:
+        """Accept a pseudonym that a person made; ``identity`` is kept sealed when a way back is wanted."""
+        with self._acting("register", domain) as (tx, now):
+            opened = self._own(tx, domain)
+            given = dict(registration)
+            own.check_registration(self.vault.id, opened.domain.id, given)
+            name = f"holder {opened.domain.id} {given['pseudonym']}"
+            if tx.get(SETTING, name) is not None:
+                raise AccessError("this pseudonym is registered already.", reason="replay")
+            sealed = "" if identity is None else opened.own_box.seal(identity.encode(), given["pseudonym"].encode()).hex()
+            tx.put(SETTING, name, {"public": given["public_key"], "identity": sealed})
+            self._log(tx, now, "register", domain=domain, linked=identity is not None)
+
+    def challenge(self, domain: str, pseudonym: str) -> str:
+        """A fresh challenge for the holder of a self-generated pseudonym."""
+        with self._acting("prove", domain) as (tx, now):
+            return own.new_challenge(tx, self._own(tx, domain).domain.id, pseudonym, now)
+
+    def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
+        """Whether the challenge was answered by the one who made the pseudonym."""
+        with self._acting("prove", domain) as (tx, now):
+            opened = self._own(tx, domain)
+            held = tx.get(SETTING, f"holder {opened.domain.id} {pseudonym}")
+            public = "00" * 32 if held is None else held["public"]
+            good = own.check_proof(tx, opened.domain.id, pseudonym, public, challenge, proof, now) and held is not None
+            self._log(tx, now, "prove", domain=domain, outcome="done" if good else "refused")
+        return good
+
+    # -- requester and approver -------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        domain: str,
+        pseudonyms: Sequence[str],
+        *,
+        purpose: str,
+        case: str,
+        seconds: float = 7 * 86400.0,
+        version: int | None = None,
+        role: str = "",
+        relation: str = "",
+    ) -> Request:
+        """Ask for the identities behind pseudonyms; another person has to approve."""
+        with self._acting("request", domain, purpose=purpose, case=case) as (tx, now):
+            self.vault.domain(tx, domain)
+            self._count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
+            made = requests.create(
+                tx,
+                requester=self.name,
+                domain=domain,
+                pseudonyms=pseudonyms,
+                purpose=purpose,
+                case=case,
+                time=now,
+                seconds=seconds,
+                key_version=version,
+                role=role,
+                relation=relation,
+            )
+            told = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
+            self._log(tx, now, "request", **told)
+            if made.flagged:
+                self._log(tx, now, "request", outcome="alarm", reason="honeytoken", **told)
+        return made
+
+    def requests(self) -> list[Request]:
+        """One's own requests; for approvers, auditors and owners all of them."""
+        with self._reading("requests") as (tx, now):
+            who = actors.who(tx, self._digest, now)
+            everything = requests.all_requests(tx)
+        sees_all = bool(who.roles & {"approver", "auditor", "owner"})
+        return [r for r in everything if sees_all or r.requester == self.name]
+
+    def approve(self, request_id: str) -> Request:
+        """Approve somebody else's request."""
+        return self._decide(request_id, approve=True)
+
+    def deny(self, request_id: str) -> Request:
+        """Deny somebody else's request."""
+        return self._decide(request_id, approve=False)
+
+    def _decide(self, request_id: str, *, approve: bool) -> Request:
+        action = "approve" if approve else "deny"
+        with self._acting(action, request=_shown(request_id)) as (tx, now):
+            made = requests.decide(tx, request_id, approver=self.name, approve=approve, time=now)
+            self._log(tx, now, action, request=made.id, domain=made.domain, purpose=made.purpose, case=made.case, count=made.records)
+        return made
+
+    def withdraw(self, request_id: str) -> Request:
+        """Take back one's own request."""
+        with self._acting("withdraw", request=_shown(request_id)) as (tx, now):
+            made = requests.withdraw(tx, request_id, requester=self.name)
+            self._log(tx, now, "withdraw", request=made.id, domain=made.domain)
+        return made
+
+    def reveal(self, request_id: str) -> Revealed:
+        """The identities of one's own approved request: once."""
+        with self._acting("reveal", request=_shown(request_id)) as (tx, now):
+            made = requests.deliver(tx, request_id, requester=self.name, time=now)
+            opened = self._domain(tx, made.domain)
+            self._count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
+            context = Context(made.role, made.relation) if made.role or made.relation else None
+            if opened.domain.kind == "self-generated":
+                plain = [self._holder_identity(tx, opened, p) for p in made.pseudonyms]
+            else:
+                plain = opened.resolve(tx, made.pseudonyms, version=made.key_version, context=context, time=made.created)
+            self._log(
+                tx,
+                now,
+                "reveal",
+                request=made.id,
+                domain=made.domain,
+                purpose=made.purpose,
+                case=made.case,
+                count=made.records,
+                subjects=self._subjects(tx, opened, plain, listed=requests.MOST_RECORDS),
+            )
+        texts = (None if p is None else p.decode() for p in plain)
+        return Revealed(made, dict(zip(made.pseudonyms, texts, strict=True)))
+
+    # -- owner ------------------------------------------------------------------------------------------------------
+
+    def create_domain(self, name: str, **settings: Any) -> Domain:
+        """A new domain; see :class:`shoal.protector.domains.Domain` for the settings."""
+        if isinstance(settings.get("renewal"), dict):
+            settings["renewal"] = Renewal(**settings["renewal"])
+        wanted = Domain(name, **settings)
+        with self._acting("domain", name) as (tx, now):
+            if tx.get(DOMAIN, name) is not None:
+                raise UsageError(f"there is a domain '{name}' already.", hint="Choose another name.")
+            numbered = replace(wanted, number=tx.state.next_domain, id=os.urandom(8).hex())
+            tx.state.next_domain += 1
+            made = self.vault.new_domain_keys(tx, numbered)
+            self._log(tx, now, "domain", domain=name, detail=f"made: {made.kind}, {made.scope}", key=made.key_id)
+        return made
+
+    def domains(self) -> list[Domain]:
+        """All domains (for every role)."""
+        with self.vault.store.read() as tx:
+            actors.who(tx, self._digest, tx.now(self.vault.clock))
+            return sorted((Domain.from_json(body) for body in tx.all(DOMAIN)), key=lambda d: d.number)
+
+    def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
+        """Let operators translate from one domain to another (or no longer)."""
+        with self._acting("domain", source, target=target) as (tx, now):
+            one, other = self.vault.domain(tx, source), self.vault.domain(tx, target)
+            kept = [d for d in one.translate_to if d != other.id]
+            made = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
+            tx.put(DOMAIN, source, made.to_json())
+            self._log(tx, now, "domain", domain=source, target=target, detail="translation allowed" if allowed else "translation ended")
+        return made
+
+    def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> str:
+        """A new actor with these roles; its first token, shown once."""
+        with self._acting("actor") as (tx, now):
+            actors.add(tx, name, roles, now)
+            self.vault.remember_actor(tx, name)
+            made = actors.issue_token(tx, name, **token)
+            self._grant_log(tx, now, name, roles)
+        return made
+
+    def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> None:
+        """Set the roles of an actor, or disable it; its tokens follow at once."""
+        with self._acting("actor") as (tx, now):
+            actor = tx.get(ACTOR, name)
+            if actor is None:
+                raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+            actor["roles"] = list(actors.check_roles(roles))
+            actor["enabled"] = enabled
+            tx.put(ACTOR, name, actor)
+            self._grant_log(tx, now, name, roles if enabled else ())
+
+    def issue_token(self, name: str, **token: Any) -> str:
+        """Another token for an actor (``scopes``, ``domains``, ``expires``, ``label``)."""
+        with self._acting("actor") as (tx, now):
+            made = actors.issue_token(tx, name, **token)
+            self._grant_log(tx, now, name, token.get("scopes", ()), detail="token")
+        return made
+
+    def revoke_tokens(self, name: str) -> int:
+        """Take back every token of an actor."""
+        with self._acting("actor") as (tx, now):
+            gone = actors.revoke_tokens(tx, name)
+            self._grant_log(tx, now, name, (), detail=f"{gone} tokens revoked")
+        return gone
+
+    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> None:
+        """Change a rate limit."""
+        with self._acting("limit") as (tx, now):
+            limits.set_limit(tx, action, purpose, limit)
+            self._log(tx, now, "limit", detail=f"{action} {purpose}: {limit.max} in {limit.seconds:g} s, alarm {limit.alarm}")
+
+    def plant_honeytoken(self, domain: str, identity: str) -> str:
+        """Plant an invented identity; whoever asks for it raises an alarm. Its pseudonym."""
+        with self._acting("honeytoken", domain) as (tx, now):
+            opened = self._domain(tx, domain)
+            made: str = opened.pseudonymize(tx, _text_column([identity])[0], Context(), now)[0].as_py()
+            body = tx.get(HONEY, domain) or {"pseudonyms": []}
+            body["pseudonyms"] = sorted({*body["pseudonyms"], made.upper()})
+            tx.put(HONEY, domain, body)
+            self._log(tx, now, "honeytoken", domain=domain)
+        return made
+
+    # -- helpers ----------------------------------------------------------------------------------------------------
+
+    def _grant_log(self, tx: Tx, now: float, name: str, roles: Sequence[str], *, detail: str = "") -> None:
+        from shoal.protector.audit import actor_pseudonym
+
+        self._log(tx, now, "grant", subject=actor_pseudonym(self.vault.store, name), roles=list(roles), detail=detail)
+
+    def _own(self, tx: Tx, name: str) -> OpenDomain:
+        opened = self._domain(tx, name)
+        if opened.domain.kind != "self-generated":
+            raise UsageError(f"domain '{name}' makes its pseudonyms itself.", hint="Use a domain of kind 'self-generated'.")
+        return opened
+
+    def _holder_identity(self, tx: Tx, opened: OpenDomain, pseudonym: str) -> bytes | None:
+        held = tx.get(SETTING, f"holder {opened.domain.id} {pseudonym}")
+        if held is None or not held["identity"]:
+            return None
+        return opened.own_box.open(bytes.fromhex(held["identity"]), pseudonym.encode())
+
+    def _subjects(self, tx: Tx, opened: OpenDomain, plain: Sequence[bytes | None], *, listed: int = SUBJECTS_LISTED) -> list[str]:
+        """Audit pseudonyms of the people concerned (the first ``listed``), each resolvable by owner and auditor together."""
+        names = []
+        for identity in [p for p in plain if p is not None][:listed]:
+            name = opened.subject(identity)
+            resolution.remember(tx, name, bytes.fromhex(opened.domain.id) + opened.subject_box.seal(identity, name.encode()))
+            names.append(name)
+        return names
+
+
+def _text_column(values: Any) -> tuple[Any, bool]:
+    """An Arrow text column, and whether a list came in. Numbers become their text."""
+    import pyarrow as pa
+
+    as_list = isinstance(values, list | tuple)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if as_list and any(v is not None and not isinstance(v, str) for v in values):
+        raise UsageError("identities are text; found another type.", hint="Turn numbers into text yourself: 12 and 012 differ.")
+    column = values if isinstance(values, pa.Array) else pa.array(values, pa.string() if as_list else None, from_pandas=True)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_integer(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_string(column.type):
+        raise UsageError(f"identities are text or whole numbers; found a column of type {column.type}.")
+    return column, as_list
+
+
+def _shown(request_id: str) -> str:
+    """A request id for the log: its form only, in case something else was typed in."""
+    text = request_id.strip().upper()
+    return text if text.startswith("REQ-") and len(text) <= 16 and text.isascii() else "malformed"

@@ -1,0 +1,377 @@
+"""Storage of a vault: one sealed state, sealed objects, transactions that all writers queue for.
+
+Takes    a path (SQLite in WAL mode) or a PostgreSQL URL, and the vault's root key
+Keeps    every write is one transaction that starts by locking the state row and ends by sealing the new state with its
+         generation raised by one; afterwards the anchor outside the database is moved forward
+Detects  altered, swapped, missing or doubled rows (sealing bound to the place, keyed row sums), and an older database
+         (generation below the anchor's)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import EngineError, TamperError, UsageError, need
+from shoal.protector import crypto
+from shoal.protector.anchor import Anchor, Mark
+from shoal.protector.crypto import Blocks, Box, Prf, Sum
+from shoal.protector.keys import Secret
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE = range(1, 12)
+"""Kinds of sealed objects."""
+
+_STATE_BLOCK = 512
+_OBJECT_BLOCK = 128
+
+
+def step(name: str) -> None:
+    """Called between the writes of a transaction: the place where crash tests stop a process."""
+
+
+@dataclass
+class DomainRows:
+    """Row counts and keyed row sum of one domain: ``used`` identities in ``slots`` slots, the rest decoys."""
+
+    used: int = 0
+    slots: int = 0
+    sum: Sum = (0, 0)
+
+
+@dataclass
+class State:
+    """What the vault knows about itself; sealed as a whole."""
+
+    generation: int = 0
+    audit_seq: int = 0
+    audit_head: str = "00" * 32
+    checkpoint_seq: int = 0
+    clock: float = 0.0
+    next_domain: int = 1
+    objects: int = 0
+    objects_sum: Sum = (0, 0)
+    domains: dict[str, DomainRows] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        return _padded(json.dumps(asdict(self), separators=(",", ":")).encode(), _STATE_BLOCK)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> State:
+        body = json.loads(data)
+        body["objects_sum"] = tuple(body["objects_sum"])
+        body["domains"] = {
+            no: DomainRows(d["used"], d["slots"], (d["sum"][0], d["sum"][1])) for no, d in body["domains"].items()
+        }
+        return cls(**body)
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.generation, self.audit_seq, bytes.fromhex(self.audit_head))
+
+
+class Store:
+    """An open database with the keys that seal its state, objects and log."""
+
+    def __init__(self, engine: Engine, vault_id: str, root: Secret, anchor: Anchor | None = None) -> None:
+        self.engine = engine
+        self.vault_id = vault_id
+        self.bound = bytes.fromhex(vault_id)
+        self.anchor = anchor
+        self.dialect = engine.dialect.name
+        self.box = Box(crypto.derive(root, "objects", context=self.bound))
+        self.tags = Prf(crypto.derive(root, "tags", context=self.bound))
+        self.sums = Blocks(crypto.derive(root, "row sums", context=self.bound))
+        self.audit_box = Box(crypto.derive(root, "audit", context=self.bound))
+        self.audit_names = Prf(crypto.derive(root, "audit names", context=self.bound))
+        self.token_prf = Prf(crypto.derive(root, "tokens", context=self.bound))
+        self._seen = 0
+        self._lock = threading.Lock()
+        self._plain: dict[bytes, tuple[bytes, bytes]] = {}
+
+    @contextlib.contextmanager
+    def write(self, prepare: Callable[[Connection], None] | None = None) -> Iterator[Tx]:
+        """A transaction that no other writer overlaps; committed whole or not at all.
+
+        ``prepare`` runs first (creation of a vault: the tables and the first state).
+        """
+        floor = self._seen
+        with _engine_errors(), self.engine.connect() as connection:
+            if self.dialect == "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if prepare is not None:
+                prepare(connection)
+            tx = Tx(self, connection, self._read_state(connection, floor, lock=True))
+            yield tx
+            step("before-state")
+            tx.state.generation += 1
+            self._write_state(connection, tx.state)
+            step("before-commit")
+            connection.commit()
+            step("after-commit")
+        for call in tx.after_commit:
+            call()
+        self._advance(tx.state.mark)
+        step("after-anchor")
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A consistent view of the vault; nothing is written."""
+        floor = self._seen
+        with _engine_errors(), self.engine.connect() as connection:
+            if self.dialect == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            yield Tx(self, connection, self._read_state(connection, floor))
+            connection.rollback()
+
+    def begin(self, connection: Connection) -> None:
+        """Write the very first state (creation of a vault)."""
+        from shoal.protector.schema import state
+
+        connection.execute(state.insert().values(id=1, sealed=self._seal_state(State())))
+
+    def check_anchor(self) -> Mark:
+        """Compare the database with the anchor; the anchor's mark."""
+        assert self.anchor is not None
+        mark = self.anchor.read()
+        with self._lock:
+            self._seen = max(self._seen, mark.generation)
+        with self.read() as tx:
+            if tx.state.audit_seq < mark.audit_seq:
+                raise _rolled_back(tx.state.generation, mark.generation)
+        return mark
+
+    def _read_state(self, connection: Connection, floor: int, *, lock: bool = False) -> State:
+        """The state as this transaction sees it; never older than what was seen before it began."""
+        from shoal.protector.schema import state
+
+        query = state.select().where(state.c.id == 1)
+        row = connection.execute(query.with_for_update() if lock else query).first()
+        if row is None:
+            raise TamperError("the vault's state is missing.", hint="Restore the database from a trusted copy.")
+        found = State.from_bytes(self.box.open(row.sealed, b"state" + self.bound, what="state"))
+        if found.generation < floor:
+            raise _rolled_back(found.generation, floor)
+        with self._lock:
+            self._seen = max(self._seen, found.generation)
+        return found
+
+    def _seal_state(self, value: State) -> bytes:
+        return self.box.seal(value.to_bytes(), b"state" + self.bound)
+
+    def _write_state(self, connection: Connection, value: State) -> None:
+        from shoal.protector.schema import state
+
+        connection.execute(state.update().where(state.c.id == 1).values(sealed=self._seal_state(value)))
+
+    def _advance(self, mark: Mark) -> None:
+        with self._lock:
+            self._seen = max(self._seen, mark.generation)
+        if self.anchor is not None:
+            self.anchor.advance(mark)
+
+    def tag(self, kind: int, name: str) -> bytes:
+        """The keyed tag under which an object is stored."""
+        return self.tags.digest(bytes([kind]) + name.encode())[:16]
+
+    def opened(self, kind: int, tag: bytes, sealed: bytes) -> bytes:
+        """The content of a sealed object (remembered while its sealed form stays the same)."""
+        known = self._plain.get(tag)
+        if known is not None and known[0] == sealed:
+            return known[1]
+        plain = self.box.open(sealed, b"object" + bytes([kind]) + tag + self.bound, what="stored object")
+        if kind != KEY:
+            if len(self._plain) > 4096:
+                self._plain.clear()
+            self._plain[tag] = (sealed, plain)
+        return plain
+
+
+class Tx:
+    """One transaction: the state, the sealed objects and the connection."""
+
+    def __init__(self, store: Store, connection: Connection, state: State) -> None:
+        self.store = store
+        self.connection = connection
+        self.state = state
+        self.after_commit: list[Callable[[], None]] = []
+
+    def rows(self, number: int) -> DomainRows:
+        """Row counts of a domain."""
+        return self.state.domains.setdefault(str(number), DomainRows())
+
+    def get(self, kind: int, name: str) -> dict[str, Any] | None:
+        """The object of that kind and name, or None."""
+        plain = self._fetch(kind, self.store.tag(kind, name))
+        return None if plain is None else dict(json.loads(plain))
+
+    def get_secret(self, kind: int, name: str) -> Secret | None:
+        plain = self._fetch(kind, self.store.tag(kind, name))
+        return None if plain is None else Secret(bytes.fromhex(plain.decode().strip()))
+
+    def put(self, kind: int, name: str, body: dict[str, Any]) -> None:
+        """Store an object, new or changed."""
+        self._store(kind, name, json.dumps(body, separators=(",", ":"), sort_keys=True).encode())
+
+    def put_secret(self, kind: int, name: str, secret: Secret) -> None:
+        self._store(kind, name, secret.expose().hex().encode())
+
+    def remove(self, kind: int, name: str) -> bytes | None:
+        """Delete an object; its sealed form as it stood, or None when it was not there."""
+        return self.remove_tag(self.store.tag(kind, name))
+
+    def remove_tag(self, tag: bytes) -> bytes | None:
+        """Delete the object under a tag."""
+        from shoal.protector.schema import objects
+
+        old = self._sealed(tag)
+        if old is None:
+            return None
+        self.connection.execute(objects.delete().where(objects.c.tag == tag))
+        self._count(old, -1)
+        step("objects")
+        return old
+
+    def all(self, kind: int) -> list[dict[str, Any]]:
+        """Every object of a kind."""
+        from shoal.protector.schema import objects
+
+        found = self.connection.execute(objects.select().where(objects.c.kind == kind)).all()
+        return [dict(json.loads(self.store.opened(kind, row.tag, row.sealed))) for row in found]
+
+    def now(self, clock: Callable[[], float]) -> float:
+        """The present time, never before the newest time the vault has seen."""
+        self.state.clock = max(self.state.clock, clock())
+        return self.state.clock
+
+    def _fetch(self, kind: int, tag: bytes) -> bytes | None:
+        sealed = self._sealed(tag)
+        return None if sealed is None else self.store.opened(kind, tag, sealed)
+
+    def _sealed(self, tag: bytes) -> bytes | None:
+        from sqlalchemy import select
+
+        from shoal.protector.schema import objects
+
+        found = self.connection.execute(select(objects.c.sealed).where(objects.c.tag == tag)).scalar()
+        return None if found is None else bytes(found)
+
+    def _store(self, kind: int, name: str, plain: bytes) -> None:
+        from shoal.protector.schema import objects
+
+        tag = self.store.tag(kind, name)
+        bound = b"object" + bytes([kind]) + tag + self.store.bound
+        sealed = self.store.box.seal(_padded(plain, _OBJECT_BLOCK), bound)
+        old = self._sealed(tag)
+        if old is None:
+            self.connection.execute(objects.insert().values(tag=tag, kind=kind, sealed=sealed))
+        else:
+            self.connection.execute(objects.update().where(objects.c.tag == tag).values(sealed=sealed))
+            self._count(old, -1)
+        self._count(sealed, +1)
+        step("objects")
+
+    def _count(self, sealed: bytes, sign: int) -> None:
+        term = crypto.row_sum(self.store.sums, sealed[-crypto.TAG_BYTES :])
+        change = crypto.add if sign > 0 else crypto.subtract
+        self.state.objects_sum = change(self.state.objects_sum, term)
+        self.state.objects += sign
+
+
+def connect(place: str | Path) -> Engine:
+    """An engine for a path (SQLite) or a PostgreSQL URL."""
+    try:
+        from sqlalchemy import create_engine, event
+    except ImportError:
+        raise need("server", "sqlalchemy") from None
+    text = str(place)
+    if "://" not in text:
+        file = Path(text)
+        _make_private(file)
+        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60}, hide_parameters=True)
+        event.listen(engine, "connect", _sqlite_settings)
+        return engine
+    scheme, rest = text.split("://", 1)
+    if scheme.split("+")[0] not in ("postgresql", "postgres"):
+        raise UsageError(
+            f"a vault cannot live in '{scheme}'.", hint="Give a file path (SQLite), or a URL postgresql://…", scheme=scheme
+        )
+    if "key=" in rest.lower().replace("sslkey=", ""):
+        raise UsageError("the vault's URL holds a key: keys in configuration are refused.", hint="Use keys.from_env().")
+    return create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
+
+
+def describe(place: str | Path) -> str:
+    """The place of a vault without a password.
+
+    >>> describe("postgresql://ann:pw@db:5432/vault?sslmode=require")
+    'postgresql://db:5432/vault'
+    """
+    text = str(place)
+    if "://" not in text:
+        return f"'{Path(text).name}'"
+    scheme, rest = text.split("://", 1)
+    return f"{scheme}://{rest.split('?')[0].rsplit('@', 1)[-1]}"
+
+
+def _sqlite_settings(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # this module begins transactions itself
+    settings = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY", "cache_size=-65536")
+    for setting in settings:
+        connection.execute(f"PRAGMA {setting}").fetchall()
+
+
+def _make_private(file: Path) -> None:
+    """Let the database file exist with mode 0600 before SQLite opens it."""
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise EngineError(f"the vault file '{file.name}' cannot be opened: {error.strerror}.") from None
+
+
+def _padded(plain: bytes, block: int) -> bytes:
+    return plain + b" " * (-len(plain) % block)
+
+
+def _rolled_back(found: int, expected: int) -> TamperError:
+    return TamperError(
+        f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
+        hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
+    )
+
+
+@contextlib.contextmanager
+def _engine_errors() -> Iterator[None]:
+    """Driver errors as ShoalErrors, without statements or values."""
+    from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
+
+    try:
+        yield
+    except OperationalError as error:
+        kind = type(error.orig).__name__
+        text = str(error.orig)
+        if "malformed" in text or "not a database" in text or "disk I/O" in text:
+            raise _damaged() from None
+        hint = "Another writer holds it; try again." if "locked" in text else "Is the server running, and the disk not full?"
+        raise EngineError(f"the vault's database refused ({kind}).", hint=hint) from None
+    except DatabaseError as error:
+        text = str(error.orig)
+        if "malformed" in text or "not a database" in text:
+            raise _damaged() from None
+        raise EngineError(f"the vault's database refused ({type(error.orig).__name__}).") from None
+    except SQLAlchemyError as error:
+        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
+
+
+def _damaged() -> TamperError:
+    return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")
