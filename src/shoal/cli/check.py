@@ -1,0 +1,41 @@
+"""``shoal check``: a gate for pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import _shared
+
+
+def register(app: typer.Typer) -> None:
+    app.command("check")(check)
+
+
+def check(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    policy: Annotated[Path, typer.Option("--policy", help="The policy (YAML).")],
+    form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
+    as_json: _shared.Json = False,
+) -> None:
+    """Does a table meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
+    import shoal
+    from shoal.release.check import FORMATS
+    from shoal.release.check import check as look
+    from shoal.release.folder import write_text
+
+    if form not in FORMATS:
+        raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
+    asked = shoal.Policy.load(policy)
+    with _shared.progress("counting") as told:
+        result = look(shoal.open(table), asked, progress=told)
+    text = result.render("json" if as_json else form)
+    if out is not None:
+        write_text(out, text)
+    else:
+        typer.echo(text, nl=False)
+    if not result.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,34 @@
+"""``shoal verify``: prove a release again, offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import _shared
+
+
+def register(app: typer.Typer) -> None:
+    app.command("verify")(verify)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    key: Annotated[str, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = "",
+    as_json: _shared.Json = False,
+) -> None:
+    """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
+    from shoal.release.verify import verify as look
+
+    with _shared.progress("verifying") as told:
+        result = look(folder, key=key or None, progress=told)
+    if as_json:
+        _shared.put_json(result.to_json())
+    else:
+        for check in result.checks:
+            typer.echo(f"{'ok  ' if check.ok else 'FAIL'} {_shared.printable(check.name)}: {_shared.printable(check.sentence)}")
+        typer.echo("Verified." if result.ok else "This release does NOT verify. Do not use it.")
+    if not result.ok:
+        raise typer.Exit(1)

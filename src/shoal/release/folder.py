@@ -1,0 +1,107 @@
+"""Whole or not at all: a folder or file is made beside its place under a hidden name, then renamed.
+
+A hidden folder that a killed run left behind is removed by the next run in the same place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from shoal.errors import OutputError
+
+_STAGE = re.compile(r"\.shoal-stage-(\d+)-[0-9a-f]{16}")
+
+
+@contextlib.contextmanager
+def staged(parent: str | Path) -> Iterator[Path]:
+    """A private folder (mode 0700) in ``parent``; removed at the end whatever happens, unless it was moved away."""
+    place = Path(parent)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        sweep(place)
+        stage = place / f".shoal-stage-{os.getpid()}-{secrets.token_hex(8)}"
+        stage.mkdir(mode=0o700)
+    except OSError as error:
+        raise OutputError(
+            f"the output place cannot be written: {type(error).__name__}.", hint="Check the path, rights and space."
+        ) from None
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def sweep(place: Path) -> None:
+    """Remove what runs that no longer live have left."""
+    for left in place.glob(".shoal-stage-*"):
+        found = _STAGE.fullmatch(left.name)
+        if found and left.is_dir() and not left.is_symlink() and not _alive(int(found[1])):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def free(target: str | Path) -> Path:
+    """The final place, if nothing is there yet (an empty folder may be)."""
+    place = Path(target)
+    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
+        raise OutputError(
+            f"'{place.name}' exists already.", hint="Name a new folder after --out; a release is never written over another."
+        )
+    return place
+
+
+def publish(stage: Path, target: Path) -> None:
+    """Give the finished folder its name; readable as the user's other folders are."""
+    try:
+        umask = os.umask(0)
+        os.umask(umask)
+        for path in stage.rglob("*"):
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
+            if path.is_file():
+                _sync(path)
+        stage.chmod(0o777 & ~umask)
+        _sync(stage)
+        os.rename(stage, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise OutputError(
+            f"the release could not be put in place: {type(error).__name__}.",
+            hint="Check that the target is empty and on the same disk.",
+        ) from None
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    target = Path(path)
+    part = target.parent / f".shoal-part-{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        part.write_bytes(text.encode("utf-8"))
+        os.replace(part, target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(
+            f"'{target.name}' could not be written: {type(error).__name__}.", hint="Check the path, rights and space."
+        ) from None

@@ -1,0 +1,245 @@
+"""The report of a release: one self-contained page for people who must decide.
+
+Takes    the body of a certificate (counts, names, sentences; no data value is in it)
+Returns  HTML text: no script, no network, inline SVG, a content policy that allows nothing else
+Keeps    every text is escaped; the same certificate gives the same bytes
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+from collections.abc import Mapping, Sequence
+from html import escape
+from string import Template
+from typing import Any
+
+from shoal.report.release_charts import frontier_chart, size_chart
+
+
+def render(body: Mapping[str, Any]) -> str:
+    """The page of a certificate body."""
+    folder = importlib.resources.files("shoal.report").joinpath("templates")
+    style = folder.joinpath("release.css").read_text(encoding="utf-8")
+    page = Template(folder.joinpath("release.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        style=style,
+        style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
+        title=escape(body["title"]),
+        subtitle=escape(f"Release report, {body['date']}, made with {body['tool']}"),
+        verdict=escape(body["verdict"]),
+        cards=_cards(body),
+        requirements=_requirements(body),
+        risks=_risks(body),
+        histograms=_histograms(body),
+        frontier=_frontier(body),
+        columns=_columns(body),
+        suppressed=_suppressed(body),
+        analyses=_analyses(body),
+        attacks=_attacks(body),
+        wp216=_lines(body["wp216"]),
+        recipient=_recipient(body),
+        limits=_limits(body),
+        check=_check(body),
+        signoff=_signoff(body),
+    )
+
+
+def one_in(risk: float) -> str:
+    """A chance in the words people read best.
+
+    >>> one_in(0.2), one_in(1.0), one_in(0.0834)
+    ('1 in 5', '1 in 1', 'about 1 in 12')
+    """
+    n = 1.0 / risk
+    return f"1 in {round(n):,}" if abs(n - round(n)) < 1e-9 else f"about 1 in {round(n):,}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with a sensible number of digits.
+
+    >>> percent(0.5), percent(0.00321), percent(0)
+    ('50 %', '0.321 %', '0 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
+    """An HTML table; cells are escaped unless they are :class:`Html`."""
+    mark = [' class="n"' if i in right else "" for i in range(len(heads))]
+    head = "".join(f"<th{m}>{escape(h)}</th>" for h, m in zip(heads, mark, strict=True))
+    lines = []
+    for row in rows:
+        cells = "".join(f"<td{m}>{c if isinstance(c, Html) else escape(str(c))}</td>" for c, m in zip(row, mark, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _cards(body: Mapping[str, Any]) -> str:
+    utility = body["utility"]
+    shown = [
+        (_number(body["k"]), "people in the smallest class" if body["unit"]["column"] else "records in the smallest class"),
+        (one_in(1.0 / body["k"]), "best chance to name the owner of a record"),
+        (_number(body["after"]["records"]), f"records published, of {body['input']['records']:,}"),
+        (_number(utility["loss"]), f"loss ({utility['optimize']}, 0 = nothing changed)"),
+    ]
+    return "".join(
+        f'<div class="card"><span class="n">{escape(n)}</span><span class="w">{escape(w)}</span></div>' for n, w in shown
+    )
+
+
+def _requirements(body: Mapping[str, Any]) -> str:
+    rows = []
+    for name, counted in (("requirements", "records"), ("requirements_people", "people")):
+        for f in body.get(name) or ():
+            kind, word = ("met", "\u2713 met") if f["met"] else ("unmet", "\u2717 not met")
+            counted_by = counted if body["unit"]["column"] else ""
+            rows.append(
+                (f["sentence"], counted_by, _number(f["asked"]), _number(f["found"]), Html(f'<b class="{kind}">{word}</b>'))
+            )
+    out = table(["requirement", "counted by", "asked", "found", ""], rows, right=(2, 3))
+    preset = body["threshold"].get("preset")
+    if preset:
+        words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']}. {preset['note']}"
+        out += f'<p class="small">{escape(words.strip())}</p>'
+    return out
+
+
+def _risks(body: Mapping[str, Any]) -> str:
+    rows = [(r["attacker"], r["sentence"], _number(r["before"]), _number(r["after"])) for r in body["attackers"]]
+    return table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))
+
+
+def _histograms(body: Mapping[str, Any]) -> str:
+    k = body["k"]
+    out = []
+    for title, sizes in (("before", body["before"]["sizes"]), ("after", (body.get("after_people") or body["after"])["sizes"])):
+        out.append(f"<figure>{size_chart(sizes, k)}<figcaption>{escape(_histogram_words(title, sizes, k))}</figcaption></figure>")
+    return "".join(out)
+
+
+def _histogram_words(title: str, sizes: Mapping[str, int], k: int) -> str:
+    total = sum(int(s) * n for s, n in sizes.items())
+    under = sum(int(s) * n for s, n in sizes.items() if int(s) < k)
+    return f"{title.capitalize()}: {percent(under / total)} of {total:,} are in a class smaller than {k:,}."
+
+
+def _frontier(body: Mapping[str, Any]) -> str:
+    points = body["utility"].get("frontier") or []
+    if len(points) < 2:
+        return ""
+    words = "Each dot is the best plan for that k at the allowed suppression; the ring is the one chosen."
+    figure = f"<figure>{frontier_chart(points)}<figcaption>{words}</figcaption></figure>"
+    return f"<section><h2>Safety against detail</h2>{figure}</section>"
+
+
+def _columns(body: Mapping[str, Any]) -> str:
+    rows = []
+    for c in body["columns"]:
+        tag = Html(f'<span class="tag {escape(c["role"])}">{escape(c["role"][0].upper())} {escape(c["role"])}</span>')
+        level = f"{c['level']} of {c['height']}" if c.get("level") is not None and c.get("height") is not None else ""
+        values = f"{c['values_before']:,} → {c['values_after']:,}" if c.get("values_before") is not None else ""
+        changed = percent(c["changed"]) if c.get("changed") is not None else ""
+        rows.append((c["name"], tag, c["treatment"], level, values, changed, c.get("why", "")))
+    heads = ["column", "role", "treatment", "level", "values", "cells changed", "why"]
+    return table(heads, rows, right=(3, 4, 5))
+
+
+def _suppressed(body: Mapping[str, Any]) -> str:
+    utility = body["utility"]
+    out = f"<p>{escape(utility['suppressed_sentence'])}</p>"
+    who = utility.get("who") or []
+    if who:
+        rows = [(w["column"], w["group"], _number(w["records"]), _number(w["suppressed"]), w["share"]) for w in who]
+        out += table(["column", "published group", "records before", "left out", "share"], rows, right=(2, 3, 4))
+        out += f'<p class="small">{escape(utility["who_note"])}</p>'
+    return out
+
+
+def _analyses(body: Mapping[str, Any]) -> str:
+    found = body["utility"].get("analyses") or []
+    if not found:
+        return ""
+    rows = [(a["analysis"], a["before"], a["after"], a["change"]) for a in found]
+    shown = table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))
+    return f"<section><h2>Results that should survive</h2>{shown}</section>"
+
+
+def _attacks(body: Mapping[str, Any]) -> str:
+    if not body["attacks"]:
+        return "<p>No attack was run.</p>"
+    rows = []
+    for a in body["attacks"]:
+        verdict = a["verdict"]
+        rate = "" if a["rate"] is None else percent(a["rate"])
+        interval = "" if a["low"] is None else f"{percent(a['low'])} to {percent(a['high'])}"
+        claimed = "" if a["claimed"] is None else percent(a["claimed"])
+        rows.append(
+            (
+                a["name"],
+                a["sentence"],
+                rate,
+                interval,
+                claimed,
+                Html(f'<b class="{verdict.replace(" ", "-")}">{escape(verdict)}</b>'),
+            )
+        )
+    return table(["attack", "finding", "success", "95 % interval", "claimed", ""], rows, right=(2, 3, 4))
+
+
+def _lines(items: Sequence[Mapping[str, str]]) -> str:
+    return table(["question", "how it was tested", "found"], [(i["question"], i["tested"], i["found"]) for i in items])
+
+
+def _recipient(body: Mapping[str, Any]) -> str:
+    release = body["release"]
+    controls = release["controls"]
+    rows = [
+        ("Kind of release", release["kind"]),
+        ("Recipient", release["recipient"]),
+        ("Purpose", release["purpose"]),
+        ("Safe people", controls["people"]),
+        ("Safe projects", controls["projects"]),
+        ("Safe settings", controls["settings"]),
+        ("Safe data", "measured on this page"),
+        ("Safe outputs", "measured on this page"),
+        ("Population", body["population"]["sentence"]),
+    ]
+    return table(["", ""], rows)
+
+
+def _limits(body: Mapping[str, Any]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(x)}</li>" for x in body["limits"]) + f"</ul><p>{escape(body['triggers'])}</p>"
+
+
+def _check(body: Mapping[str, Any]) -> str:
+    rows = [(f["name"], f"{f['bytes']:,}", Html(f"<code>{escape(f['sha256'])}</code>")) for f in body["files"]]
+    words = "Everything on this page that can be counted from the data is counted again, offline, by:"
+    return f"<p>{words} <code>{escape(body['verify'])}</code></p>" + table(["file", "bytes", "SHA-256"], rows, right=(1,))
+
+
+def _signoff(body: Mapping[str, Any]) -> str:
+    release = body["release"]
+    rows = [
+        ("Run by", release["run_by"]),
+        ("Approved by", release["approved_by"]),
+        ("Review on", release["review"]),
+        ("Contact", release["contact"]),
+    ]
+    lines = "".join(f"<div>{w}</div>" for w in ("Data protection officer, date", "Data owner, date"))
+    return table(["", ""], rows) + f'<div class="sign">{lines}</div>'
