@@ -88,7 +88,7 @@ def _map(engine: Engine, source: Column, value: exp.Expr, step: MapValues, alias
     if source.kind == "float":
         on = exp.EQ(this=value.copy(), expression=cast(key, "DOUBLE"))
     else:
-        on = exp.EQ(this=engine.key(engine.text(value.copy(), source), text), expression=engine.key(key, text))
+        on = exp.EQ(this=engine.key(engine.text(value.copy(), source), text), expression=engine.mapped(key, text))
     relation = stack.enter_context(engine.mapping(table))
     join = exp.Join(this=aliased(relation, alias), on=on, kind="LEFT")
     missing = exp.Is(this=value.copy(), expression=exp.Null())
