@@ -1,0 +1,189 @@
+r"""What leaves the building: a handful of rounded numbers that one person cannot move.
+
+Of cell counts :math:`c` with :math:`n = \sum c` and :math:`p = c/n`:
+
+* ``kappa``: :math:`\ln N - H`, the Kullback–Leibler distance to the uniform on the same N cells, in nats;
+* ``h2 … h6``: Rényi entropies :math:`H_r = -\ln(\sum p^r)/(r-1)` in nats (power sums follow: :math:`S_r = e^{-(r-1)H_r}`);
+* ``hmin``: :math:`-\ln \max p`;
+* ``unique[k]``: expected share of unique people :math:`\sum p (1-p)^{k-1}` in a group of k drawn independently.
+
+Each is rounded to a step of at least 0.01 and at least twice the largest change that adding or removing any one person can
+make. A later version keeps the published value while the new one lies within half a step plus that change, so that one
+person more or less changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError, UsageError
+
+GROUP_SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+MIN_POPULATION = 1000
+STATISTICS = ("kappa", "h2", "h3", "h4", "h5", "h6", "hmin", *(f"unique_{k}" for k in GROUP_SIZES))
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A published number and its rounding step: the truth lies within half a step (one step, in a later version)."""
+
+    value: float
+    step: float
+
+    @property
+    def low(self) -> float:
+        return self.value - self.step
+
+    @property
+    def high(self) -> float:
+        return self.value + self.step
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Rounded statistics of one distribution: what a record publishes."""
+
+    size: int
+    cells: int
+    statistics: Mapping[str, Rounded]
+
+    def power_sum(self, r: int) -> float:
+        """S_r = exp(−(r − 1) H_r), from the rounded entropy."""
+        return math.exp(-(r - 1) * self.statistics[f"h{r}"].value)
+
+
+def summarize(counts: npt.ArrayLike, cells: int | None = None, *, previous: Summary | None = None) -> Summary:
+    """Rounded statistics of cell counts.
+
+    Parameters
+    ----------
+    counts : array of int
+        People in each occupied cell (empty cells may be left out).
+    cells : int, optional
+        Number of possible cells N. Without it the occupied cells are taken, rounded up to two digits.
+    previous : Summary, optional
+        The version published before: numbers that one person could have moved are kept.
+
+    Examples
+    --------
+    >>> s = summarize([600] * 90 + [10] * 5, cells=95)
+    >>> s.size, s.cells, s.statistics["kappa"].value
+    (54000, 95, 0.05)
+    """
+    c = _checked(counts)
+    n = int(c.sum())
+    if n < MIN_POPULATION:
+        raise DataError(
+            f"the population has fewer than {MIN_POPULATION:,} people, so its summary could tell of one of them.",
+            hint="Publish for a larger population: the parent area, or several years together.",
+        )
+    if cells is not None and cells < len(c):
+        raise UsageError(
+            f"{len(c)} cells are occupied, but only {cells} were said to be possible.", hint="Correct the number of cells."
+        )
+    raw = statistics(c)
+    moves = largest_moves(c)
+    total = cells if cells is not None else _sticky_up(len(c), previous.cells if previous else None)
+    raw["kappa"] += math.log(total)
+    size = _sticky_size(n, previous.size if previous else None)
+    old = previous.statistics if previous is not None and previous.cells == total else {}
+    return Summary(size, total, {k: _round(raw[k], moves[k], old.get(k)) for k in STATISTICS})
+
+
+def statistics(counts: npt.ArrayLike) -> dict[str, float]:
+    """The unrounded statistics; ``kappa`` without its constant ln N (that is, −H)."""
+    values, copies = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    return {
+        k: float(v[0])
+        for k, v in _evaluate(values, copies, np.zeros((1, 2), dtype=np.int64), int((values * copies).sum())).items()
+    }
+
+
+def largest_moves(counts: npt.ArrayLike) -> dict[str, float]:
+    """For each statistic the largest change that adding or removing any one person can make.
+
+    A cell of size u stands for all cells of that size; adding may also open a new cell. Exact: every distinct case is evaluated.
+    """
+    values, copies = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    n = int((values * copies).sum())
+    here = statistics(counts)
+    added = np.stack([np.concatenate([[0], values]), np.concatenate([[0], values]) + 1], axis=1)
+    removed = np.stack([values, values - 1], axis=1)
+    more, less = _evaluate(values, copies, added, n + 1), _evaluate(values, copies, removed, n - 1)
+    return {k: float(max(np.abs(more[k] - here[k]).max(), np.abs(less[k] - here[k]).max())) for k in STATISTICS}
+
+
+def _evaluate(values: IntArray, copies: IntArray, moves: IntArray, n: int) -> dict[str, FloatArray]:
+    """Statistics after each move (one cell of size ``moves[i, 0]`` becomes ``moves[i, 1]``), in a population of ``n``."""
+
+    def total(of: npt.NDArray[np.float64], terms: npt.NDArray[np.float64]) -> FloatArray:
+        return float((copies * of).sum()) - terms[:, 0] + terms[:, 1]
+
+    p, moved = values / n, moves / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0) for x in (p, moved)]
+        out = {"kappa": total(logs[0], logs[1])}
+        for r in range(2, 7):
+            out[f"h{r}"] = -np.log(total(p**r, moved**r)) / (r - 1)
+        for k in GROUP_SIZES:
+            out[f"unique_{k}"] = total(*(_alone(x, k) for x in (p, moved)))
+    out["hmin"] = -np.log(_largest(values, copies, moves) / n)
+    return out
+
+
+def _alone(p: FloatArray, k: int) -> FloatArray:
+    return np.where(p > 0, p * np.exp((k - 1) * np.log1p(-np.minimum(p, 1 - 1e-16))), 0.0)
+
+
+def _largest(values: IntArray, copies: IntArray, moves: IntArray) -> FloatArray:
+    """Largest cell after each move."""
+    top, second = int(values[-1]), int(values[-2]) if len(values) > 1 else 0
+    rest = np.where((moves[:, 0] == top) & (copies[-1] == 1), second, top)
+    return np.maximum(rest, moves[:, 1]).astype(np.float64)
+
+
+def _round(raw: float, move: float, old: Rounded | None) -> Rounded:
+    if old is not None and move <= old.step and abs(raw - old.value) <= old.step / 2 + move:
+        return old
+    step = next((s for s in STEPS if s >= 2 * move), None)
+    if step is None:
+        raise DataError(
+            "one person moves a summary by more than half a nat.", hint="Publish a coarser coding or a larger population."
+        )
+    return Rounded(round(round(raw / step) * step, 10), step)
+
+
+def _sticky_size(n: int, old: int | None) -> int:
+    """Two significant digits; the old size while the new one is within the same step and one person."""
+    step = 10 ** max(0, len(str(n)) - 2)
+    if old is not None and abs(n - old) <= 10 ** max(0, len(str(old)) - 2) / 2 + 1:
+        return old
+    return int(round(n / step) * step)
+
+
+def _sticky_up(occupied: int, old: int | None) -> int:
+    """Occupied cells and room for one more, rounded up to two digits; the old number while it holds them and is not far off."""
+    step = 10 ** max(0, len(str(occupied)) - 2)
+    new = -(-(occupied + 1) // step) * step
+    if old is not None and occupied <= old <= new + 2 * step:
+        return old
+    return int(new)
+
+
+def _checked(counts: npt.ArrayLike) -> IntArray:
+    array = np.asarray(counts)
+    if array.ndim != 1 or array.size == 0 or not np.issubdtype(array.dtype, np.integer) or (array < 0).any():
+        raise UsageError("cell counts must be whole numbers of at least 0.", hint="Pass the number of people in each cell.")
+    found: IntArray = array[array > 0].astype(np.int64)
+    if len(found) == 0:
+        raise DataError("the population is empty.", hint="Check the table and its filters.")
+    return found

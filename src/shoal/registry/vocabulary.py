@@ -1,0 +1,123 @@
+"""The shared vocabulary: attributes and the ways to code them, from fine to coarse.
+
+A code is ``attribute`` or ``attribute/scheme`` (``age/5y``, ``postcode/NL/pc4``, ``sex``). Codes of one chain are ordered: each
+is a function of the one before it, so what is known of a finer code bounds what is true of a coarser one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from shoal.errors import UsageError, nearest
+
+CHAINS: tuple[tuple[str, ...], ...] = (
+    ("age/years", "age/5y", "age/10y", "age/20y"),
+    ("sex",),
+    ("birth/date", "birth/month", "birth/year", "birth/decade"),
+    ("postcode/NL/pc6", "postcode/NL/pc4", "postcode/NL/pc2"),
+    ("postcode/US/zip5", "postcode/US/zip3"),
+    ("postcode/UK/unit", "postcode/UK/sector", "postcode/UK/district", "postcode/UK/area"),
+    ("postcode/DE/plz5", "postcode/DE/plz3", "postcode/DE/plz2", "postcode/DE/plz1"),
+    ("place/municipality", "place/province", "place/country"),
+    ("education/detailed", "education/level"),
+    ("occupation/isco4", "occupation/isco3", "occupation/isco2", "occupation/isco1"),
+    ("diagnosis/icd10-4", "diagnosis/icd10-3", "diagnosis/icd10-chapter"),
+    ("income/1k", "income/5k", "income/10k", "income/50k"),
+    ("nationality/country", "nationality/region"),
+    ("marital/status",),
+    ("household/size",),
+    ("height/cm", "height/5cm", "height/10cm"),
+    ("weight/kg", "weight/5kg", "weight/10kg"),
+)
+"""Every chain of codes, finest first."""
+
+_PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
+_OWN = re.compile(r"x/[a-z0-9][a-z0-9._-]{0,40}(/[a-z0-9][a-z0-9._-]{0,40})?\Z")
+
+Relation = Literal["same", "coarser", "finer", "other"]
+
+
+def check_code(code: str) -> str:
+    """``code`` itself when the vocabulary has it, or when it is an own code ``x/name`` or ``x/name/scheme``.
+
+    >>> check_code("age/5y"), check_code("x/shoe-size")
+    ('age/5y', 'x/shoe-size')
+    """
+    if code in _PLACE or _OWN.match(code):
+        return code
+    close = nearest(code, _PLACE)
+    raise UsageError(
+        f"attribute code '{code[:60]}' is not in the vocabulary.",
+        hint=(f"Did you mean '{close}'? " if close else "") + "An attribute of your own is written x/name or x/name/scheme.",
+    )
+
+
+def canonical(codes: Iterable[str]) -> tuple[str, ...]:
+    """A quasi-identifier in its one spelling: checked codes, sorted, one per attribute.
+
+    >>> canonical(["sex", "age/5y"])
+    ('age/5y', 'sex')
+    """
+    found = sorted(check_code(c) for c in codes)
+    if not found:
+        raise UsageError("a quasi-identifier needs at least one attribute.", hint="Name codes such as age/years,sex.")
+    attributes = [attribute(c) for c in found]
+    if len(set(attributes)) != len(attributes):
+        raise UsageError("an attribute is named twice, in two codings.", hint="Name each attribute once.")
+    return tuple(found)
+
+
+def attribute(code: str) -> str:
+    """What a code codes: the chain it belongs to, by its finest code's first word and country.
+
+    >>> attribute("postcode/NL/pc4"), attribute("age/5y"), attribute("x/shoe-size/eu")
+    ('postcode/NL', 'age', 'x/shoe-size')
+    """
+    parts = code.split("/")
+    return "/".join(parts[:2]) if parts[0] in {"postcode", "x"} else parts[0]
+
+
+def relation(code: str, other: str) -> Relation:
+    """Whether ``code`` is the same as, coarser than or finer than ``other``.
+
+    >>> relation("age/10y", "age/5y"), relation("birth/date", "birth/year"), relation("sex", "age/5y")
+    ('coarser', 'finer', 'other')
+    """
+    if code == other:
+        return "same"
+    if code in _PLACE and other in _PLACE and _PLACE[code][0] == _PLACE[other][0]:
+        return "coarser" if _PLACE[code][1] > _PLACE[other][1] else "finer"
+    return "other"
+
+
+def coarser(code: str) -> tuple[str, ...]:
+    """Codes above this one, nearest first.
+
+    >>> coarser("age/5y")
+    ('age/10y', 'age/20y')
+    """
+    if code not in _PLACE:
+        return ()
+    chain, i = _PLACE[code]
+    return CHAINS[chain][i + 1 :]
+
+
+def compare(codes: tuple[str, ...], other: tuple[str, ...]) -> Relation:
+    """How one quasi-identifier relates to another as a whole.
+
+    Coarser: every attribute of ``codes`` is the same as or coarser than one of ``other`` (which may have more attributes).
+
+    >>> compare(("age/10y", "sex"), ("age/years", "sex")), compare(("sex",), ("age/years", "sex"))
+    ('coarser', 'coarser')
+    """
+    if codes == other:
+        return "same"
+    if _below(codes, other):
+        return "coarser"
+    return "finer" if _below(other, codes) else "other"
+
+
+def _below(codes: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return all(any(relation(c, o) in ("same", "coarser") for o in other) for c in codes)
