@@ -104,6 +104,10 @@ class InfeasibleError(RequirementError):
     """No plan within the limits meets the requirements."""
 
 
+class StoppedError(RequirementError):
+    """Cancelled, or out of time, before any answer was found."""
+
+
 class VerificationError(RequirementError):
     """A written release does not hold what was promised."""
 

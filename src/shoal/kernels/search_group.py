@@ -1,0 +1,148 @@
+"""Group cells at a node of the lattice: the loop that a search spends its time in.
+
+A *cell* is a class of an earlier grouping. Its quasi-identifiers are packed into a few *blocks* of columns; ``codes[b, c]``
+numbers the values of block ``b`` in cell ``c``. For each block ``store[offsets[b] + code]`` is the group of that code at the
+node, so the key of a cell is one lookup per block. Groups are numbered in order of first appearance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._jit import HAVE_NUMBA, njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+
+DIRECT_FACTOR = 4
+"""A direct table is used while the key space is at most this many times the number of cells."""
+
+
+@njit
+def _group(
+    codes: Codes,
+    store: Codes,
+    offsets: Ints,
+    strides: Ints,
+    measures: Ints,
+    slots: Codes,
+    direct: bool,
+    gid: Codes,
+    first: Codes,
+    keys: Ints,
+    sums: Ints,
+) -> int:
+    """Fill ``gid, first, keys, sums``; leave ``slots`` as found (all −1); return the number of groups."""
+    n_blocks, n_cells = codes.shape
+    n_sums = measures.shape[1]
+    mask = len(slots) - 1
+    found = 0
+    for c in range(n_cells):
+        key = np.int64(0)
+        for b in range(n_blocks):
+            key += np.int64(store[offsets[b] + codes[b, c]]) * strides[b]
+        if direct:
+            at = key
+            g = slots[at]
+        else:
+            h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+            at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+            g = slots[at]
+            while g >= 0 and keys[g] != key:
+                at = (at + 1) & mask
+                g = slots[at]
+        if g < 0:
+            g = np.int32(found)
+            slots[at] = g
+            keys[g] = key
+            first[g] = c
+            for q in range(n_sums):
+                sums[g, q] = 0
+            found += 1
+        gid[c] = g
+        for q in range(n_sums):
+            sums[g, q] += measures[c, q]
+    if direct:
+        for g in range(found):
+            slots[keys[g]] = -1
+    else:
+        for i in range(len(slots)):
+            slots[i] = -1
+    return found
+
+
+@njit
+def lost_by_code(
+    lost: npt.NDArray[np.bool_], gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints
+) -> int:
+    """Add up, for each column and original value, the records of the cells whose group is lost; return the records lost.
+
+    ``codes[j, reps[c]]`` is the original value of column ``j`` in cell ``c``; ``out[starts[j] + code]`` receives the sum.
+    """
+    total = 0
+    for c in range(len(gid)):
+        if lost[gid[c]]:
+            r = records[c]
+            total += r
+            for j in range(codes.shape[0]):
+                out[starts[j] + codes[j, reps[c]]] += r
+    return total
+
+
+class Workspace:
+    """Arrays that one thread reuses from node to node."""
+
+    def __init__(self, n_cells: int, n_sums: int) -> None:
+        self.gid = np.empty(n_cells, dtype=np.int32)
+        self.first = np.empty(n_cells, dtype=np.int32)
+        self.keys = np.empty(n_cells, dtype=np.int64)
+        self.sums = np.empty((n_cells, n_sums), dtype=np.int64)
+        self.slots = np.full(1024, -1, dtype=np.int32)
+
+    def room(self, wanted: int) -> Codes:
+        if len(self.slots) < wanted:
+            self.slots = np.full(1 << (wanted - 1).bit_length(), -1, dtype=np.int32)
+        return self.slots
+
+
+def group_cells(
+    codes: Codes, store: Codes, offsets: Ints, cards: Ints, measures: Ints, space: Workspace
+) -> tuple[int, Codes, Codes, Ints]:
+    """Group the cells: number of groups, group of each cell, first cell of each group, sums of the measures per group.
+
+    The arrays returned are views of ``space`` and hold until its next use. ``cards[b]`` is the number of groups of block ``b``.
+
+    >>> space = Workspace(4, 1)
+    >>> codes = np.array([[0, 1, 1, 0], [2, 2, 2, 0]], dtype=np.int32)
+    >>> store = np.array([0, 1, 0, 0, 1], dtype=np.int32)
+    >>> n, gid, first, sums = group_cells(codes, store, np.array([0, 2]), np.array([2, 2]), np.array([[5], [1], [1], [2]]), space)
+    >>> n, gid.tolist(), first.tolist(), sums[:, 0].tolist()
+    (3, [0, 1, 1, 2], [0, 1, 3], [5, 2, 2])
+    """
+    n_cells = codes.shape[1]
+    strides = np.ones(len(cards), dtype=np.int64)
+    for b in range(len(cards) - 1, 0, -1):
+        strides[b - 1] = strides[b] * cards[b]
+    key_space = int(strides[0]) * int(cards[0])
+    if not HAVE_NUMBA:
+        return _group_numpy(codes, store, offsets, strides, measures)
+    direct = key_space <= max(1024, DIRECT_FACTOR * n_cells)
+    slots = space.room(key_space) if direct else space.room(2 * n_cells)[: 1 << (2 * n_cells - 1).bit_length()]
+    gid, sums = space.gid[:n_cells], space.sums
+    found = _group(codes, store, offsets, strides, measures, slots, direct, gid, space.first, space.keys, sums)
+    return found, gid, space.first[:found], sums[:found]
+
+
+def _group_numpy(codes: Codes, store: Codes, offsets: Ints, strides: Ints, measures: Ints) -> tuple[int, Codes, Codes, Ints]:
+    keys = np.zeros(codes.shape[1], dtype=np.int64)
+    for b in range(codes.shape[0]):
+        keys += store[offsets[b] + codes[b]].astype(np.int64) * strides[b]
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    gid = rank[inverse]
+    sums = np.zeros((len(order), measures.shape[1]), dtype=np.int64)
+    np.add.at(sums, gid, measures)
+    return len(order), gid, first[order].astype(np.int32), sums

@@ -1,0 +1,60 @@
+"""Stopping a search: a time budget, a cancel signal, progress for the caller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from shoal.errors import UsageError
+
+
+class CancelSignal(Protocol):
+    """Anything with ``is_set()``, such as ``threading.Event``."""
+
+    def is_set(self) -> bool: ...
+
+
+Progress = Callable[[float, str], None]
+
+
+class Control:
+    """Asks, between two nodes, whether to go on.
+
+    >>> c = Control(time_budget=60.0)
+    >>> c.stop(), c.reason
+    (False, '')
+    """
+
+    def __init__(
+        self, *, time_budget: float | None = None, cancel: CancelSignal | None = None, progress: Progress | None = None
+    ) -> None:
+        if time_budget is not None and not time_budget > 0:
+            raise UsageError(
+                f"the time budget must be above 0 seconds; found {time_budget!r}.", hint="Leave it out for no limit."
+            )
+        self._start = time.perf_counter()
+        self._budget = time_budget
+        self._cancel = cancel
+        self._progress = progress
+        self._shown = 0.0
+        self.reason = ""
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def stop(self) -> bool:
+        """Whether to stop now; :attr:`reason` then says why."""
+        if self._cancel is not None and self._cancel.is_set():
+            self.reason = "cancelled"
+        elif self._budget is not None and self.seconds >= self._budget:
+            self.reason = "time budget used up"
+        return bool(self.reason)
+
+    def show(self, done: float, text: str) -> None:
+        """Tell the caller, at most ten times a second."""
+        now = self.seconds
+        if self._progress is not None and (now - self._shown >= 0.1 or done >= 1.0):
+            self._shown = now
+            self._progress(min(1.0, max(0.0, done)), text)

@@ -1,0 +1,246 @@
+"""Evaluate a node: group the cells, decide which groups stay, add up what is lost.
+
+Takes    Problem, Checks, a suppression limit in records
+Returns  Evaluation of each node asked for
+Cost     one pass over the cells of the coarsest stored grouping below the node, one over its groups
+Keeps    ``lower`` ≤ suppressed records of every specialisation of the node; ``gone`` ≤ the records of each code that every
+         specialisation suppresses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.search_group import Workspace, group_cells, lost_by_code
+from shoal.kernels.search_values import check_values, merge_entries, order_entries
+from shoal.model.counts import IntArray
+from shoal.search.blocks import Tables
+from shoal.search.checks import Checks, SensitiveChecks
+from shoal.search.problem import Problem
+from shoal.search.table_checks import suppress_for_table, table_holds
+
+Node = tuple[int, ...]
+Flags = npt.NDArray[np.bool_]
+
+STORED = 48
+"""Groupings that are kept as starting points for coarser nodes."""
+SHRINK = 0.6
+"""A grouping is kept when it has at most this share of the cells it was made from."""
+
+
+@dataclass(eq=False)
+class Source:
+    """A grouping to start from: cells, packed as in Problem, valid for every node at or above ``node``."""
+
+    node: npt.NDArray[np.int64]
+    blocks: npt.NDArray[np.int32]
+    measures: npt.NDArray[np.int64]
+    reps: npt.NDArray[np.int32]  # a cell of the problem inside each cell
+    entries: tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray], ...]
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.blocks.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a node does to the table.
+
+    ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
+    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``).
+    """
+
+    node: Node
+    feasible: bool
+    n_groups: int  # published groups before suppression
+    kept_groups: int
+    suppressed: int
+    lower: int
+    gone: npt.NDArray[np.int64]
+    lost: npt.NDArray[np.int64]
+    floor: npt.NDArray[np.int64]
+    squares: float  # Σ members² over all groups
+    kept_squares: float
+    members: int
+    lost_members: int
+    gone_charge: float  # Σ size · (members − size) over the groups that every specialisation loses
+
+
+class Evaluator:
+    """Evaluates nodes of one problem; not for use by two threads at once."""
+
+    def __init__(self, problem: Problem, checks: Checks, limit: int) -> None:
+        self.problem = problem
+        self.checks = checks
+        self.limit = limit
+        self.evaluated = 0
+        self._tables = Tables(problem.blocks, problem.columns)
+        n_cells = problem.codes.shape[1]
+        self._space = Workspace(n_cells, problem.measures.shape[1])
+        self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
+        base = Source(
+            node=np.zeros(len(problem.columns), dtype=np.int64),
+            blocks=np.ascontiguousarray(np.stack([b.codes for b in problem.blocks])),
+            measures=problem.measures,
+            reps=np.arange(n_cells, dtype=np.int32),
+            entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
+        )
+        self._sources = [base]
+        self._stack = base.node[None, :].copy()
+        most = max((len(e[0]) for e in base.entries), default=0)
+        self._order = np.empty(most, dtype=np.int32)
+        self._pointer = np.empty(n_cells + 2, dtype=np.int64)
+
+    def __call__(self, node: Sequence[int]) -> Evaluation:
+        """Evaluate a node."""
+        self.evaluated += 1
+        at = tuple(int(x) for x in node)
+        source = self._source(at)
+        n, gid, first, sums = self._group(source, at)
+        failed, weak, removal = self._decide(source, n, gid, sums)
+        out = self._summary(at, source, gid, sums, failed, weak, removal)
+        if n <= SHRINK * source.n_cells and len(self._sources) <= STORED:
+            self._store(at, source, n, gid, first, sums)
+        return out
+
+    def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
+        """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
+        base = self._sources[0]
+        at = tuple(int(x) for x in node)
+        n, gid, _, sums = self._group(base, at)
+        failed, weak, _ = self._decide(base, n, gid, sums)
+        lost = self._lost(sums, failed | weak)
+        return gid[: self.problem.n_base].copy(), sums.copy(), ~lost & (sums[:, 0] > 0)
+
+    def _source(self, node: Node) -> Source:
+        at = np.asarray(node, dtype=np.int64)
+        usable = np.flatnonzero((self._stack <= at).all(axis=1))
+        return min((self._sources[i] for i in usable), key=lambda s: s.n_cells)
+
+    def _group(
+        self, source: Source, node: Node
+    ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        offsets, cards = self._tables.at(node)
+        return group_cells(source.blocks, self._tables.store, offsets, cards, source.measures, self._space)
+
+    def _decide(
+        self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
+    ) -> tuple[Flags, Flags, npt.NDArray[np.int64]]:
+        """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose."""
+        p, c = self.problem, self.checks
+        failed = sums[:, p.members_at] < c.least
+        if c.least_population:
+            failed |= sums[:, p.population_at] < c.least_population
+        if p.population_at >= 0:
+            failed &= sums[:, 0] > 0
+        weak = np.zeros(n, dtype=np.bool_)
+        removal = np.zeros(n, dtype=np.int64)
+        for sensitive, (cells, values, counts) in zip(c.sensitive, source.entries, strict=True):
+            pointer, order = self._pointer, self._order[: len(cells)]
+            order_entries(gid, n, cells, pointer, order)
+            self._check_column(sensitive, pointer, order, values, counts, failed, weak, removal)
+        weak &= ~failed
+        return failed, weak, removal
+
+    @staticmethod
+    def _check_column(
+        sensitive: SensitiveChecks,
+        pointer: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int32],
+        values: npt.NDArray[np.int32],
+        counts: IntArray,
+        failed: Flags,
+        weak: Flags,
+        removal: npt.NDArray[np.int64],
+    ) -> None:
+        for k in sensitive.checks:
+            check_values(
+                pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
+                k.groups, k.n_groups, k.mass, failed, weak, removal,
+            )  # fmt: skip
+
+    def _lost(self, sums: npt.NDArray[np.int64], failed: Flags) -> Flags:
+        """The groups that are suppressed: those that fail, and those that the table's own requirements cost."""
+        if not self.checks.has_table_checks:
+            return failed
+        return suppress_for_table(self.checks, sums[:, self.problem.members_at], sums[:, 0], failed, self.limit)
+
+    def _summary(
+        self,
+        node: Node,
+        source: Source,
+        gid: npt.NDArray[np.int32],
+        sums: npt.NDArray[np.int64],
+        failed: Flags,
+        weak: Flags,
+        removal: npt.NDArray[np.int64],
+    ) -> Evaluation:
+        p = self.problem
+        records, members = sums[:, 0], sums[:, p.members_at]
+        surely = int(records[failed].sum())
+        lower = surely + int(np.minimum(removal, records)[weak].sum())
+        gone = self._by_code(source, gid, failed)
+        lost_groups = self._lost(sums, failed | weak)
+        if self.checks.has_table_checks and not self.checks.population_uniqueness:
+            lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
+        lost = gone if lost_groups is failed or np.array_equal(lost_groups, failed) else self._by_code(source, gid, lost_groups)
+        suppressed = int(records[lost_groups].sum())
+        real = records > 0 if p.population_at >= 0 else None
+        n_groups = len(records) if real is None else int(real.sum())
+        kept = n_groups - int(lost_groups.sum())
+        square = members.astype(np.float64) ** 2
+        total = int(members.sum())
+        return Evaluation(
+            node=node,
+            feasible=kept > 0 and suppressed <= self.limit and self._table_holds(sums, lost_groups),
+            n_groups=n_groups,
+            kept_groups=kept,
+            suppressed=suppressed,
+            lower=lower,
+            gone=gone,
+            lost=lost,
+            floor=source.node,
+            squares=float(square.sum()),
+            kept_squares=float(square[~lost_groups].sum()),
+            members=total,
+            lost_members=int(members[lost_groups].sum()),
+            gone_charge=float((members[failed] * (total - members[failed])).sum()),
+        )
+
+    def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
+        return not self.checks.has_table_checks or table_holds(self.checks, sums[:, self.problem.members_at], sums[:, 0], lost)
+
+    def _by_code(self, source: Source, gid: npt.NDArray[np.int32], lost: Flags) -> npt.NDArray[np.int64]:
+        out = np.zeros(int(self.starts[-1]), dtype=np.int64)
+        if lost.any():
+            lost_by_code(lost, gid, source.reps, self.problem.codes, self.starts, source.measures[:, 0], out)
+        return out
+
+    def _store(
+        self,
+        node: Node,
+        source: Source,
+        n: int,
+        gid: npt.NDArray[np.int32],
+        first: npt.NDArray[np.int32],
+        sums: npt.NDArray[np.int64],
+    ) -> None:
+        entries = []
+        for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
+            order = self._order[: len(cells)]
+            order_entries(gid, n, cells, self._pointer, order)
+            entries.append(merge_entries(self._pointer, order, n, values, counts, len(sensitive.share)))
+        made = Source(
+            node=np.asarray(node, dtype=np.int64),
+            blocks=np.ascontiguousarray(source.blocks[:, first]),
+            measures=sums.copy(),
+            reps=source.reps[first],
+            entries=tuple(entries),
+        )
+        self._sources.append(made)
+        self._stack = np.concatenate([self._stack, made.node[None, :]])

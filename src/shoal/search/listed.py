@@ -1,0 +1,136 @@
+"""Optimal search of a lattice whose nodes fit in memory.
+
+Takes    an Evaluator and an Objective
+Returns  the best feasible evaluation, and a lower bound that proves it
+Keeps    ``bound[v]`` ≤ total of v for every open node; a closed node is evaluated, infeasible or cannot be better
+Method   the loss without suppression separates by column and bounds every node at no cost. From the open node with the lowest
+         bound climb to the cheapest open parent until none is left; that last node covers most. Evaluating it closes all its
+         specialisations when it needs more suppression than allowed, and otherwise charges them in full for the
+         records that are lost there and so below as well. The first climb, before any plan is known, is bisected.
+Cost     bookkeeping of O(nodes) per evaluation, compiled
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.search_bounds import climb, raise_above, raise_below
+from shoal.search.control import Control
+from shoal.search.evaluate import Evaluation, Evaluator, Node
+from shoal.search.objective import Objective, node_strides
+
+EPSILON = 1e-12
+"""Totals closer than this are equal."""
+
+Seen = Callable[[Evaluation, float], None]
+
+
+@dataclass
+class Found:
+    """The best evaluation so far, its total, and the lowest total that is still possible."""
+
+    best: Evaluation | None = None
+    total: float = float("inf")
+    lower: float = float("-inf")
+    fewest: Evaluation | None = None  # the node that suppresses least
+    stopped: str = ""
+    others: list[tuple[float, Evaluation]] = field(default_factory=list)
+
+    def offer(self, e: Evaluation, total: float) -> None:
+        if self.fewest is None or e.suppressed < self.fewest.suppressed:
+            self.fewest = e
+        if e.feasible and total < self.total - EPSILON:
+            self.best, self.total = e, total
+
+
+class ListedSearch:
+    """State of one search: bounds of all nodes."""
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None) -> None:
+        self.evaluator = evaluator
+        self.objective = objective
+        self.heights = np.asarray(evaluator.problem.heights, dtype=np.int64)
+        self.strides = node_strides(evaluator.problem.heights)
+        self.n_nodes = evaluator.problem.n_nodes
+        self.bound = np.full(self.n_nodes, -np.inf)
+        self.found = Found()
+        self._seen = seen
+        raise_below(self.bound, self.strides, self.heights, objective.free_terms())
+        self._class_loss = objective.cells is None
+        if self._class_loss:
+            self._up, self._down = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
+            self._closed = np.zeros(self.n_nodes, dtype=np.bool_)
+
+    def run(self, control: Control) -> Found:
+        path = np.empty(int(self.heights.sum()) + 1, dtype=np.int64)
+        start = self.n_nodes - 1
+        self._look(start)
+        while True:
+            length = climb(self.bound, self.strides, self.heights, self.found.total - EPSILON, path)
+            if length == 0:
+                self.found.lower = self.found.total
+                break
+            if control.stop():
+                self.found.stopped = control.reason
+                self.found.lower = float(self.bound.min())
+                break
+            control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
+            if self.evaluator.evaluated == 1:
+                self._bisect(path[:length])
+            else:
+                self._look(int(path[length - 1]))
+                if self.bound[path[0]] < self.found.total - EPSILON and length > 1 and not self._monotone:
+                    self._look(int(path[0]))
+        return self.found
+
+    @property
+    def _monotone(self) -> bool:
+        return self.evaluator.checks.monotone(self.evaluator.limit)
+
+    def _bisect(self, path: npt.NDArray[np.int64]) -> None:
+        """Find the highest node of the path whose evaluation closes the path's foot; every evaluation helps."""
+        low, high = 0, len(path) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            self._look(int(path[middle]))
+            if self.bound[path[0]] >= self.found.total - EPSILON:
+                low = middle + 1
+            else:
+                high = middle - 1
+
+    def node(self, number: int) -> Node:
+        return tuple(int(number // s) % (int(h) + 1) for s, h in zip(self.strides, self.heights, strict=True))
+
+    def _look(self, number: int) -> None:
+        """Evaluate a node and let every other node know."""
+        if self.bound[number] == np.inf:
+            return
+        e = self.evaluator(self.node(number))
+        total = self.objective.total(e)
+        self.found.offer(e, total)
+        if self._seen is not None:
+            self._seen(e, total)
+        at = np.asarray(e.node, dtype=np.int64)
+        if self._class_loss:
+            self._raise_class_loss(e, at, number)
+            return
+        if e.lower > self.evaluator.limit:
+            terms = np.zeros((len(at), self.objective.width))
+            terms[0] = np.inf
+        else:
+            terms = self.objective.terms_below(e)
+        raise_below(self.bound, self.strides, at, terms)
+        self.bound[number] = np.inf
+
+    def _raise_class_loss(self, e: Evaluation, at: npt.NDArray[np.int64], number: int) -> None:
+        terms = np.zeros((len(at), self.objective.width))
+        terms[0] = np.inf if e.lower > self.evaluator.limit else self.objective.more_below(e)
+        raise_below(self._down, self.strides, at, terms)
+        raise_above(self._up, self.strides, at, self.heights, self.objective.total_above(e))
+        self._closed[number] = True
+        np.add(self._up, self._down, out=self.bound)
+        self.bound[self._closed] = np.inf

@@ -1,0 +1,86 @@
+"""The objective over nodes: the loss of an evaluated node, and bounds for all others.
+
+A bound below a node g: every specialisation loses at least the records that are ``gone`` at g, and they are charged in full;
+the others cost at least what they cost unsuppressed at its own levels. For class losses: classes only grow upward, so the
+value of g without suppression bounds every generalization, and the records gone at g bound every specialisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts import FloatArray
+from shoal.search.evaluate import Evaluation
+from shoal.search.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
+from shoal.search.problem import Problem
+
+
+class Objective:
+    """A total to be made small; :meth:`value` turns a total into the loss that is reported."""
+
+    def __init__(self, problem: Problem, name: str, weights: Mapping[str, float] | None = None) -> None:
+        check_loss_name(name)
+        self.problem = problem
+        self.name = name
+        self.cells: CellLoss | None = cell_loss(problem, name, weights) if name in CELL_LOSSES else None
+        sizes = [len(c.leaves) for c in problem.columns]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.width = max(problem.heights) + 1
+
+    def value(self, total: float) -> float:
+        return self.cells.value(total) if self.cells is not None else float(total)
+
+    def total(self, e: Evaluation) -> float:
+        """The total at an evaluated node."""
+        if self.cells is not None:
+            return float(sum(self._terms(j, e.lost, level, level)[0] for j, level in enumerate(e.node)))
+        if self.name == "discernibility":
+            return e.kept_squares + float(e.lost_members) * e.members
+        return float(self.problem.n_records) / e.kept_groups if e.kept_groups else float("inf")
+
+    def free_terms(self) -> FloatArray:
+        """Contribution of each column at each level, nothing suppressed; zeros for class losses."""
+        out = np.zeros((len(self.problem.columns), self.width))
+        if self.cells is not None:
+            for j, charged in enumerate(self.cells.free):
+                out[j, : len(charged)] = self.cells.term(j, charged)
+        return out
+
+    def terms_below(self, e: Evaluation) -> FloatArray:
+        """Lower bounds for specialisations of e.node: contribution of each column at each level up to the node's."""
+        out = np.zeros((len(e.node), self.width))
+        if self.cells is None:
+            return out
+        for j, level in enumerate(e.node):
+            floor = min(int(e.floor[j]), level)
+            out[j, : level + 1] = self._terms(j, e.gone, 0, level, floor)
+        return out
+
+    def more_below(self, e: Evaluation) -> float:
+        """Class losses: what every specialisation of e.node costs beyond its value without suppression."""
+        return e.gone_charge if self.name == "discernibility" else 0.0
+
+    def total_above(self, e: Evaluation) -> float:
+        """Class losses: lower bound for e.node and its generalizations, nothing suppressed."""
+        if self.name == "discernibility":
+            return e.squares
+        return float(self.problem.n_records) / e.n_groups
+
+    def _terms(self, j: int, gone: npt.NDArray[np.int64], low: int, high: int, floor: int | None = None) -> FloatArray:
+        assert self.cells is not None
+        lost = gone[self._starts[j] : self._starts[j + 1]]
+        more = self.cells.extra[j][low : high + 1] @ lost
+        if floor:
+            more[:floor] = more[floor]
+        return self.cells.term(j, self.cells.free[j][low : high + 1] + more)
+
+
+def node_strides(heights: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Strides of the mixed-radix number of a node."""
+    out = np.ones(len(heights), dtype=np.int64)
+    for j in range(len(heights) - 1, 0, -1):
+        out[j - 1] = out[j] * (heights[j] + 1)
+    return out
