@@ -1,0 +1,419 @@
+"""MySQL and MariaDB, through pymysql; values stay bytes until Arrow parses them.
+
+Quirks handled here: collations fold case, accents and trailing blanks, so text is compared as ``BINARY``; ``tinyint(1)`` is
+a boolean; results are sorted and grouped on the whole value; moments with a zone are read in UTC; there is no NaN; a new table
+is filled under another name and then renamed.
+"""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+from sqlglot import exp
+
+from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast, string
+from shoal.engines.mysql_types import arrow_column, mapping_types, native_type, reading
+from shoal.engines.remote import Address, build_relation, no_table, spellings, table_expression
+from shoal.errors import DataError, EngineError, OutputError, need
+from shoal.model.roles import Column
+
+_SESSION = (
+    "SET NAMES utf8mb4",
+    "SET time_zone = '+00:00'",
+    "SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'",
+)
+
+_COLUMNS = """
+SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precision, 0), coalesce(numeric_scale, 0)
+FROM information_schema.columns WHERE table_schema = coalesce(%s, database()) AND table_name = %s ORDER BY ordinal_position
+"""
+
+LARGEST_JSON = 8_000_000
+"""Bytes of a mapping that may travel inside a query; the server's limit for a whole statement is 16 MiB by default."""
+
+
+class MySQL(Engine):
+    """A MySQL or MariaDB database; one connection, opened at once and again after an unfinished stream."""
+
+    name = "mysql"
+    dialect = "mysql"
+
+    def __init__(self, url: str) -> None:
+        self.address = Address.parse(url, port=3306, password_from=("MYSQL_PWD", "SHOAL_PASSWORD"))
+        self._depth = 0
+        self._busy = False
+        self._version: bool | None = None
+        self._connection: Any = None
+        self._connect()
+
+    def _connect(self) -> Any:
+        try:
+            import pymysql
+        except ModuleNotFoundError:
+            raise need("mysql", "pymysql") from None
+        if self._connection is None:
+            try:
+                self._connection = pymysql.connect(**_arguments(self.address))
+                for statement in _SESSION:
+                    self._execute(statement)
+            except pymysql.Error as error:
+                raise _no_connection(self.address, error) from None
+        return self._connection
+
+    def _execute(self, statement: str) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            import pymysql
+
+            with suppress(pymysql.Error, OSError):
+                self._connection._force_close()
+            self._connection = None
+            self._busy = False
+
+    # -- the schema ---------------------------------------------------------------------------------------------------
+
+    def relation(self, table: str, **options: Any) -> Relation:
+        booleans = bool(options.pop("booleans", True))
+        for schema, name in spellings(table):
+            found = [r for r in self._rows(_COLUMNS, (schema, name)) if r[0] == name]
+            if found:
+                readings = [reading(r[1], r[2], r[3], int(r[4]), int(r[5]), booleans=booleans) for r in found]
+                shown = f"{self.address.shown}::{table}"
+                return build_relation(table_expression(schema, name), readings, shown, options, table)
+        raise no_table(table, self.address.shown)
+
+    def _rows(self, sql: str, parameters: Sequence[Any] | None = None) -> list[list[str]]:
+        """Rows of a small question to the catalog, as text."""
+        import pymysql
+
+        try:
+            with self._connect().cursor() as cursor:
+                cursor.execute(sql, parameters)
+                return [["" if v is None else v.decode("utf-8") for v in row] for row in cursor.fetchall()]
+        except (pymysql.Error, OSError) as error:
+            raise self._failed(error) from None
+
+    def _run(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
+        import pymysql
+
+        try:
+            with self._connect().cursor() as cursor:
+                cursor.execute(sql, parameters)
+        except (pymysql.Error, OSError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> EngineError:
+        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        if code in _LOST or isinstance(error, OSError):
+            self.close()
+        return _translate(code, self.address)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        import pymysql
+        from pymysql.cursors import SSCursor
+
+        if self._busy:  # an earlier stream was left unfinished: its connection can no longer be used
+            self.close()
+        cursor = self._connect().cursor(SSCursor)
+        self._busy = True
+        try:
+            cursor.execute(self.render(query))
+            fields = cursor._result.fields
+            rows = cursor.fetchmany(batch_rows)
+            while True:
+                yield _batch(rows, fields)
+                rows = cursor.fetchmany(batch_rows) if len(rows) == batch_rows else ()
+                if not rows:
+                    break
+            cursor.close()
+            self._busy = False
+        except (pymysql.Error, OSError) as error:
+            self._busy = False
+            raise self._failed(error) from None
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._snapshot()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._depth += 1
+        if self._depth == 1:
+            self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0 and self._connection is not None and not self._busy:
+                with suppress(EngineError):  # the first error is the one to tell
+                    self._run("ROLLBACK")
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        with self._appearing(name) as table:
+            self._run(self.render(exp.Create(this=table, kind="TABLE", expression=query)))
+
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        import pymysql
+
+        first = next(batches)
+        with self._appearing(name) as table:
+            shown = self.render(table)
+            types = ", ".join(
+                f"{self.render(exp.to_identifier(f.name, quoted=True))} {native_type(f.type)}" for f in first.schema
+            )
+            self._run(f"CREATE TABLE {shown} ({types}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+            marks = ", ".join(["%s"] * len(first.schema))
+            insert = f"INSERT INTO {shown.replace('%', '%%')} VALUES ({marks})"  # noqa: S608  a quoted identifier
+            other = copy.copy(self)  # a connection of its own: the batches may be streaming over ours
+            other._busy, other._connection = False, None
+            try:
+                cursor = other._connect().cursor()
+                batch = first
+                while batch is not None:
+                    cursor.executemany(insert, _python_rows(batch))
+                    batch = next(batches, None)
+                other._connect().commit()
+            except (pymysql.Error, OSError) as error:
+                raise self._failed(error) from None
+            finally:
+                other.close()
+
+    @contextmanager
+    def _appearing(self, name: str) -> Iterator[exp.Table]:
+        """A table under a passing name that gets its real name at the end, or is dropped."""
+        schema, table = self._free(name)
+        passing = table_expression(schema, f"shoal_{secrets.token_hex(8)}")
+        try:
+            yield passing
+            self._run(f"RENAME TABLE {self.render(passing)} TO {self.render(table_expression(schema, table))}")
+        except BaseException:
+            with suppress(EngineError):
+                self._run(f"DROP TABLE IF EXISTS {self.render(passing)}")
+            raise
+
+    def _free(self, name: str) -> tuple[str | None, str]:
+        for schema, table in spellings(name):
+            if self._rows(_COLUMNS, (schema, table)):
+                raise OutputError(
+                    f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
+                )
+        known = {r[0] for r in self._rows("SHOW DATABASES")}
+        for schema, table in spellings(name):
+            if schema in known:
+                return schema, table
+        return None, name
+
+    # -- the dialect --------------------------------------------------------------------------------------------------
+
+    def render(self, query: exp.Expr) -> str:
+        return super().render(query.transform(_with_fractions))
+
+    def key(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind == "text":
+            return _bytes(value)
+        return super().key(value, column)
+
+    def clean_float(self, value: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0e0")))
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind == "timestamp":
+            return _moment(value, "%Y-%m-%d %H:%i:%s")
+        if column.kind == "time":
+            return _moment(value, "%H:%i:%s")
+        if column.kind == "binary":
+            return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
+        return super().text(value, column)
+
+    def decode(self, values: Any, column: Column) -> Any:
+        if column.kind == "boolean":
+            return _booleans(values, column)
+        return super().decode(values, column)
+
+    def mapped(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """Columns of a mapping whose names begin with ``k`` are bytes already: left alone, they can be looked up by an index."""
+        return value if value.name.startswith("k") else self.key(value, column)
+
+    @contextmanager
+    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+        """A JSON text read as a table, which the server indexes by itself: no right to create anything is needed."""
+        document = _json(data)
+        if len(document) > LARGEST_JSON:
+            name = f"shoal_{secrets.token_hex(8)}"
+            try:
+                self._temporary(name, data)
+                yield table_expression(None, name)
+            finally:
+                with suppress(EngineError):
+                    self._run(f"DROP TEMPORARY TABLE IF EXISTS `{name}`")
+            return
+        if not self._has_json_table():
+            with super().mapping(data) as inline:
+                yield inline
+            return
+        yield _json_table(document, mapping_types(data))
+
+    def _temporary(self, name: str, data: Any) -> None:
+        """A temporary table with an index on its first column, filled in parts."""
+        types = mapping_types(data)
+        columns = ", ".join(f"{_quoted(n)} {t}" for n, t in types.items())
+        self._run(f"CREATE TEMPORARY TABLE `{name}` ({columns}, KEY ({_quoted(data.column_names[0])})) CHARACTER SET utf8mb4")
+        part = max(1, data.num_rows * LARGEST_JSON // (4 * len(_json(data))))
+        for start in range(0, data.num_rows, part):
+            rows = _json_table(_json(data.slice(start, part)), types)
+            self._run(self.render(exp.Insert(this=table_expression(None, name), expression=rows.this)))
+
+    def _has_json_table(self) -> bool:
+        if self._version is None:
+            text = self._rows("SELECT version()")[0][0]
+            numbers = tuple(int(n) for n in text.split("-")[0].split(".")[:2])
+            self._version = numbers >= ((10, 6) if "maria" in text.lower() else (8, 0))
+        return self._version
+
+
+def _json(data: Any) -> str:
+    """The rows of a mapping as a JSON text of lists."""
+    import json
+
+    columns = [data[name].to_pylist() for name in data.column_names]
+    return json.dumps(list(zip(*columns, strict=True)), ensure_ascii=False)
+
+
+def _json_table(document: str, types: dict[str, str]) -> exp.Subquery:
+    """(SELECT … FROM JSON_TABLE(document …)); the limit makes the server keep it as a table of its own, with an index."""
+    table = exp.JSONTable(
+        this=string(document),
+        path=string("$[*]"),
+        schema=exp.JSONSchema(
+            expressions=[
+                exp.JSONColumnDef(this=exp.to_identifier(f"x{i}"), kind=exp.Var(this=kind), path=string(f"$[{i}]"))
+                for i, kind in enumerate(types.values())
+            ]
+        ),
+    )
+    terms = [exp.alias_(exp.column(f"x{i}", table="q"), name, quoted=True) for i, name in enumerate(types)]
+    return exp.Subquery(this=exp.select(*terms).from_(exp.alias_(table, "q", table=True)).limit(2**62))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _bytes(value: exp.Expr) -> exp.Expr:
+    """The same bytes for the same text, whatever the character set of the column."""
+    text = exp.Cast(this=value.copy(), to=exp.CharacterSet(this=exp.Var(this="utf8mb4")))
+    return exp.Cast(this=text, to=exp.DataType.build("BINARY"))
+
+
+def _moment(value: exp.Expr, layout: str) -> exp.Expr:
+    """A moment as text, with six digits of a second where there is a fraction."""
+
+    def spelled(with_fraction: str) -> exp.Expr:
+        return exp.Anonymous(this="DATE_FORMAT", expressions=[value.copy(), string(with_fraction)])
+
+    whole = exp.EQ(this=exp.Anonymous(this="MICROSECOND", expressions=[value.copy()]), expression=exp.convert(0))
+    return exp.Case(ifs=[exp.If(this=whole, true=spelled(layout))], default=spelled(layout + ".%f"))
+
+
+def _with_fractions(node: exp.Expr) -> exp.Expr:
+    """CAST … AS DATETIME would drop fractions of a second."""
+    if isinstance(node, exp.Cast) and isinstance(node.to, exp.DataType) and node.to.this == exp.DataType.Type.TIMESTAMP:
+        return exp.Cast(this=node.this, to=exp.DataType.build("DATETIME(6)", dialect="mysql"))
+    return node
+
+
+def _batch(rows: Sequence[Any], fields: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+    arrays = [arrow_column(values, field) for values, field in zip(columns, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=[f.name if isinstance(f.name, str) else f.name.decode() for f in fields])
+
+
+def _python_rows(batch: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
+
+
+def _booleans(values: Any, column: Column) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_boolean(values.type):
+        return values
+    numbers = values.cast(pa.int64())
+    limits = pc.min_max(numbers).as_py()
+    if limits["min"] is not None and (limits["min"] < 0 or limits["max"] > 1):
+        raise DataError(
+            f"column '{column.name}' is declared tinyint(1), a boolean, but holds other numbers than 0 and 1.",
+            hint="Open the table with booleans=False to read such columns as whole numbers.",
+            column=column.name,
+        )
+    return numbers.cast(pa.bool_())
+
+
+def _arguments(address: Address) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "host": address.host, "port": address.port, "user": address.user, "password": address.password or "",
+        "database": address.database, "charset": "utf8mb4", "use_unicode": False, "conv": {}, "autocommit": True,
+        "connect_timeout": 10, "local_infile": False, "program_name": "shoal",
+    }  # fmt: skip
+    for name in ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket"):
+        if name in address.options:
+            out[name] = address.options[name]
+    return out
+
+
+_LOST = {2006, 2013, 2014, 2055, 1053, 1927}
+_WORDS = {
+    1146: ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
+    1049: ("there is no such database.", "Check the URL's last part."),
+    1054: ("a column is not there (any more).", "Open the table again to read its columns anew."),
+    1044: (
+        "the user may not use this database.",
+        "Reading needs SELECT on the table; a new table needs CREATE, ALTER, INSERT and DROP.",
+    ),
+    1142: ("the user may not do this.", "Reading needs SELECT on the table; a new table needs CREATE, ALTER, INSERT and DROP."),
+    1143: ("the user may not read a column.", "Grant SELECT on it, or leave it out."),
+    1050: ("a table of that name is already there.", "Choose another name, or drop it first."),
+    1290: ("the server is read-only.", "Write to a file instead of a new table."),
+    1021: ("the disk of the database server is full.", "Free space on the server, or write to a file."),
+    1114: ("a table of the server is full.", "Free space on the server, or write to a file."),
+    1317: ("the server stopped the query.", "Try again, or ask for fewer columns."),
+    1969: ("the server stopped the query: its time limit.", "Ask for fewer columns, or raise max_statement_time."),
+    1153: ("a question or answer was longer than the server allows.", "Raise max_allowed_packet, or use fewer labels."),
+}
+
+
+def _translate(code: int, address: Address) -> EngineError:
+    """An error in our words: a driver's message may hold data values."""
+    if code in _LOST or code == 0:
+        return EngineError(
+            f"the connection to the server at {address.shown} broke off.", hint="Try again when the server is back.", code=code
+        )
+    what, hint = _WORDS.get(code, (f"the query could not be carried out (error {code}).", "See the server's log."))
+    return EngineError(f"MySQL/MariaDB at {address.shown}: {what}", hint=hint, code=code)
+
+
+def _no_connection(address: Address, error: Exception) -> EngineError:
+    code = error.args[0] if error.args else 0
+    if code in (1045, 1698, 1130):
+        who = f"user '{address.user}'" if address.user else "the user"
+        return EngineError(
+            f"the server at {address.shown} refuses {who}: wrong or missing password, or no such user.",
+            hint="Put the password into MYSQL_PWD or the URL.",
+        )
+    if code in (1049, 1044):
+        return _translate(int(code), address)
+    return EngineError(
+        f"no MySQL or MariaDB server answers at {address.shown}.", hint="Check host and port, and that the server runs."
+    )

@@ -1,0 +1,128 @@
+"""MySQL's types: how a column is read, how bytes become Arrow, what a new table's columns are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.engines.base import cast, column
+from shoal.engines.remote import Reading
+from shoal.errors import DataError
+from shoal.model.roles import Column
+
+_WORDS = {
+    "integer": "tinyint smallint mediumint int bigint year",
+    "decimal": "decimal",
+    "float": "float double",
+    "date": "date",
+    "timestamp": "datetime timestamp",
+    "time": "time",
+    "text": "char varchar tinytext text mediumtext longtext",
+    "binary": "binary varbinary tinyblob blob mediumblob longblob",
+}
+_KINDS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+
+# type codes of the protocol
+_INTEGERS = {1, 2, 3, 8, 9, 13}
+_FLOATS = {4, 5}
+_DECIMALS = {0, 246}
+_DATES = {10, 14}
+_MOMENTS = {7, 12}
+_TIME = 11
+_BINARY_CHARSET = 63
+
+
+def reading(name: str, data_type: str, column_type: str, precision: int, scale: int, *, booleans: bool) -> Reading:
+    """How a column is read, from information_schema."""
+    word = data_type.lower()
+    native = column_type.lower()
+    if word == "bit":
+        return Reading(Column(name, "integer"), cast(column(name, "r"), "BIGINT"), native)
+    if word == "tinyint" and native.startswith("tinyint(1)") and booleans:
+        return Reading(Column(name, "boolean"), None, native)
+    if word in _KINDS:
+        return Reading(Column(name, _KINDS[word]), None, native)
+    return Reading(Column(name, "text"), cast(column(name, "r"), "TEXT"), native)  # enum, set, json, uuid, inet …
+
+
+def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
+    """One column of a result: the driver's bytes, parsed by Arrow."""
+    import pyarrow as pa
+
+    raw = pa.array(values, pa.binary())
+    code = field.type_code
+    try:
+        if code in _INTEGERS:
+            return _integers(raw.cast(pa.string()))
+        if code in _FLOATS:
+            return raw.cast(pa.string()).cast(pa.float64())
+        if code in _DECIMALS:
+            digits = 38 if field.length <= 38 else 76
+            kind = pa.decimal128(digits, field.scale) if digits == 38 else pa.decimal256(digits, field.scale)
+            return raw.cast(pa.string()).cast(kind)
+        if code in _DATES:
+            return raw.cast(pa.string()).cast(pa.date32())
+        if code in _MOMENTS:
+            return raw.cast(pa.string()).cast(pa.timestamp("us"))
+        if code == _TIME:
+            return raw.cast(pa.string()).cast(pa.time64("us"))
+        return raw if field.charsetnr == _BINARY_CHARSET else raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise DataError(
+            "a date or time column holds a value that is no date (0000-00-00) or no time of day.",
+            hint="Replace such values in the database, or open the table with types={column: 'text'}.",
+        ) from None
+
+
+def _integers(text: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return text.cast(pa.int64())
+    except pa.ArrowInvalid:  # BIGINT UNSIGNED
+        return text.cast(pa.decimal128(38, 0))
+
+
+def native_type(arrow_type: Any) -> str:
+    """The column type of a new table for an Arrow type."""
+    import pyarrow as pa
+
+    test = pa.types
+    if test.is_decimal(arrow_type):
+        return f"DECIMAL({min(arrow_type.precision, 65)},{arrow_type.scale})"
+    words = (
+        (test.is_boolean, "BOOLEAN"),
+        (test.is_integer, "BIGINT"),
+        (test.is_floating, "DOUBLE"),
+        (test.is_date, "DATE"),
+        (test.is_timestamp, "DATETIME(6)"),
+        (test.is_time, "TIME(6)"),
+        (test.is_binary, "LONGBLOB"),
+    )
+    return next((word for check, word in words if check(arrow_type)), "LONGTEXT")
+
+
+def mapping_types(data: Any) -> dict[str, str]:
+    """Column types of a mapping, no longer than its values: short ones stay in memory and can be indexed.
+
+    Columns whose names begin with ``k`` are keys and held as bytes.
+
+    >>> import pyarrow as pa
+    >>> mapping_types(pa.table({"k": ["a", "ë"], "l": ["long", None], "n": [1, 2]}))
+    {'k': 'VARBINARY(2)', 'l': 'VARCHAR(4) CHARACTER SET utf8mb4', 'n': 'BIGINT'}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    out = {}
+    for field in data.schema:
+        if pa.types.is_integer(field.type):
+            out[field.name] = "BIGINT"
+            continue
+        measure, word, longest = pc.utf8_length, "VARCHAR({}) CHARACTER SET utf8mb4", 4000
+        if field.name.startswith("k"):
+            measure, word, longest = pc.binary_length, "VARBINARY({})", 16_000
+        size = int(pc.max(measure(data[field.name].cast(pa.string()))).as_py() or 1)
+        large = "LONGBLOB" if "BINARY" in word else "LONGTEXT CHARACTER SET utf8mb4"
+        out[field.name] = word.format(max(size, 1)) if size <= longest else large
+    return out
