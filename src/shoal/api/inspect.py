@@ -1,0 +1,149 @@
+"""``inspect``: the columns of a table, the role that each might have with a reason, and which of them together identify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import EmptyTableError, MemoryBudgetError
+from shoal.measures.inspecting import Suggestion, suggest
+from shoal.measures.subsets import Subset
+from shoal.model.roles import Role
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+
+MOST_COLUMNS = 12
+"""Suggested quasi-identifiers whose subsets are counted; those with most values first."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Columns with suggested roles, and the sets of suggested quasi-identifiers that single out most people."""
+
+    table: str
+    engine: str
+    records: int
+    columns: tuple[Suggestion, ...]
+    together: tuple[Subset, ...]
+    k: int | None
+    unique: int | None
+    notes: tuple[str, ...] = ()
+
+    def of_role(self, role: Role | str) -> tuple[str, ...]:
+        """Columns for which the role is suggested."""
+        wanted = Role.parse(role)
+        return tuple(c.name for c in self.columns if c.role is wanted)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return self.of_role(Role.QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.SENSITIVE)
+
+    @property
+    def direct(self) -> tuple[str, ...]:
+        return self.of_role(Role.DIRECT)
+
+    @property
+    def insensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.INSENSITIVE)
+
+    @property
+    def unit(self) -> str | None:
+        """A column that seems to name people who have several rows."""
+        return next((c.name for c in self.columns if c.mark == "unit"), None)
+
+    @property
+    def weight(self) -> str | None:
+        return next((c.name for c in self.columns if c.mark == "weight"), None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "engine": self.engine,
+            "records": self.records,
+            "columns": [c.to_json() for c in self.columns],
+            "suggested": {
+                "direct": list(self.direct),
+                "quasi": list(self.quasi),
+                "sensitive": list(self.sensitive),
+                "insensitive": list(self.insensitive),
+                "unit": self.unit,
+                "weight": self.weight,
+            },
+            "k": self.k,
+            "unique": self.unique,
+            "together": [s.to_json() for s in self.together],
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        from shoal.report.card import inspection_card
+
+        return inspection_card(self)
+
+
+def inspect(table: Any, *, progress: Callable[[float, str], None] | None = None) -> Inspection:
+    """Suggest a role for every column, with a reason and a confidence; nothing is decided and no data value is kept.
+
+    >>> import pyarrow as pa
+    >>> t = pa.table({"email": ["a@x.org", "b@y.org", "c@z.org"], "age": [30, 30, 41], "diagnosis": ["x", "y", "y"]})
+    >>> found = inspect(t)
+    >>> found.direct, found.quasi, found.sensitive, found.unique
+    (('email',), ('age',), ('diagnosis',), 1)
+    """
+    from shoal.api.measure import _opened
+
+    opened = _opened(table)
+    records = opened.n_rows()
+    if records == 0:
+        raise EmptyTableError(f"table '{opened.name}' has no rows.", hint="Check the file or the filter that left nothing.")
+    names = opened.schema.names
+    found = []
+    for i, name in enumerate(names):
+        if progress is not None:
+            progress(i / (len(names) + 1), f"looking at {name}")
+        found.append(_suggested(opened, name))
+    together, k, unique, notes = _together(opened, tuple(found))
+    return Inspection(opened.name, opened.engine, records, tuple(found), together, k, unique, notes)
+
+
+def _suggested(table: Table, name: str) -> Suggestion:
+    from shoal.kernels.text import canonical_text
+
+    given = table.schema.roles.get(name)
+    column = table.schema[name]
+    values, counts = table.values(name)
+    missing = int(counts[-1]) if values.null_count else 0
+    if values.null_count:
+        values, counts = values[:-1], counts[:-1]
+    texts = canonical_text(values).to_pylist()
+    made = suggest(name, column.kind, texts, counts.tolist(), missing=missing)
+    if given is None:
+        return made
+    return Suggestion(name, column.kind, made.distinct, missing, given, "you said so", 1.0, made.hipaa, made.mark)
+
+
+def _together(
+    table: Table, columns: tuple[Suggestion, ...]
+) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
+    from shoal.api.measure import measure
+
+    quasi = [c for c in columns if c.role is Role.QUASI]
+    notes: tuple[str, ...] = ("Suggestions only: confirm each role before you rely on it.",)
+    if not quasi:
+        return (), None, None, (*notes, "No column looks like a quasi-identifier: check whether that is so.")
+    if len(quasi) > MOST_COLUMNS:
+        quasi = sorted(quasi, key=lambda c: -c.distinct)[:MOST_COLUMNS]
+        notes += (f"Which columns together identify was counted for the {MOST_COLUMNS} with most values.",)
+    order = {n: i for i, n in enumerate(table.schema.names)}
+    names = tuple(sorted((c.name for c in quasi), key=lambda n: order[n]))
+    try:
+        found = measure(table, qi=names, sensitive=())
+    except MemoryBudgetError:
+        return (), None, None, (*notes, "Too many combinations to count here: name fewer columns and measure them.")
+    return tuple(found.worst_subsets(3)), found.k, found.unique, notes
