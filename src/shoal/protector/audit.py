@@ -70,7 +70,7 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     state.audit_head = head.hex()
     marks = "?, ?, ?" if tx.store.dialect == "sqlite" else "%s, %s, %s"
     query = f"INSERT INTO vault_audit (seq, sealed, hash) VALUES ({marks})"  # noqa: S608  only parameter marks
-    tx.connection.exec_driver_sql(query, rows)  # type: ignore[arg-type]
+    tx.connection.exec_driver_sql(query, rows)
     step("audit")
     due = state.audit_seq - state.checkpoint_seq >= EVERY
     if due or any(e["action"] in SIGNED_AT_ONCE for e in events):

@@ -63,9 +63,7 @@ class Reversible(crypto._Opaque):
         encrypt, bound = self._siv.encrypt, self._bound
         start = b"\2" + len(frame).to_bytes(2, "big") + frame
         noise = os.urandom(16 * len(identities))
-        return [
-            encrypt(_padded(start + noise[16 * i : 16 * i + 16] + identity), bound) for i, identity in enumerate(identities)
-        ]
+        return [encrypt(_padded(start + noise[16 * i : 16 * i + 16] + identity), bound) for i, identity in enumerate(identities)]
 
     def decode(self, token: bytes) -> tuple[bytes, bytes] | None:
         """Frame and identity, or None when the key did not make this pseudonym."""
@@ -91,7 +89,7 @@ class FormatPreserving(crypto._Opaque):
 
     def __init__(self, secret: Secret, alphabet: str, keep: str, bound_to: bytes) -> None:
         try:
-            from ffx import FF1
+            from ffx import FF1  # type: ignore[import-untyped]
         except ImportError:
             raise need("server", "libffx") from None
         self._ff1: Any = FF1(crypto.derive(secret, "ff1").expose(), alphabet=alphabet)

@@ -195,8 +195,8 @@ def _read_table() -> bytes:
     table = bytearray([255] * 256)
     for value, letter in enumerate(ALPHABET):
         table[letter] = value
-    for alias, letter in ((b"O", b"0"), (b"I", b"1"), (b"L", b"1")):
-        table[alias[0]] = table[letter[0]]
+    for alias, meant in zip(b"OIL", b"011", strict=True):
+        table[alias] = table[meant]
     return bytes(table)
 
 

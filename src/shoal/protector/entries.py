@@ -73,8 +73,9 @@ class Entry:
     identity: bytes
 
     @property
-    def slot(self) -> int:
-        return self.id & _SLOT_MASK
+    def block(self) -> bytes:
+        """Row id and random number: what the pseudonym is made of."""
+        return self.id.to_bytes(8, "big") + self.nonce
 
 
 def size_class(count: int) -> int:
@@ -96,6 +97,19 @@ def payload(nonce: bytes, context: bytes, identity: bytes, *, uses: int = 0, rea
     while size < len(plain):
         size *= 2
     return plain.ljust(size, b"\0")
+
+
+def payloads(nonces: Sequence[bytes], contexts: Sequence[bytes], identities: Sequence[bytes]) -> list[bytes]:
+    """:func:`payload` of many new identities."""
+    heads: dict[bytes, bytes] = {c: b"\0\0\0\0" + len(c).to_bytes(2, "big") + c for c in set(contexts)}
+    out = []
+    for nonce, context, identity in zip(nonces, contexts, identities, strict=True):
+        plain = b"\1" + nonce + heads[context] + len(identity).to_bytes(4, "big") + identity
+        if len(plain) <= _BUCKET:
+            out.append(plain.ljust(_BUCKET, b"\0"))
+        else:
+            out.append(payload(nonce, context, identity))
+    return out
 
 
 def parse(row_id: int, lookup: bytes, plain: bytes) -> Entry:
@@ -131,10 +145,40 @@ def open_row(keys: DomainKeys, row: Row) -> Entry:
     return parse(row_id, lookup, plain)
 
 
-def find_many(tx: Tx, lookups: Sequence[bytes]) -> dict[bytes, Row]:
+def find_many(tx: Tx, lookups: Sequence[bytes]) -> list[Row]:
     """The rows under these lookup tags."""
-    found = _select_many(tx, lookups)
-    return {bytes(lookup): (int(row_id), bytes(lookup), bytes(sealed)) for row_id, lookup, sealed in found}
+    if not lookups:
+        return []
+    if tx.store.dialect != "sqlite":
+        query = "SELECT id, lookup, sealed FROM vault_entries WHERE lookup = ANY(%s::bytea[])"
+        found = tx.connection.exec_driver_sql(query, (list(lookups),)).all()
+        return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+    raw = tx.raw()
+    rows: list[Row] = []
+    ordered = sorted(lookups)
+    for start in range(0, len(ordered), _MANY):
+        part = ordered[start : start + _MANY]
+        marks = ",".join("?" * len(part))
+        query = f"SELECT id, lookup, sealed FROM vault_entries WHERE lookup IN ({marks})"  # noqa: S608  only question marks
+        rows += raw.execute(query, part).fetchall()
+    return rows
+
+
+def blocks_of(keys: DomainKeys, rows: Sequence[Row]) -> dict[bytes, bytes]:
+    """Lookup tag to block (row id || random number) of identity rows: opened, checked, and only as far as needed."""
+    from cryptography.exceptions import InvalidTag
+
+    opens = {version: keys.versions[version].box.aead.decrypt for version in keys.versions}
+    out = {}
+    try:
+        for row_id, lookup, sealed in rows:
+            place = row_id.to_bytes(8, "big")
+            plain = opens[sealed[0]](sealed[1:13], sealed[13:], place + lookup)
+            if plain[0]:
+                out[lookup] = place + plain[1:9]
+    except (InvalidTag, KeyError, ValueError, IndexError):
+        raise TamperError("a row of the vault was altered or moved.", hint="Run `shoal vault verify`.") from None
+    return out
 
 
 def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> Entry | None:
@@ -143,7 +187,9 @@ def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> Entry | None:
     The nearest tag in the index names a slot of this domain (the row itself when it is there), and that row is fetched,
     opened and compared in constant time.
     """
-    near = tx.connection.exec_driver_sql(_sql(tx, "SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1"), (lookup,))
+    near = tx.connection.exec_driver_sql(
+        _sql(tx, "SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1"), (lookup,)
+    )
     entry = fetch_slot(tx, keys, (near.scalar() or 0) & _SLOT_MASK)
     same = compare_digest(entry.lookup, lookup)
     return entry if same and entry.real else None
@@ -161,16 +207,16 @@ def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:
 
 
 def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[bytes]) -> list[int]:
-    """Put new identities into the next slots; their slot numbers."""
+    """Put new identities into the next slots; their row ids."""
     rows = tx.rows(keys.number)
     first = rows.used + 1
     last = rows.used + len(lookups)
     if last > _SLOT_MASK:
         raise InternalError("a domain cannot hold more identities.")
     base = keys.number << SLOT_BITS
-    slots = list(range(first, last + 1))
-    sealed = seal_rows(keys.newest, [base + s for s in slots], lookups, plains)
-    fresh = [(base + slot, lookup, text) for slot, lookup, text in zip(slots, lookups, sealed, strict=True)]
+    ids = list(range(base + first, base + last + 1))
+    sealed = seal_rows(keys.newest, ids, lookups, plains)
+    fresh = list(zip(ids, lookups, sealed, strict=True))
     inside = max(0, min(rows.slots, last) - rows.used)
     if inside:
         _replace(tx, keys.number, fresh[:inside])
@@ -178,7 +224,7 @@ def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[
     rows.used = last
     step("entries")
     pad(tx, keys)
-    return slots
+    return ids
 
 
 def pad(tx: Tx, keys: DomainKeys) -> None:
@@ -221,7 +267,7 @@ def _insert(tx: Tx, number: int, fresh: list[Row]) -> None:
     if not fresh:
         return
     if tx.store.dialect == "sqlite":
-        tx.connection.exec_driver_sql("INSERT INTO vault_entries (id, lookup, sealed) VALUES (?, ?, ?)", fresh)  # type: ignore[arg-type]
+        tx.raw().executemany("INSERT INTO vault_entries (id, lookup, sealed) VALUES (?, ?, ?)", fresh)
     else:
         ids, lookups, sealed = (list(column) for column in zip(*fresh, strict=True))
         tx.connection.exec_driver_sql(
@@ -241,9 +287,9 @@ def _replace(tx: Tx, number: int, fresh: list[Row]) -> None:
         raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
     rows.sum = crypto.subtract(rows.sum, tag_sum(tx, old))
     if tx.store.dialect == "sqlite":
-        tx.connection.exec_driver_sql(
+        tx.raw().executemany(
             "UPDATE vault_entries SET lookup = ?, sealed = ? WHERE id = ?",
-            [(lookup, sealed, row_id) for row_id, lookup, sealed in fresh],  # type: ignore[arg-type]
+            [(lookup, sealed, row_id) for row_id, lookup, sealed in fresh],
         )
     else:
         columns = (list(column) for column in zip(*fresh, strict=True))
@@ -275,26 +321,6 @@ def rows_by_id(tx: Tx, ids: Sequence[int]) -> list[Row]:
             query = f"SELECT id, lookup, sealed FROM vault_entries WHERE id IN ({marks})"  # noqa: S608  only question marks
             found += run(query, part).all()
     return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
-
-
-def _select_many(tx: Tx, lookups: Sequence[bytes]) -> list[tuple[int, bytes, bytes]]:
-    if not lookups:
-        return []
-    run = tx.connection.exec_driver_sql
-    if tx.store.dialect != "sqlite":
-        query = "SELECT id, lookup, sealed FROM vault_entries WHERE lookup = ANY(%s::bytea[])"
-        return [tuple(r) for r in run(query, (list(lookups),)).all()]
-    if len(lookups) <= _MANY:
-        marks = ",".join("?" * len(lookups))
-        query = f"SELECT id, lookup, sealed FROM vault_entries WHERE lookup IN ({marks})"  # noqa: S608  only question marks
-        return [tuple(r) for r in run(query, tuple(lookups)).all()]
-    run("CREATE TEMP TABLE IF NOT EXISTS wanted (lookup BLOB PRIMARY KEY) WITHOUT ROWID")
-    run("DELETE FROM wanted")
-    run("INSERT INTO wanted VALUES (?)", [(x,) for x in sorted(lookups)])  # type: ignore[arg-type]
-    query = "SELECT e.id, e.lookup, e.sealed FROM wanted w CROSS JOIN vault_entries e ON e.lookup = w.lookup"
-    found = [tuple(r) for r in run(query).all()]
-    run("DELETE FROM wanted")
-    return found
 
 
 def _sql(tx: Tx, statement: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -221,7 +222,7 @@ def check_strength(secret: Secret) -> None:
     hint = "Make one with `shoal vault key`."
     if len(value) != KEY_BYTES:
         raise KeyRefusedError(f"the master key has {len(value)} bytes; it needs exactly {KEY_BYTES}.", hint=hint)
-    steps = {(b - a) % 256 for a, b in zip(value, value[1:], strict=False)}
+    steps = {(b - a) % 256 for a, b in itertools.pairwise(value)}
     if len(set(value)) < _MIN_DISTINCT_BYTES or len(steps) < _MIN_DISTINCT_STEPS:
         raise KeyRefusedError("the master key repeats itself: it was not drawn at random.", hint=hint)
     if all(32 <= b < 127 for b in value):

@@ -12,7 +12,7 @@ from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import ciphers, crypto, references
 from shoal.protector.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.domains import REVERSIBLE, Context, Domain, day
-from shoal.protector.entries import DomainKeys, RowKeys
+from shoal.protector.entries import DomainKeys, Entry, RowKeys
 from shoal.protector.keys import Secret
 from shoal.protector.store import Tx
 
@@ -85,10 +85,12 @@ class OpenDomain(crypto._Opaque):
         plain = _encoded([identity])[0]
         entry = references.find(tx, self.keys, self.frame(context, time), self.matched(plain))
         shown = entry if entry is not None else _NOBODY
-        text = references.token_text(self.domain.prefix, references.tokens(self.keys, [shown])[0].tobytes())
+        text = references.token_text(self.domain.prefix, references.tokens(self.keys, [shown.block])[0].tobytes())
         return text if entry is not None else None
 
-    def resolve(self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0) -> list[bytes | None]:
+    def resolve(
+        self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
+    ) -> list[bytes | None]:
         """The identity behind each pseudonym; None for one this domain never made."""
         kind = self.domain.kind
         if kind not in REVERSIBLE:
@@ -157,7 +159,9 @@ class OpenDomain(crypto._Opaque):
         elif self.domain.kind == "keyed":
             frames = references.transaction_frames(frame, len(plain))
             cipher = self._ciphers[self.domain.active]
-            made = self._texts(np.concatenate([cipher.encode(f, [p]) for f, p in zip(frames, plain, strict=True)]) if plain else _NONE)
+            made = self._texts(
+                np.concatenate([cipher.encode(f, [p]) for f, p in zip(frames, plain, strict=True)]) if plain else _NONE
+            )
         else:
             frames = references.transaction_frames(frame, len(plain))
             made = self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frames, plain, plain)))
@@ -171,7 +175,8 @@ class OpenDomain(crypto._Opaque):
         matched = [self.matched(p) for p in plain]
         if len(set(matched)) != len(matched):
             raise DataError("identities that compose to the same text cannot be renewed by use in one call.")
-        rows = references.mint(tx, self.keys, frame, plain, matched)
+        blocks = references.mint(tx, self.keys, frame, plain, matched)
+        rows = references.rows_of(tx, self.keys, blocks)
         used = [row.uses for row in rows]
         wanted: dict[tuple[int, int], int] = {}
         order = []
@@ -212,7 +217,7 @@ class OpenDomain(crypto._Opaque):
 
 
 _NONE = np.zeros((0, 16), dtype=np.uint8)
-_NOBODY = references.Entry(0, b"", False, b"\0" * 8, 0, b"", b"")
+_NOBODY = Entry(0, b"", False, b"\0" * 8, 0, b"", b"")
 
 
 def _encoded(texts: Sequence[str]) -> list[bytes]:

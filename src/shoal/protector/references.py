@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.errors import TamperError
 from shoal.protector import crypto, entries
 from shoal.protector.entries import DomainKeys, Entry
 from shoal.protector.store import Tx
@@ -33,34 +34,32 @@ def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> Entry | Non
     return found
 
 
-def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], matched: Sequence[bytes]) -> list[Entry]:
-    """The row of each identity (all different), made where it is not there yet.
+def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], matched: Sequence[bytes]) -> list[bytes]:
+    """The block (row id || random number) of each identity, all different; rows are made where there are none yet.
 
     ``matched`` are the identities as they are compared (the same bytes, unless the domain composes Unicode first).
     """
     lookups = _lookups(keys, keys.active, frames, matched)
-    known = {lookup: entries.open_row(keys, row) for lookup, row in entries.find_many(tx, lookups).items()}
+    known = entries.blocks_of(keys, entries.find_many(tx, lookups)) if tx.rows(keys.number).used else {}
     for version in keys.versions:
         if version != keys.active:
             _add_older(tx, keys, version, frames, matched, lookups, known)
-    fresh = sorted(i for i, lookup in enumerate(lookups) if lookup not in known)
-    fresh.sort(key=lookups.__getitem__)
-    noise = os.urandom(8 * len(fresh))
-    new_lookups = [lookups[i] for i in fresh]
-    nonces = [noise[8 * j : 8 * j + 8] for j in range(len(fresh))]
-    contexts = [_frame(frames, i) for i in fresh]
-    plains = [entries.payload(nonces[j], contexts[j], identities[i]) for j, i in enumerate(fresh)]
-    slots = entries.append(tx, keys, new_lookups, plains) if fresh else []
-    base = keys.number << entries.SLOT_BITS
-    for j, i in enumerate(fresh):
-        known[lookups[i]] = Entry(base + slots[j], lookups[i], True, nonces[j], 0, contexts[j], identities[i])
+    fresh = [i for i, lookup in enumerate(lookups) if lookup not in known] if len(known) < len(lookups) else []
+    if fresh:
+        fresh.sort(key=lookups.__getitem__)
+        new_lookups = [lookups[i] for i in fresh]
+        noise = os.urandom(8 * len(fresh))
+        nonces = [noise[j : j + 8] for j in range(0, len(noise), 8)]
+        contexts = [frames] * len(fresh) if isinstance(frames, bytes) else [frames[i] for i in fresh]
+        plains = entries.payloads(nonces, contexts, [identities[i] for i in fresh])
+        ids = entries.append(tx, keys, new_lookups, plains)
+        known.update(zip(new_lookups, [i.to_bytes(8, "big") + n for i, n in zip(ids, nonces, strict=True)], strict=True))
     return [known[lookup] for lookup in lookups]
 
 
-def tokens(keys: DomainKeys, rows: Sequence[Entry]) -> NDArray[np.uint8]:
+def tokens(keys: DomainKeys, blocks: Sequence[bytes]) -> NDArray[np.uint8]:
     """The 16-byte pseudonyms of rows."""
-    blocks = b"".join([row.slot.to_bytes(8, "big") + row.nonce for row in rows])
-    return np.frombuffer(keys.tokens.encrypt(blocks), dtype=np.uint8).reshape(-1, 16)
+    return np.frombuffer(keys.tokens.encrypt(b"".join(blocks)), dtype=np.uint8).reshape(-1, 16)
 
 
 def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[Entry | None]:
@@ -71,14 +70,23 @@ def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[Entry
     wanted = [(int.from_bytes(blocks[i : i + 8], "big"), blocks[i + 8 : i + 16]) for i in range(0, len(blocks), 16)]
     slots = tx.rows(keys.number).slots
     base = keys.number << entries.SLOT_BITS
-    ids = [base + (slot - 1) % slots + 1 for slot, _ in wanted]
+    ids = [base + (row_id - base - 1) % slots + 1 for row_id, _ in wanted]
     rows = {row[0]: row for row in entries.rows_by_id(tx, sorted(set(ids)))}
     out: list[Entry | None] = []
-    for given, row_id, (slot, nonce) in zip(raw, ids, wanted, strict=True):
+    for given, row_id, (asked, nonce) in zip(raw, ids, wanted, strict=True):
+        if row_id not in rows:
+            raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
         entry = entries.open_row(keys, rows[row_id])
-        same = compare_digest(entry.nonce, nonce) & (entry.slot == slot) & entry.real & (given is not None)
+        same = compare_digest(entry.nonce, nonce) & (row_id == asked) & entry.real & (given is not None)
         out.append(entry if same else None)
     return out
+
+
+def rows_of(tx: Tx, keys: DomainKeys, blocks: Sequence[bytes]) -> list[Entry]:
+    """The opened rows of blocks."""
+    ids = [int.from_bytes(block[:8], "big") for block in blocks]
+    rows = {row[0]: entries.open_row(keys, row) for row in entries.rows_by_id(tx, ids)}
+    return [rows[row_id] for row_id in ids]
 
 
 def use(tx: Tx, keys: DomainKeys, rows: Sequence[Entry], counts: Sequence[int]) -> None:
@@ -100,15 +108,15 @@ def _add_older(
     frames: Frames,
     matched: Sequence[bytes],
     lookups: Sequence[bytes],
-    known: dict[bytes, Entry],
+    known: dict[bytes, bytes],
 ) -> None:
-    """Rows still under an older key version, filed under the newest lookup."""
+    """Blocks of rows still under an older key version, filed under the newest lookup."""
     missing = [i for i, lookup in enumerate(lookups) if lookup not in known]
     older = _lookups(keys, version, [_frame(frames, i) for i in missing], [matched[i] for i in missing])
-    rows = entries.find_many(tx, older)
+    blocks = entries.blocks_of(keys, entries.find_many(tx, older))
     for i, lookup in zip(missing, older, strict=True):
-        if lookup in rows:
-            known[lookups[i]] = entries.open_row(keys, rows[lookup])
+        if lookup in blocks:
+            known[lookups[i]] = blocks[lookup]
 
 
 def _lookups(keys: DomainKeys, version: int, frames: Frames, matched: Sequence[bytes]) -> list[bytes]:

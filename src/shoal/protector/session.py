@@ -111,7 +111,15 @@ class Session(_Acting):
         return found
 
     def translate(
-        self, pseudonyms: Sequence[str], *, source: str, target: str, purpose: str, role: str = "", relation: str = "", version: int | None = None
+        self,
+        pseudonyms: Sequence[str],
+        *,
+        source: str,
+        target: str,
+        purpose: str,
+        role: str = "",
+        relation: str = "",
+        version: int | None = None,
     ) -> list[str | None]:
         """Pseudonyms of another domain for the same people; no identity is shown. None for an unknown pseudonym."""
         import pyarrow as pa
@@ -135,7 +143,9 @@ class Session(_Acting):
             column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
             made = wanted.pseudonymize(tx, column, Context(role, relation), now)
             subjects = self._subjects(tx, known, plain)
-            self._log(tx, now, "translate", domain=source, target=target, purpose=purpose, count=len(pseudonyms), subjects=subjects)
+            self._log(
+                tx, now, "translate", domain=source, target=target, purpose=purpose, count=len(pseudonyms), subjects=subjects
+            )
         out: list[str | None] = made.to_pylist()
         return out
 
@@ -224,7 +234,9 @@ class Session(_Acting):
         action = "approve" if approve else "deny"
         with self._acting(action, request=_shown(request_id)) as (tx, now):
             made = requests.decide(tx, request_id, approver=self.name, approve=approve, time=now)
-            self._log(tx, now, action, request=made.id, domain=made.domain, purpose=made.purpose, case=made.case, count=made.records)
+            self._log(
+                tx, now, action, request=made.id, domain=made.domain, purpose=made.purpose, case=made.case, count=made.records
+            )
         return made
 
     def withdraw(self, request_id: str) -> Request:
@@ -288,7 +300,9 @@ class Session(_Acting):
             kept = [d for d in one.translate_to if d != other.id]
             made = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
             tx.put(DOMAIN, source, made.to_json())
-            self._log(tx, now, "domain", domain=source, target=target, detail="translation allowed" if allowed else "translation ended")
+            self._log(
+                tx, now, "domain", domain=source, target=target, detail="translation allowed" if allowed else "translation ended"
+            )
         return made
 
     def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -68,9 +69,7 @@ class State:
     def from_bytes(cls, data: bytes) -> State:
         body = json.loads(data)
         body["objects_sum"] = tuple(body["objects_sum"])
-        body["domains"] = {
-            no: DomainRows(d["used"], d["slots"], (d["sum"][0], d["sum"][1])) for no, d in body["domains"].items()
-        }
+        body["domains"] = {no: DomainRows(d["used"], d["slots"], (d["sum"][0], d["sum"][1])) for no, d in body["domains"].items()}
         return cls(**body)
 
     @property
@@ -205,6 +204,10 @@ class Tx:
         self.connection = connection
         self.state = state
         self.after_commit: list[Callable[[], None]] = []
+
+    def raw(self) -> Any:
+        """The driver's own connection inside this transaction, for bulk work on SQLite."""
+        return self.connection.connection.driver_connection
 
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""
@@ -370,6 +373,10 @@ def _engine_errors() -> Iterator[None]:
             raise _damaged() from None
         raise EngineError(f"the vault's database refused ({type(error.orig).__name__}).") from None
     except SQLAlchemyError as error:
+        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
+    except sqlite3.DatabaseError as error:  # bulk work goes past SQLAlchemy
+        if "malformed" in str(error) or "not a database" in str(error):
+            raise _damaged() from None
         raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
 
 

@@ -63,8 +63,9 @@ class Created:
 class Vault:
     """An open pseudonym vault. People work with it through :meth:`login`."""
 
-    def __init__(self, store: Store, place: str, key: KeyProvider, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, root: Secret, place: str, key: KeyProvider, clock: Callable[[], float]) -> None:
         self.store = store
+        self.root = root
         self.place = place
         self.clock = clock
         self.key_id = key.key_id
@@ -92,11 +93,13 @@ class Vault:
         engine = storage.connect(place)
         vault_id = os.urandom(16).hex()
         root = Secret(os.urandom(32))
-        vault = cls(_store(engine, vault_id, root, provider, anchor), str(place), provider, clock)
+        vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
 
         def prepare(connection: Connection) -> None:
             if migrate.version(connection) is not None:
-                raise UsageError(f"there is a vault at {storage.describe(place)} already.", hint="Open it, or name another place.")
+                raise UsageError(
+                    f"there is a vault at {storage.describe(place)} already.", hint="Open it, or name another place."
+                )
             migrate.upgrade(connection)
             _write_meta(connection, vault_id, provider, root)
             vault.store.begin(connection)
@@ -138,7 +141,7 @@ class Vault:
         with storage._engine_errors(), engine.connect() as connection:
             migrate.require_current(connection, place=storage.describe(place))
             vault_id, root = _read_meta(connection, provider)
-        vault = cls(_store(engine, vault_id, root, provider, anchor), str(place), provider, clock)
+        vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
         vault._meet_anchor(accept)
         return vault
 
@@ -216,7 +219,9 @@ class Vault:
         """The settings of a domain; an unknown or shredded one is an error."""
         body = tx.get(DOMAIN, name)
         if body is None:
-            raise UsageError(f"there is no domain '{name}' in this vault.", hint="An owner can make it with `shoal vault domain add`.")
+            raise UsageError(
+                f"there is no domain '{name}' in this vault.", hint="An owner can make it with `shoal vault domain add`."
+            )
         found = Domain.from_json(body)
         if living and found.shredded:
             raise AccessError(
