@@ -68,7 +68,7 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     """An engine and relation over a CSV file; only a sample is read."""
     require_option(options, OPTIONS, "CSV")
     raw = sample_bytes(path)
-    encoding = _encoding(options.get("encoding") or guess_encoding(raw, path))
+    encoding = _encoding(options.get("encoding") or guess_encoding(raw))
     dialect, names = sniff(raw, encoding, path, options)
     check_names(names, table=path.name)
     engine = DuckDB(stable_order=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -51,10 +52,10 @@ def sample_bytes(path: Path) -> bytes:
     return raw
 
 
-def guess_encoding(raw: bytes, path: Path) -> str:
+def guess_encoding(raw: bytes) -> str:
     """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else Latin-1.
 
-    >>> guess_encoding("naïve".encode("utf-8"), Path("x")), guess_encoding("naïve".encode("latin-1"), Path("x"))
+    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1"))
     ('utf-8', 'latin-1')
     """
     if raw.startswith(b"\xef\xbb\xbf"):
@@ -64,11 +65,11 @@ def guess_encoding(raw: bytes, path: Path) -> str:
     head = raw[:4096]
     if head.count(b"\x00") > len(head) // 4:
         return "utf-16-le" if head[1::2].count(0) > head[0::2].count(0) else "utf-16-be"
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(raw) - 4:  # not merely a character cut in two at the end of the sample
-            return "latin-1"
+        decoder.decode(raw, final=len(raw) < SAMPLE_BYTES)  # a longer file may be cut in the middle of a character
+    except UnicodeDecodeError:
+        return "latin-1"
     return "utf-8"
 
 

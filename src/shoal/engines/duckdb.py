@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,7 +37,8 @@ class DuckDB(Engine):
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="shoal-")
+        self._folder = tempfile.mkdtemp(prefix="shoal-")
+        self._cleanup = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._file = _file_of(url)
         self._names = 0
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
@@ -47,7 +50,7 @@ class DuckDB(Engine):
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb
 
-        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": self._folder.name}
+        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": self._folder}
         if self._file is None:
             return duckdb.connect(config=settings)
         if read_only and not self._file.exists():
@@ -136,7 +139,7 @@ class DuckDB(Engine):
     @property
     def folder(self) -> Path:
         """A private folder that goes when the engine is closed."""
-        return Path(self._folder.name)
+        return Path(self._folder)
 
     def run_table(self, sql: str, source: str) -> Any:
         """The result of a query text as one pyarrow Table."""
@@ -250,7 +253,7 @@ class DuckDB(Engine):
 
     def close(self) -> None:
         self._connection.close()
-        self._folder.cleanup()
+        self._cleanup()
 
 
 def _file_of(url: str) -> Path | None:

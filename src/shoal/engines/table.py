@@ -19,7 +19,7 @@ from shoal.model.roles import Schema
 class Recoded:
     """What RECODE did.
 
-    ``changed`` is, per column of the input, the share of the input's cells whose published text differs from the original: by the
+    ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
     column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
     ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``).
     """

@@ -1,0 +1,73 @@
+"""CSV output that a spreadsheet cannot be made to run.
+
+A text cell (or column name) that begins, perhaps after blanks or quotes, with ``= + - @``, a tab or a line break, or with the
+full-width form of one, gets an apostrophe in front; a cell that already begins with an apostrophe and would run gets one more,
+so that no two texts become one. A text that is a plain number stays as it is. ``raw=True`` writes every
+cell as it is, for machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{FEFF}"
+QUOTES = r"'\"`\x{2018}\x{2019}\x{201C}\x{201D}"
+STARTS = r"=+\-@\t\r\n\x{0B}\x{0C}\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\x{FE66}\x{FE62}\x{FE63}\x{FE6B}"
+RUNS = f"^[{BLANKS}{QUOTES}]*[{STARTS}]"
+NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?$"
+
+
+def inert(text: Any) -> Any:
+    """Texts of a pyarrow string array with an apostrophe where a spreadsheet would run them.
+
+    >>> import pyarrow as pa
+    >>> inert(pa.array(["=1+1", " @x", "＝A1", "-5", "a=b", None, "'=x"])).to_pylist()
+    ["'=1+1", "' @x", "'＝A1", '-5', 'a=b', None, "''=x"]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(text, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(text.indices, inert(text.dictionary))
+    danger = pc.match_substring_regex(text, RUNS)
+    if not pc.any(danger).as_py():
+        return text
+    number = pc.match_substring_regex(text, NUMBER)
+    return pc.if_else(pc.and_not(danger, number), pc.binary_join_element_wise("'", text, ""), text)
+
+
+def write_csv(path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False) -> None:
+    """UTF-8, commas, text always quoted, numbers never; missing is an empty field, the empty text is ``""``."""
+    import pyarrow as pa
+    import pyarrow.csv as pc_csv
+
+    names = schema.names if raw else inert(pa.array(schema.names, pa.string())).to_pylist()
+    printed = [_printed_type(t) for t in schema.types]
+    fields = pa.schema([pa.field(n, t) for n, t in zip(names, printed, strict=True)])
+    options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=",")
+    with pa.OSFile(str(path), "wb") as sink, pc_csv.CSVWriter(sink, fields, write_options=options) as writer:
+        for table in tables:
+            arrays = [_printed(table.column(i), raw) for i in range(table.num_columns)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=fields))
+
+
+def _printed_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return kind if plain or pa.types.is_boolean(kind) or pa.types.is_date32(kind) else pa.string()
+
+
+def _printed(values: Any, raw: bool) -> Any:
+    import pyarrow as pa
+
+    from shoal.kernels.text import canonical_text
+
+    if _printed_type(values.type) != pa.string():
+        return values
+    chunks = [canonical_text(c) for c in values.chunks]
+    if not raw:
+        chunks = [inert(c) for c in chunks]
+    return pa.chunked_array(chunks, pa.string())

@@ -1,0 +1,84 @@
+"""Excel output: text as text cells (never formulas or links), numbers as numbers, dates as dates; fixed properties."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import OutputError, need
+
+MAX_ROWS = 1_048_576
+MAX_TEXT = 32_767
+
+
+def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
+    """One sheet; whole numbers beyond 15 digits as text, because Excel would round them."""
+    try:
+        import xlsxwriter
+    except ModuleNotFoundError:
+        raise need("excel", "xlsxwriter") from None
+    options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    book = xlsxwriter.Workbook(str(path), options)
+    book.set_properties({"created": datetime.datetime(2000, 1, 1), "author": "", "comments": ""})
+    sheet = book.add_worksheet("data")
+    dates = {
+        "date": book.add_format({"num_format": "yyyy-mm-dd"}),
+        "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+    }
+    closed = False
+    try:
+        for j, name in enumerate(schema.names):
+            sheet.write_string(0, j, name)
+        row = 1
+        for table in tables:
+            if row + table.num_rows > MAX_ROWS:
+                raise OutputError("the table has more rows than an Excel sheet can hold.", hint="Write CSV or Parquet instead.")
+            for values in zip(*[_cells(c) for c in table.columns], strict=True):
+                for j, value in enumerate(values):
+                    _write(sheet, row, j, value, dates)
+                row += 1
+        book.close()
+        closed = True
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise OSError(str(error)) from None
+    finally:
+        if not closed:
+            book.fileclosed = True  # the temporary file is thrown away; nothing more to write
+
+
+def _cells(values: Any) -> list[Any]:
+    import pyarrow as pa
+
+    from shoal.kernels.text import canonical_text
+
+    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+    if any(test(values.type) for test in plain):
+        return list(values.to_pylist())
+    return list(canonical_text(values).to_pylist())
+
+
+def _write(sheet: Any, row: int, column: int, value: Any, dates: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            raise OutputError("a text is longer than an Excel cell can hold.", hint="Write CSV or Parquet instead.")
+        sheet.write_string(row, column, value)
+    elif isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, datetime.datetime):
+        if value.year < 1900:
+            sheet.write_string(row, column, value.isoformat(sep=" "))
+        else:
+            sheet.write_datetime(row, column, value.replace(tzinfo=None), dates["time"])
+    elif isinstance(value, datetime.date):
+        if value.year < 1900:
+            sheet.write_string(row, column, value.isoformat())
+        else:
+            sheet.write_datetime(row, column, datetime.datetime(value.year, value.month, value.day), dates["date"])
+    elif isinstance(value, int) and abs(value) >= 10**15:
+        sheet.write_string(row, column, str(value))
+    else:
+        sheet.write_number(row, column, value)

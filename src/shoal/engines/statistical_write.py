@@ -1,0 +1,97 @@
+"""SPSS and Stata output: kept columns keep their value labels; a column of new bands becomes codes with the bands as labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import OutputError, need
+from shoal.model.roles import Column
+
+MAX_LABELS = 1000
+
+
+def write_spss(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
+    """An SPSS .sav file."""
+    frame, labels, notes, missing = _prepared(tables, columns)
+    _call("write_sav", frame, path, column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
+
+
+def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
+    """A Stata .dta file."""
+    frame, labels, notes, _ = _prepared(tables, columns)
+    _call("write_dta", frame, path, column_labels=notes, variable_value_labels=labels)
+
+
+def _call(name: str, frame: Any, path: Path, **more: Any) -> None:
+    try:
+        import pyreadstat
+    except ModuleNotFoundError:
+        raise need("stats", "pyreadstat") from None
+    try:
+        getattr(pyreadstat, name)(frame, str(path), **more)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
+        raise OutputError(
+            "the file could not be written in this format.",
+            hint="Column names may be too long or hold characters that it does not allow; write CSV or Parquet instead.",
+        ) from None
+
+
+def _prepared(tables: Iterator[Any], columns: Sequence[Column]) -> tuple[Any, dict[str, Any], list[str], dict[str, Any]]:
+    """A pandas frame, value labels, variable labels and user-missing ranges."""
+    import pandas as pd
+    import pyarrow as pa
+
+    table = pa.concat_tables(list(tables))
+    frame: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
+    missing: dict[str, Any] = {}
+    for column, values in zip(columns, table.columns, strict=True):
+        if column.note == BANDS:
+            frame[column.name], labels[column.name] = _banded(values)
+            continue
+        frame[column.name] = _pandas(values)
+        if column.labels:
+            labels[column.name] = dict(column.labels)
+        if column.user_missing:
+            missing[column.name] = [
+                {"lo": m[0], "hi": m[1]} if isinstance(m, tuple) else {"lo": m, "hi": m} for m in column.user_missing
+            ]
+    notes = ["" if c.note == BANDS else c.note for c in columns]
+    return pd.DataFrame(frame), labels, notes, missing
+
+
+BANDS = "\x00bands"
+"""Marks a column whose texts are new bands, to be written as codes with labels."""
+
+
+def _banded(values: Any) -> tuple[Any, dict[int, str]]:
+    """Codes 1, 2 … in the order of the labels; too many labels stay text."""
+    import pandas as pd
+
+    from shoal.engines.assemble import encode
+
+    codes, categories = encode(values)
+    if len(categories) > MAX_LABELS:
+        return _pandas(values), {}
+    numbers = pd.Series(codes.astype("int64") + 1)
+    if (codes < 0).any():
+        numbers = numbers.astype("float64").where(codes >= 0)
+    return numbers, dict(enumerate(categories.to_pylist(), start=1))
+
+
+def _pandas(values: Any) -> Any:
+    """Objects that pyreadstat writes: numbers as floats or integers, text as str, dates as dates."""
+    import pandas as pd
+    import pyarrow as pa
+
+    from shoal.kernels.text import canonical_text
+
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        whole = pa.types.is_integer(kind) and values.null_count == 0
+        return pd.Series(values.cast(pa.int64() if whole else pa.float64()).to_numpy())
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return pd.Series(values.to_pylist(), dtype="object")
+    return pd.Series([v if v is not None else "" for v in canonical_text(values).to_pylist()], dtype="object")
