@@ -25,7 +25,7 @@ MISSING = -1
 """The code of a missing value."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SensitiveCounts:
     """How often each sensitive value occurs in each class: a sparse matrix in coordinate form.
 
@@ -53,6 +53,10 @@ class SensitiveCounts:
             if (step < 0).any() or ((step == 0) & (np.diff(self.values) <= 0)).any():
                 raise InternalError(f"sensitive counts of '{self.column}' are not sorted by class and value.")
 
+    def __repr__(self) -> str:
+        """Counts only: a printed object must not show anybody's value."""
+        return f"<SensitiveCounts of '{self.column}': {len(self.counts)} class–value pairs>"
+
     @property
     def n_values(self) -> int:
         """Number of distinct values in the table, the missing value included when it occurs."""
@@ -71,7 +75,7 @@ class SensitiveCounts:
         return cls(column, rows.astype(np.int64), values.astype(np.int32), dense[rows, values], categories)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassCounts:
     """Sizes of the classes, with the code of each quasi-identifier and, when asked, the sensitive values inside.
 
@@ -159,6 +163,11 @@ class ClassCounts:
         for name, counts in self.sensitive.items():
             if len(counts.classes) and (counts.classes[0] < 0 or counts.classes[-1] >= n):
                 raise InternalError(f"sensitive counts of '{name}' point to classes that do not exist.")
+
+    def __repr__(self) -> str:
+        """Counts only: a printed object must not show anybody's value."""
+        over = ", ".join(self.columns) or "unnamed columns"
+        return f"<ClassCounts over {over}: {self.n_classes} classes, {self.n_records} records>"
 
     @property
     def n_classes(self) -> int:

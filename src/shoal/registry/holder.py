@@ -123,7 +123,7 @@ def propose(
     for entry in book.related(sorted_codes, population):
         if abs(entry.people - people) < MIN_POPULATION:
             raise RequirementError(
-                f"population '{entry.record.population}' was published and differs from this by fewer than {MIN_POPULATION:,} people.",
+                f"population '{entry.record.population}' was published and differs by fewer than {MIN_POPULATION:,} people.",
                 hint="Publish one of the two only: together they would describe the small difference.",
             )
     summary = summarize(counts, cells, previous=before.record.summary if before else None)
