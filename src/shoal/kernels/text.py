@@ -45,6 +45,8 @@ def canonical_text(values: Any) -> Any:
         return values
     if pa.types.is_floating(kind):
         return _float_text(values)
+    if pa.types.is_decimal(kind) and kind.scale > 6:
+        return _decimal_text(values)
     if pa.types.is_timestamp(kind):
         return _timestamp_text(values)
     if pa.types.is_time(kind):
@@ -71,6 +73,20 @@ def _float_text(values: Any) -> Any:
 
     encoded = values.cast(pa.float64()).dictionary_encode()
     spelled = [None if x is None or x != x else repr(x + 0.0) for x in encoded.dictionary.to_pylist()]
+    return pa.array(spelled, pa.string()).take(encoded.indices)
+
+
+def _decimal_text(values: Any) -> Any:
+    """Plain digits: Arrow writes small numbers of many decimal places as 1E-7, databases do not.
+
+    >>> import decimal, pyarrow as pa
+    >>> _decimal_text(pa.array([decimal.Decimal("0.0000001"), None], pa.decimal128(9, 7))).to_pylist()
+    ['0.0000001', None]
+    """
+    import pyarrow as pa
+
+    encoded = values.dictionary_encode()
+    spelled = [None if x is None else format(x, "f") for x in encoded.dictionary.to_pylist()]
     return pa.array(spelled, pa.string()).take(encoded.indices)
 
 
