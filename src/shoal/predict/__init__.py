@@ -1,1 +1,140 @@
+"""Predictions: how identifying will it be, before anything is collected.
 
+>>> from shoal import predict
+>>> round(predict.uniqueness(365, group_size=23).value, 6)
+0.492703
+>>> s = predict.singletons([0.4, 0.3, 0.2, 0.1], group_size=5)
+>>> round(float(s.mean), 3)
+1.357
+"""
+
+from shoal.predict.allocation import (
+    Budget,
+    cell_budget,
+    cell_failure,
+    chernoff_failure,
+    greedy_split,
+    integer_split,
+    people_per_cell,
+    split,
+    split_cost,
+)
+from shoal.predict.correlation import (
+    bivariate_normal,
+    frechet_bounds,
+    gaussian_copula,
+    joint_kappa,
+    mutual_information,
+    normal_expansion,
+    normal_power_integral,
+    population_uniqueness,
+    rho_for_information,
+)
+from shoal.predict.degradation import Degradation, degradation
+from shoal.predict.distribution import Distribution, as_distribution
+from shoal.predict.intervals import (
+    expansion,
+    interval_singletons,
+    rounded,
+    sd_from_singletons,
+    width_for,
+)
+from shoal.predict.no_singleton import no_singleton, no_singleton_table
+from shoal.predict.person import Person, person
+from shoal.predict.population import PopulationUniqueness, benedetti_franconi, match_probability, population
+from shoal.predict.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
+from shoal.predict.questionnaire import Meter, Question, Questionnaire
+from shoal.predict.singletons import Singletons, best_code_size, largest_mean, singletons
+from shoal.predict.suggest import Suggestion
+from shoal.predict.summaries import (
+    corrected_kappa,
+    groups_from_kappa,
+    largest_possible_mean,
+    singletons_from_kappa,
+    uniqueness_from_kappa,
+    uniqueness_from_power_sums,
+    variance_from_kappa,
+)
+from shoal.predict.uniqueness import log_uniform, simulation_runs, uniqueness
+from shoal.predict.zipf import (
+    Zipf,
+    expected_share,
+    mean_rank,
+    pseudonym_life,
+    share_below,
+    threshold_rank,
+    uniform_records,
+    uniform_share,
+)
+from shoal.predict.zipf_fit import ZipfFit, fit_zipf
+
+__all__ = [
+    "Budget",
+    "Degradation",
+    "Distribution",
+    "Meter",
+    "Person",
+    "PopulationUniqueness",
+    "QuasiTest",
+    "Question",
+    "Questionnaire",
+    "Singletons",
+    "Suggestion",
+    "Zipf",
+    "ZipfFit",
+    "as_distribution",
+    "benedetti_franconi",
+    "best_code_size",
+    "bivariate_normal",
+    "cell_budget",
+    "cell_failure",
+    "chernoff_failure",
+    "corrected_kappa",
+    "degradation",
+    "expansion",
+    "expected_share",
+    "fit_zipf",
+    "frechet_bounds",
+    "gaussian_copula",
+    "greedy_split",
+    "groups_from_kappa",
+    "integer_split",
+    "interval_singletons",
+    "joint_kappa",
+    "largest_mean",
+    "largest_possible_mean",
+    "log_uniform",
+    "match_probability",
+    "mean_rank",
+    "mutual_information",
+    "needed_combinations",
+    "no_singleton",
+    "no_singleton_table",
+    "normal_expansion",
+    "normal_power_integral",
+    "people_per_cell",
+    "person",
+    "population",
+    "population_uniqueness",
+    "pseudonym_life",
+    "quasi_test",
+    "rank_subsets",
+    "rho_for_information",
+    "rounded",
+    "sd_from_singletons",
+    "share_below",
+    "simulation_runs",
+    "singletons",
+    "singletons_from_kappa",
+    "split",
+    "split_cost",
+    "threshold_rank",
+    "uniform_records",
+    "uniform_share",
+    "unique_share_bound",
+    "uniqueness",
+    "uniqueness_from_kappa",
+    "uniqueness_from_power_sums",
+    "variance_from_kappa",
+    "width_for",
+]

@@ -93,7 +93,7 @@ def quasi_test(sizes: Mapping[str, int] | Sequence[int], people: int, alpha: flo
 def rank_subsets(
     sizes: Mapping[str, int], people: int, alpha: float = 0.5, *, largest: int | None = None
 ) -> list[QuasiTest]:
-    """Every set of columns, tested; those that may identify first, the smallest sets before larger ones.
+    """Every set of columns, tested; those that may identify most first, of equals the smaller set.
 
     >>> tests = rank_subsets({"sex": 2, "age": 100, "zip": 1000}, people=50_000)
     >>> [t.columns for t in tests if t.possible]

@@ -1,0 +1,372 @@
+r"""The questionnaire meter: how identifying will these questions be, before anyone is asked.
+
+Each question has a distribution of answers; linked questions a joint one. The share of respondents expected to be one of a kind is
+:math:`E(1-p(X))^{n-1}` over the product of all of them, summed exactly when small and by log-grid convolution (with its error) when the
+combinations are astronomically many. What independence between unlinked questions cannot promise, the range says.
+
+Takes    questions, population, respondents, links
+Returns  :class:`Meter`, and :meth:`Questionnaire.suggest`: the cheapest change that reaches the target
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate, Grade
+from shoal.predict import _blocks, _meter
+from shoal.predict.degradation import Degradation, degradation
+from shoal.predict.distribution import Distribution, Floats, fraction, whole
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One question: the share of each answer in order, and where the shares come from.
+
+    ``source`` is ``given`` (known shares), ``table`` or ``registry`` (counted elsewhere), ``uniform`` or ``kappa`` (only sizes
+    known). ``band`` is the width of one answer in ``unit``, for suggestions; ``weight`` how much its detail matters.
+    """
+
+    name: str
+    p: Floats
+    source: str = "given"
+    ordered: bool = False
+    band: float | None = None
+    unit: str = ""
+    weight: float = 1.0
+    keep: bool = False
+    labels: tuple[str, ...] = ()
+
+    @cached_property
+    def law(self) -> Distribution:
+        return Distribution.of(self.p, normalize=True)
+
+    @property
+    def answers(self) -> int:
+        return int(self.p.size)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The waterfall after one question: typical and mean crowd in the population, unique share of the respondents."""
+
+    question: str
+    crowd: float
+    mean_crowd: float
+    unique: float
+    factor: float
+
+
+@dataclass(frozen=True)
+class Meter:
+    """What the questionnaire would reveal."""
+
+    unique: Estimate
+    population_unique: Estimate
+    smallest_group: Estimate
+    crowd: float
+    waterfall: tuple[Step, ...]
+    pairs: tuple[tuple[tuple[str, ...], float], ...]
+    triples: tuple[tuple[tuple[str, ...], float], ...]
+    warnings: tuple[str, ...]
+    target: float
+    combinations: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the expected share is within the target."""
+        return self.unique.value <= self.target
+
+    @property
+    def light(self) -> str:
+        """green, amber or red, against the target; never green from sizes only."""
+        if not self.reached:
+            return "red" if self.unique.value > 2 * self.target else "amber"
+        return "amber" if self.unique.grade == "C" else "green"
+
+    def to_json(self) -> dict[str, Any]:
+        """The unique share with its keys, and everything else beside it."""
+        out = self.unique.to_json()
+        out |= {
+            "light": self.light,
+            "target": self.target,
+            "reached": self.reached,
+            "population_unique": self.population_unique.to_json(),
+            "smallest_group": self.smallest_group.to_json(),
+            "crowd": self.crowd,
+            "combinations": self.combinations,
+            "waterfall": [vars(s) for s in self.waterfall],
+            "pairs": [{"questions": list(q), "unique": u} for q, u in self.pairs],
+            "triples": [{"questions": list(q), "unique": u} for q, u in self.triples],
+            "warnings": list(self.warnings),
+        }
+        return out
+
+
+class Questionnaire:
+    """Questions, who could be asked, and how many answer.
+
+    >>> q = Questionnaire(population=100_000, respondents=500, target=0.05)
+    >>> _ = q.add("age", values=80, ordered=True, band=1, unit="year").add("sex", shares=[0.51, 0.49])
+    >>> m = q.meter()
+    >>> round(m.unique.value, 4), m.unique.grade, m.light
+    (0.0438, 'C', 'amber')
+    >>> [s.question for s in m.waterfall]
+    ['age', 'sex']
+    """
+
+    def __init__(
+        self,
+        *,
+        population: int,
+        respondents: int | None = None,
+        target: float = 0.05,
+        small_group: int = 5,
+        independence_known: bool = False,
+    ) -> None:
+        self.population = whole(population, what="population", least=1)
+        self.respondents = self.population if respondents is None else whole(respondents, what="respondents", least=1)
+        if self.respondents > self.population:
+            raise UsageError(
+                f"{self.respondents} respondents are more than the population of {self.population}.",
+                hint="The population is everybody who could be asked.",
+            )
+        self.target = fraction(target, what="target")
+        self.small_group = whole(small_group, what="small_group", least=1)
+        self.independence_known = independence_known
+        self.questions: dict[str, Question] = {}
+        self.links: list[dict[str, Any]] = []
+        self.subgroups: tuple[str, ...] = ()
+
+    def add(
+        self,
+        name: str,
+        *,
+        shares: Any = None,
+        counts: Any = None,
+        values: int | None = None,
+        kappa: tuple[float, int] | None = None,
+        **options: Any,
+    ) -> Questionnaire:
+        """Add a question by the shares or counts of its answers, by their number (uniform), or by kappa and number."""
+        if name in self.questions:
+            raise UsageError(f"question '{name}' is there twice.", hint="Give each question its own name.")
+        given = [x is not None for x in (shares, counts, values, kappa)]
+        if sum(given) != 1:
+            raise UsageError(f"question '{name}' needs exactly one of shares, counts, values, kappa.")
+        source = options.pop("source", "given")
+        if values is not None:
+            n = whole(values, what=f"the number of answers of '{name}'", least=1)
+            if n > _blocks.MOST_CELLS:
+                raise UsageError(f"question '{name}' has {n} answers: too many.", hint="Ask in wider bands.")
+            p, source = np.full(n, 1.0 / n), "uniform"
+        elif kappa is not None:
+            p, source = _shape_with_kappa(*kappa), "kappa"
+        else:
+            raw = np.asarray(shares if counts is None else counts, dtype=np.float64).ravel()
+            Distribution.of(raw, normalize=counts is not None)  # validates
+            p = raw / raw.sum()
+        self.questions[name] = Question(name, p, source, **options)
+        return self
+
+    def link(self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None) -> Questionnaire:
+        """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
+        if len(names) < 2 or len(set(names)) != len(names):
+            raise UsageError("a link ties at least two different questions.")
+        for n in names:
+            self._require(n)
+            if any(n in link["names"] for link in self.links):
+                raise UsageError(f"question '{n}' is in two links.", hint="Tie all of them in one link.")
+        if sum(x is not None for x in (correlation, joint, information)) != 1:
+            raise UsageError("a link needs exactly one of correlation, joint, information.")
+        if information is not None:
+            from shoal.predict.correlation import rho_for_information
+
+            if len(names) != 2:
+                raise UsageError("mutual information ties two questions.")
+            correlation = rho_for_information(self.questions[names[0]].p, self.questions[names[1]].p, information)
+        self.links.append({"names": names, "correlation": correlation, "joint": joint})
+        return self
+
+    def blocks(self) -> list[_blocks.Block]:
+        """Linked questions with their joint distribution, the others alone, in the order asked."""
+        if not self.questions:
+            raise UsageError("the questionnaire has no questions.", hint="Add one with add().")
+        out, done = [], set()
+        for name, q in self.questions.items():
+            if name in done:
+                continue
+            link = next((x for x in self.links if name in x["names"]), None)
+            if link is None:
+                out.append(_blocks.single(name, q.p))
+                continue
+            done.update(link["names"])
+            margins = [self.questions[n].p for n in link["names"]]
+            if link["joint"] is not None:
+                out.append(_blocks.tabulated(link["names"], link["joint"], margins))
+            else:
+                out.append(_blocks.linked(link["names"], margins, float(link["correlation"])))
+        return out
+
+    def meter(self, *, worst: int = 5) -> Meter:
+        """All numbers at once; ``worst`` is how many pairs and triples are listed."""
+        blocks, names, n = self.blocks(), list(self.questions), self.respondents
+        pieces = _meter.parts(blocks, names)
+        grade = _meter.grade_of([q.source for q in self.questions.values()], len(blocks), self.independence_known)
+        ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
+        combos = float(np.prod([q.answers for q in self.questions.values()], dtype=np.float64))
+        asked, everybody = _meter.unique_shares(pieces, [n, self.population])
+        return Meter(
+            unique=self._share(pieces, n, asked, grade),
+            population_unique=self._share(pieces, self.population, everybody, grade),
+            smallest_group=_meter.smallest_group(pieces, n),
+            crowd=max(1.0, self.population * float(np.exp(-_meter.entropy(pieces)))),
+            waterfall=tuple(self._waterfall(blocks)),
+            pairs=tuple(_meter.rank(blocks, ranked, n, 2)[:worst]),
+            triples=tuple(_meter.rank(blocks, ranked, n, 3)[:worst]),
+            warnings=tuple(self._warnings(blocks)),
+            target=self.target,
+            combinations=combos,
+        )
+
+    def suggest(self, target: float | None = None) -> Any:
+        """The cheapest change of bands or questions that reaches the target: see :mod:`shoal.predict.suggest`."""
+        from shoal.predict.suggest import suggest
+
+        return suggest(self, self.target if target is None else fraction(target, what="target"))
+
+    def answer(self, answers: Mapping[str, int | str]) -> Degradation:
+        """The crowd of one person with these answers (by index or label), question after question."""
+        shares = []
+        for name, value in answers.items():
+            q = self._require(name)
+            i = q.labels.index(value) if isinstance(value, str) and value in q.labels else value
+            if not isinstance(i, (int, np.integer)) or not 0 <= int(i) < q.answers:
+                raise UsageError(f"question '{name}' has no such answer.", hint=f"Give a number from 0 to {q.answers - 1}.")
+            shares.append(float(q.p[int(i)]))
+        return degradation(self.population, shares)
+
+    def paragraph(self) -> str:
+        """A paragraph for the information letter."""
+        m = self.meter()
+        return (
+            f"We ask {len(self.questions)} questions of {self.respondents} people out of about {self.population}. "
+            f"By our estimate (grade {m.unique.grade}) {_meter.as_percent(m.unique.value)} of the respondents would be the only one "
+            f"among the respondents with their answers (between {_meter.as_percent(m.unique.low)} and "
+            f"{_meter.as_percent(m.unique.high)}, however the answers depend on each other), and a typical set of answers is "
+            f"shared by about {m.crowd:.0f} {'person' if round(m.crowd) == 1 else 'people'} in the population."
+        )
+
+    def _require(self, name: str) -> Question:
+        if name not in self.questions:
+            from shoal.errors import missing_column
+
+            raise missing_column(name, list(self.questions), table="questionnaire", what="question")
+        return self.questions[name]
+
+    def _share(self, pieces: Sequence[Any], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
+        value, error = found
+        notes = []
+        low, high = max(0.0, value - error), min(1.0, value + error)
+        if len(pieces) > 1 and not self.independence_known:
+            low_all, high_all = _meter.dependence_range(pieces, people)
+            low, high = min(low, low_all), max(high, high_all)
+            notes.append("unlinked questions are taken as independent; the range holds for every dependence")
+        if grade == "C":
+            notes.append("for some question only the number of answers is known: the range does not cover that")
+        exact = error < 1e-13  # the plain sum; the grid's bound is never below 1e-12
+        return Estimate(
+            value,
+            low,
+            high,
+            level=1.0,
+            method="sum over all combinations" if exact else f"log-grid convolution (error at most {error:.0e})",
+            grade=grade,
+            notes=tuple(notes),
+        )
+
+    def _waterfall(self, blocks: Sequence[_blocks.Block]) -> list[Step]:
+        steps, before, names = [], 0.0, list(self.questions)
+        for i, name in enumerate(names, start=1):
+            pieces = _meter.parts(blocks, names[:i])
+            h = _meter.entropy(pieces)
+            steps.append(
+                Step(
+                    name,
+                    max(1.0, self.population * float(np.exp(-h))),
+                    1 + (self.population - 1) * _meter.collision(pieces),
+                    _meter.unique_share(pieces, self.respondents, points=_meter.COARSE, listed=2000)[0],
+                    float(np.exp(h - before)),
+                )
+            )
+            before = h
+        return steps
+
+    def _warnings(self, blocks: Sequence[_blocks.Block]) -> list[str]:
+        out = []
+        for name, q in self.questions.items():
+            expected = self.respondents * q.p
+            small = int(np.count_nonzero((expected > 0) & (expected < self.small_group)))
+            if small:
+                out.append(f"{name}: {small} of {q.answers} answers expect fewer than {self.small_group} respondents")
+        if self.subgroups:
+            d = Distribution.of(
+                _outer([piece[0] for piece in _meter.parts(blocks, self.subgroups)]), normalize=True
+            )
+            small = int(np.count_nonzero(d.p * self.respondents < self.small_group))
+            if small:
+                out.append(
+                    f"reporting by {' × '.join(self.subgroups)}: {small} of {d.cells} subgroups expect fewer than "
+                    f"{self.small_group} respondents"
+                )
+        return out
+
+    def copy(self) -> Questionnaire:
+        """An independent copy."""
+        out = Questionnaire(
+            population=self.population,
+            respondents=self.respondents,
+            target=self.target,
+            small_group=self.small_group,
+            independence_known=self.independence_known,
+        )
+        out.questions = {k: replace(v) for k, v in self.questions.items()}
+        out.links = [dict(x) for x in self.links]
+        out.subgroups = self.subgroups
+        return out
+
+
+def _outer(laws: Sequence[Distribution]) -> Floats:
+    cells = laws[0].expanded()
+    for d in laws[1:]:
+        if cells.size * d.occupied > _blocks.MOST_CELLS:
+            raise UsageError("the subgroups to report by have too many combinations.", hint="Report by fewer questions.")
+        cells = np.multiply.outer(cells, d.expanded()).ravel()
+    return cells
+
+
+def _shape_with_kappa(kappa: float, cells: int) -> Floats:
+    """A geometric law with this kappa: one plausible shape when only the distance to the uniform is known."""
+    from scipy import optimize
+
+    from shoal.predict.summaries import _sizes
+
+    n, _, k = _sizes(cells, 0, kappa)
+    i = np.arange(n, dtype=np.float64)
+
+    def law(t: float) -> Floats:
+        w = np.exp(-t * i)
+        return w / w.sum()
+
+    if k <= 1e-12 or n == 1:
+        return np.full(n, 1.0 / n)
+    top = 60.0
+    if Distribution.of(law(top)).kappa < 0 or np.log(n) - k < 1e-6:
+        return law(top)
+    gap = lambda t: Distribution(np.maximum(law(t), 1e-300), None, n).kappa - k  # noqa: E731
+    return law(float(optimize.brentq(gap, 1e-12, top)))
