@@ -1,0 +1,55 @@
+"""``shoal inspect``: columns, suggested roles with a reason each, and which columns together identify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import _shared
+
+if TYPE_CHECKING:
+    from shoal.api.inspect import Inspection
+
+
+def register(app: typer.Typer) -> None:
+    app.command("inspect")(inspect)
+
+
+def inspect(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    as_json: _shared.Json = False,
+) -> None:
+    """Which columns identify people? Suggested roles with a reason each; no data value is shown."""
+    import shoal
+
+    with _shared.progress("looking at the columns") as told:
+        found = shoal.inspect(shoal.open(table), progress=told)
+    if as_json:
+        _shared.put_json(found.to_json())
+    else:
+        show(found, "TABLE" if "://" in table else table)  # a URL may hold a password
+
+
+def show(found: Inspection, table: str = "TABLE") -> None:
+    """Print an inspection."""
+    out = _shared.console()
+    rows = []
+    for c in found.columns:
+        hipaa = f" (HIPAA {c.hipaa})" if c.hipaa is not None else ""
+        filled = f"{c.distinct:,}" + (f", {c.missing:,} missing" if c.missing else "")
+        rows.append((c.name, c.kind, filled, c.role.value, f"{c.reason}{hipaa}", f"{100 * c.confidence:.0f} %"))
+    heads = ("column", "kind", "values", "suggested", "because", "sure")
+    out.print(_shared.table_of(f"{_shared.printable(found.table)}: {found.records:,} records", heads, rows, right=(2, 5)))
+    if found.together:
+        sets = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
+        out.print(
+            _shared.table_of("Columns that together identify", ("columns", "one of a kind", "smallest group"), sets, right=(1, 2))
+        )
+    for note in found.notes:
+        out.print(_shared.printable(f"• {note}"), markup=False)
+    if found.quasi:
+        words = ["shoal", "measure", table, "--qi", ",".join(found.quasi)]
+        words += ["--sensitive", ",".join(found.sensitive)] if found.sensitive else []
+        words += ["--unit", found.unit] if found.unit else []
+        out.print(_shared.printable("Next: " + " ".join(words)), markup=False)

@@ -1,0 +1,187 @@
+"""``shoal measure``: how anonymous is this table, and what would change it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+
+if TYPE_CHECKING:
+    from shoal.api.measure import Measurement
+
+Text = str | None
+
+
+def register(app: typer.Typer) -> None:
+    app.command("measure")(measure)
+
+
+def measure(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    qi: Annotated[
+        Text, typer.Option("--qi", help="Quasi-identifiers: a,b,c. Without it roles are proposed and asked for.")
+    ] = None,
+    sensitive: Annotated[Text, typer.Option("--sensitive", help="Sensitive columns: a,b.")] = None,
+    unit: Annotated[Text, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")] = None,
+    weight: Annotated[Text, typer.Option("--weight", help="Sampling weights, for the individual risk.")] = None,
+    population: Annotated[Text, typer.Option("--population", help="Size (17.5M) or table of the population.")] = None,
+    missing: Annotated[str, typer.Option("--missing", help="Rule for missing values: own, wildcard or drop.")] = "own",
+    by: Annotated[Text, typer.Option("--by", help="Also inside each value of this column.")] = None,
+    hierarchy: Annotated[
+        list[str] | None, typer.Option("--hierarchy", help="column=file: hierarchy of a sensitive column, for t. Repeatable.")
+    ] = None,
+    require: Annotated[
+        Text, typer.Option("--require", help='Requirements: "k>=5, t[diagnosis]<=0.2". Exit code 1 if not met.')
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain every number.")] = False,
+    suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
+    as_json: _shared.Json = False,
+) -> None:
+    """How anonymous is a table? Every number, with the sentence that explains it."""
+    import shoal
+
+    names = _shared.names(qi)
+    secret = _shared.names(sensitive)
+    opened = shoal.open(table)
+    if not names:
+        names = _proposed(opened, as_json=as_json)
+    trees = dict(_pair(h) for h in hierarchy or ())
+    with _shared.progress("counting") as told:
+        found = shoal.measure(
+            opened, qi=names, sensitive=secret, unit=unit, weight=weight, population=population, missing=missing, by=by,
+            hierarchies=trees, progress=told,
+        )  # fmt: skip
+    checked = found.check(require) if require else None
+    if report is not None:
+        _shared.say(f"Report written to {found.report(report)}.")
+    if as_json:
+        extra = {"requirement": checked.to_json()} if checked is not None else {}
+        _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
+    else:
+        _show(found, suda=suda, explain=explain)
+        if checked is not None:
+            _shared.console().print(str(checked), markup=False)
+    if checked is not None and not checked:
+        raise typer.Exit(1)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    column, separator, file = text.partition("=")
+    if not separator or not file:
+        raise typer.BadParameter("a hierarchy is given as column=file.")
+    return column.strip(), file.strip()
+
+
+def _proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:
+    """Quasi-identifiers to confirm at a terminal; elsewhere nothing is guessed."""
+    import sys
+
+    import shoal
+    from shoal.cli.inspect import show
+    from shoal.errors import UsageError
+
+    if opened.schema.quasi:
+        return tuple(opened.schema.quasi)
+    if as_json or not sys.stdin.isatty():
+        raise UsageError(
+            f"no quasi-identifier of '{opened.name}' is named, and none is guessed.",
+            hint="Name them with --qi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
+        )
+    found = shoal.inspect(opened)
+    show(found)
+    _shared.say(f"Proposed quasi-identifiers: {', '.join(found.quasi) or 'none'}")
+    if not found.quasi or not typer.confirm("Measure with these?", default=True, err=True):
+        raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --qi a,b.")
+    return tuple(found.quasi)
+
+
+def _show(m: Measurement, *, suda: bool, explain: bool) -> None:
+    out = _shared.console()
+    out.print(_shared.printable(m.sentence), style="bold", markup=False)
+    out.print(_shared.table_of("", ("", "", ""), _headline(m)))
+    s = m.class_sizes
+    cells = (f"{s.sets:,}", f"{s.min:,}", f"{s.q1:g}", f"{s.median:g}", f"{s.mean:.4g}", f"{s.q3:g}", f"{s.max:,}")
+    heads = ("groups", "smallest", "q1", "median", "mean", "q3", "largest")
+    out.print(_shared.table_of("Group sizes", heads, [cells], right=range(7)))
+    at = [f"{n:,}" for n in m.people_at.values()]
+    out.print(_shared.table_of("Members in groups of at most", [str(t) for t in m.people_at], [at], right=range(5)))
+    if m.diversity:
+        out.print(
+            _shared.table_of(
+                "Sensitive columns", ("", "distinct l", "entropy l", "recursive l", "t", "distance", "α", "β"), _secret(m)
+            )
+        )
+    worst = [(" + ".join(w.columns), f"{w.unique:,}", f"{w.k:,}") for w in m.worst_subsets(3)]
+    out.print(
+        _shared.table_of("Columns that together identify", ("columns", "one of a kind", "smallest group"), worst, right=(1, 2))
+    )
+    gain = [(c.column, f"{c.unique_without:,}", f"{c.adds:,}") for c in m.contributions()[:5]]
+    out.print(_shared.table_of("What leaving a column out would do", ("without", "one of a kind", "fewer"), gain, right=(1, 2)))
+    if m.by is not None:
+        rows = [
+            (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", f"{g.sizes.median:g}", f"{g.unique:,}")
+            for g in m.by.groups[:40]
+        ]
+        out.print(
+            _shared.table_of(f"By {m.by.column}", ("", "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))
+        )
+    if suda:
+        found = m.suda()
+        rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(found.by_column.items(), key=lambda x: -x[1])]
+        out.print(_shared.table_of("Share of the SUDA score by column", ("column", "share"), rows2, right=(1,)))
+    for note in m.notes:
+        out.print(_shared.printable(f"• {note}"), markup=False)
+    if explain:
+        for line in str(m.explain()).splitlines():
+            out.print(_shared.printable(line), markup=False)
+
+
+def _headline(m: Measurement) -> list[tuple[str, str, str]]:
+    from shoal.measures.explaining import one_in
+
+    share = f"{100 * m.unique_share:.3g} % of all"
+    rows = [
+        ("smallest group (k)", f"{m.k:,}", f"under the rule '{m.policy.value}' for missing values"),
+        ("one of a kind", f"{m.unique:,}", share),
+        ("prosecutor, highest", one_in(m.risk.prosecutor.max), "knows that the person is in the table"),
+        ("prosecutor, average", one_in(m.risk.prosecutor.mean), "the same, for a person at random"),
+        ("journalist, highest", one_in(m.risk.journalist.max), f"against {m.risk.basis}"),
+        ("marketer", one_in(m.risk.marketer), "share of right matches when everybody is matched"),
+    ]
+    if m.presence is not None:
+        rows.append(("k-map", f"{m.presence.k_map:,}", f"δ-presence {m.presence.delta_min:.3g} to {m.presence.delta_max:.3g}"))
+    if m.individual is not None:
+        rows.append(
+            ("individual risk, mean", one_in(m.individual.mean), f"{m.individual.expected:.4g} re-identifications expected")
+        )
+    if m.sample and m.sample.get("value") is not None:
+        low, high = one_in(m.sample["low"]), one_in(m.sample["high"])
+        rows.append(
+            (
+                "a unique match is right",
+                one_in(m.sample["value"]),
+                f"{low} to {high}, Skinner and Elliot; grade {m.sample['grade']}",
+            )
+        )
+    return rows
+
+
+def _secret(m: Measurement) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name, d in m.diversity.items():
+        c = m.closeness[name]
+        cells = (
+            f"{d.distinct}",
+            f"{d.entropy:.3g}",
+            f"{d.recursive}",
+            f"{c.t:.3g}",
+            c.distance,
+            f"{d.alpha:.3g}",
+            f"{c.beta:.3g}",
+        )
+        rows.append((name, *cells))
+    return rows
