@@ -84,9 +84,7 @@ def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> Bl
     table = np.asarray(joint, dtype=np.float64)
     shape = tuple(m.size for m in margins)
     if table.shape != shape or not bool(np.all(table >= 0)) or not table.sum() > 0:
-        raise UsageError(
-            f"the joint table of {', '.join(names)} must be non-negative with shape {shape}; found {table.shape}."
-        )
+        raise UsageError(f"the joint table of {', '.join(names)} must be non-negative with shape {shape}; found {table.shape}.")
     return Block(tuple(names), table / table.sum())
 
 
@@ -109,4 +107,5 @@ def _one_factor(margins: Sequence[Floats], rho: float) -> Floats:
         joint = (joint[:, :, None] * c[:, None, :]).reshape(z.size, -1)
     out: Floats = np.einsum("zi,zj->ij", joint, conditional[-1], optimize=True)
     out = np.maximum(out, 0.0).reshape([m.size for m in margins])
-    return out / out.sum()
+    out /= out.sum()
+    return out

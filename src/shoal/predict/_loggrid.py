@@ -1,8 +1,8 @@
 r"""Products of many independent attributes: the law of :math:`-\ln p(X)` on a grid.
 
 The number of cells of a product is astronomical, but every prediction is a sum :math:`\sum_z p_z\,g(p_z)=E\,g(e^{-Y})` with
-:math:`Y=\sum_qY_q`, :math:`Y_q=-\ln p_q(X_q)`. Each :math:`Y_q` is put on a grid of step h by splitting its mass between two neighbours so
-that the mean is kept; sums are convolutions, done by one FFT. The split adds variance of at most h²/4 per attribute, so
+:math:`Y=\sum_qY_q`, :math:`Y_q=-\ln p_q(X_q)`. Each :math:`Y_q` is put on a grid of step h by splitting its mass between two
+neighbours so that the mean is kept; sums are convolutions, done by one FFT. The split adds variance of at most h²/4 per attribute, so
 
 .. math:: |\text{error}| \le \tfrac{m\,h^2}{8}\max|g''|
 
@@ -61,11 +61,12 @@ class Grid:
 
     def law(self, spectrum: Any) -> Floats:
         """Mass on the grid of the product of spectra."""
-        return np.maximum(np.fft.irfft(spectrum, n=self.points), 0.0)
+        out: Floats = np.maximum(np.fft.irfft(spectrum, n=self.points), 0.0).astype(np.float64)
+        return out
 
     @cached_property
     def places(self) -> Floats:
-        return self.step * np.arange(self.points)
+        return self.step * np.arange(self.points, dtype=np.float64)
 
     def error(self, g: Floats, attributes: int) -> float:
         """Bound on the error of E g for g given on the grid."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+
 import numpy as np
 
 from shoal.model.estimate import Estimate, Grade
@@ -59,8 +60,8 @@ def dependence_range(pieces: Sequence[tuple[Distribution, Factor]], people: int)
     r"""Least and greatest unique share over all dependence between the pieces.
 
     Low: one more question never makes anyone less unique, so the most identifying piece alone is a lower bound. High: within
-    each answer of a piece, the others can split its share s over D' cells at most into s(1-s/D')^(n-1), or D'/n (1-1/n)^(n-1) when
-    s > D'/n.
+    each answer of a piece, the others can split its share s over D' cells at most into s(1-s/D')^(n-1), or
+    D'/n (1-1/n)^(n-1) when s > D'/n.
     """
     if people <= 1:
         return float(people), float(people)
@@ -157,4 +158,3 @@ def as_percent(x: float) -> str:
         return "0 %"
     digits = 0 if x >= 0.095 else 1 if x >= 0.01 else 2 if x >= 0.0001 else 4
     return f"{100 * x:.{digits}f} %"
-

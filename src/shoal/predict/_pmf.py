@@ -102,8 +102,8 @@ def _log_series(u: Complex) -> Complex:
     f[1] = u
     c = np.zeros_like(f)
     for n in range(1, TERMS):
-        j = np.arange(1, n)
-        c[n] = f[n] - (j[:, None] * c[1:n] * f[n - j]).sum(axis=0) / n
+        i = np.arange(1, n)
+        c[n] = f[n] - (i[:, None] * c[1:n] * f[n - i]).sum(axis=0) / n
     return c
 
 

@@ -104,9 +104,7 @@ def pitman_uniques(alpha: float, theta: float, population: int) -> float:
     108.298
     """
     n = population
-    log_value = (
-        math.log(n) + _log_ratio(theta + n, alpha - 1) + math.lgamma(theta + 1) - math.lgamma(theta + alpha)
-    )
+    log_value = math.log(n) + _log_ratio(theta + n, alpha - 1) + math.lgamma(theta + 1) - math.lgamma(theta + alpha)
     return math.exp(log_value)
 
 

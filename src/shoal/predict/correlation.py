@@ -202,7 +202,7 @@ def population_uniqueness(joint: Any, population: int) -> float:
 
 def _grid(step: float, origin: float) -> Floats:
     low, high = math.floor((-_FAR - origin) / step), math.ceil((_FAR - origin) / step)
-    out: Floats = origin + step * np.arange(low, high + 1)
+    out: Floats = origin + step * np.arange(low, high + 1, dtype=np.float64)
     out[0], out[-1] = -math.inf, math.inf
     return out
 
@@ -223,8 +223,9 @@ def _genz(edges: Sequence[Floats], corr: Floats, rng: np.random.Generator) -> Fl
     if cells > 40_000:
         raise UsageError(f"{cells} linked cells are too many.", hint="Link fewer questions, or ask in wider bands.")
     root = np.linalg.cholesky(corr)
-    points, alphas = 2039, np.sqrt([2.0, 3, 5, 7, 11, 13, 17, 19, 23, 29][: d - 1])
-    total = np.zeros([e.size - 1 for e in edges])
+    points = 2039
+    alphas = np.sqrt([2.0, 3, 5, 7, 11, 13, 17, 19, 23, 29][: d - 1])
+    total: Floats = np.zeros([e.size - 1 for e in edges])
     for _ in range(4):
         shift = rng.random(d - 1)
         u = np.abs(2 * ((np.arange(1, points + 1)[:, None] * alphas + shift) % 1.0) - 1)

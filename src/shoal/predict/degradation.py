@@ -1,7 +1,7 @@
 r"""The crowd a person hides in, question after question.
 
-Start with the population and multiply by the share of the given answer, as if answers were independent. The product is an estimate,
-not a bound: whatever the dependence, the joint share lies between Fréchet's bounds.
+Start with the population and multiply by the share of the given answer, as if answers were independent. The product is an
+estimate, not a bound: whatever the dependence, the joint share lies between Fréchet's bounds.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ class Distribution:
         values, inverse = np.unique(self.p, return_inverse=True)
         if values.size == self.p.size:
             return self
-        return Distribution(values, np.bincount(inverse, weights=self.multiplicity), self.cells)
+        copies = np.bincount(inverse, weights=self.multiplicity).astype(np.float64)
+        return Distribution(values, copies, self.cells)
 
     def total(self, values: Floats) -> float:
         """Sum over cells of one value per entry of ``p``."""

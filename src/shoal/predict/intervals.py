@@ -12,6 +12,7 @@ Source   Koot 2012 ch. 6, corrected (METHODS §5)
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Literal
 
@@ -51,9 +52,7 @@ def rounded(values: Any, width: float, *, origin: float = 0.0) -> Distribution:
     return Distribution.counts(counts, cells=int(index.max() - index.min()) + 1)
 
 
-def interval_singletons(
-    values: Any, width: float, group_size: int, *, origin: float = 0.0, method: Method = "exact"
-) -> Estimate:
+def interval_singletons(values: Any, width: float, group_size: int, *, origin: float = 0.0, method: Method = "exact") -> Estimate:
     """Expected number of unique people when a value is rounded to intervals of this width.
 
     >>> from scipy import stats
@@ -96,9 +95,7 @@ def expansion(f2: float, f3: float, width: float, group_size: int, *, order: int
         note = f"(k-1)·width·∫f² is {strain:.3g}, above 0.2: the expansion does not hold"
         return Estimate(value, 0.0, float(k), level=1.0, method=name, grade="C", notes=(note,), details={"unclamped": raw})
     error = k * strain**order  # the next term is smaller than this
-    return Estimate(
-        value, max(0.0, value - error), min(float(k), value + error), method=name, details={"unclamped": raw}
-    )
+    return Estimate(value, max(0.0, value - error), min(float(k), value + error), method=name, details={"unclamped": raw})
 
 
 def groups_expansion(f2: float, f3: float, width: float, group_size: int) -> tuple[float, float, float]:
@@ -125,25 +122,18 @@ def density_integral(law: Any, power: int) -> float:
     name = getattr(getattr(law, "dist", None), "name", "")
     scale = float(law.std())
     if name == "norm":
-        return m**-0.5 * (math.sqrt(2 * math.pi) * scale) ** -(m - 1)
+        return float(m**-0.5 * (math.sqrt(2 * math.pi) * scale) ** -(m - 1))
     if name == "expon":
-        return scale ** -(m - 1) / m
+        return float(scale ** -(m - 1) / m)
     if name == "uniform":
-        return (scale * math.sqrt(12)) ** -(m - 1)
+        return float((scale * math.sqrt(12)) ** -(m - 1))
     from scipy import integrate
 
     edges = law.ppf([1e-12, 0.01, 0.25, 0.5, 0.75, 0.99, 1 - 1e-12])
-    return float(
-        sum(
-            integrate.quad(lambda x: float(law.pdf(x)) ** m, a, b, limit=200)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        )
-    )
+    return float(sum(integrate.quad(lambda x: float(law.pdf(x)) ** m, a, b, limit=200)[0] for a, b in itertools.pairwise(edges)))
 
 
-def width_for(
-    values: Any, group_size: int, target: float, *, origin: float = 0.0, relative: float = 1e-6
-) -> tuple[float, float]:
+def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.0, relative: float = 1e-6) -> tuple[float, float]:
     """The smallest width found whose expected share of unique people is at most ``target``, and that share.
 
     The share falls with the width but for small ripples of the grid, so the bisection ends with a width that was checked.
@@ -212,9 +202,7 @@ def _integral(law: Any, step: float, k: int, f2: float) -> Estimate:
         f = float(law.pdf(x))
         return f * max(0.0, 1 - step * f) ** (k - 1)
 
-    total = sum(
-        integrate.quad(inner, a, b, limit=200)[0] for a, b in zip(edges[:-1], edges[1:], strict=True)
-    )
+    total = sum(integrate.quad(inner, a, b, limit=200)[0] for a, b in itertools.pairwise(edges))
     value = min(float(k), k * total)
     fine = step * step * f2 * f2 < 0.01
     error = value * 0.02 if fine else float(k)
@@ -275,4 +263,3 @@ def _width(width: float) -> float:
     if not (w > 0 and math.isfinite(w)):
         raise UsageError(f"the width of an interval must be positive; found {width!r}.")
     return w
-

@@ -1,8 +1,8 @@
 r"""Can this set of columns be a quasi-identifier at all? Only sizes are needed.
 
 n people, D possible combinations: whatever the distribution, the expected share of unique people is at most
-:math:`D(1-1/n)^{n-1}/n` for D ≤ n and :math:`(1-1/D)^{n-1}` for D ≥ n. A set of columns that fails the test almost certainly does not
-identify a share alpha of the people; one that passes may.
+:math:`D(1-1/n)^{n-1}/n` for D ≤ n and :math:`(1-1/D)^{n-1}` for D ≥ n. A set of columns that fails the test almost certainly
+does not identify a share alpha of the people; one that passes may.
 
 Source   Lodha & Thomas, theorems 1–3, corrected (METHODS §8)
 Differs  exact finite bounds; McDiarmid instead of Chernoff (the indicators depend on each other)
@@ -90,9 +90,7 @@ def quasi_test(sizes: Mapping[str, int] | Sequence[int], people: int, alpha: flo
     return QuasiTest(tuple(named), d, n, a, bound, bound.value >= a, needed_combinations(a, n))
 
 
-def rank_subsets(
-    sizes: Mapping[str, int], people: int, alpha: float = 0.5, *, largest: int | None = None
-) -> list[QuasiTest]:
+def rank_subsets(sizes: Mapping[str, int], people: int, alpha: float = 0.5, *, largest: int | None = None) -> list[QuasiTest]:
     """Every set of columns, tested; those that may identify most first, of equals the smaller set.
 
     >>> tests = rank_subsets({"sex": 2, "age": 100, "zip": 1000}, people=50_000)

@@ -1,8 +1,8 @@
 r"""The questionnaire meter: how identifying will these questions be, before anyone is asked.
 
-Each question has a distribution of answers; linked questions a joint one. The share of respondents expected to be one of a kind is
-:math:`E(1-p(X))^{n-1}` over the product of all of them, summed exactly when small and by log-grid convolution (with its error) when the
-combinations are astronomically many. What independence between unlinked questions cannot promise, the range says.
+Each question has a distribution of answers; linked questions a joint one. The share of respondents expected to be one of a
+kind is :math:`E(1-p(X))^{n-1}` over the product of all of them, summed exactly when small and by log-grid convolution (with its
+error) when the combinations are astronomically many. What independence cannot promise, the range says.
 
 Takes    questions, population, respondents, links
 Returns  :class:`Meter`, and :meth:`Questionnaire.suggest`: the cheapest change that reaches the target
@@ -142,6 +142,7 @@ class Questionnaire:
         self.questions: dict[str, Question] = {}
         self.links: list[dict[str, Any]] = []
         self.subgroups: tuple[str, ...] = ()
+        self.skipped: tuple[str, ...] = ()
 
     def add(
         self,
@@ -174,7 +175,9 @@ class Questionnaire:
         self.questions[name] = Question(name, p, source, **options)
         return self
 
-    def link(self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None) -> Questionnaire:
+    def link(
+        self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None
+    ) -> Questionnaire:
         """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
         if len(names) < 2 or len(set(names)) != len(names):
             raise UsageError("a link ties at least two different questions.")
@@ -256,8 +259,8 @@ class Questionnaire:
         m = self.meter()
         return (
             f"We ask {len(self.questions)} questions of {self.respondents} people out of about {self.population}. "
-            f"By our estimate (grade {m.unique.grade}) {_meter.as_percent(m.unique.value)} of the respondents would be the only one "
-            f"among the respondents with their answers (between {_meter.as_percent(m.unique.low)} and "
+            f"By our estimate (grade {m.unique.grade}) {_meter.as_percent(m.unique.value)} of the respondents would be "
+            f"the only one among the respondents with their answers (between {_meter.as_percent(m.unique.low)} and "
             f"{_meter.as_percent(m.unique.high)}, however the answers depend on each other), and a typical set of answers is "
             f"shared by about {m.crowd:.0f} {'person' if round(m.crowd) == 1 else 'people'} in the population."
         )
@@ -315,9 +318,7 @@ class Questionnaire:
             if small:
                 out.append(f"{name}: {small} of {q.answers} answers expect fewer than {self.small_group} respondents")
         if self.subgroups:
-            d = Distribution.of(
-                _outer([piece[0] for piece in _meter.parts(blocks, self.subgroups)]), normalize=True
-            )
+            d = Distribution.of(_outer([piece[0] for piece in _meter.parts(blocks, self.subgroups)]), normalize=True)
             small = int(np.count_nonzero(d.p * self.respondents < self.small_group))
             if small:
                 out.append(
@@ -337,7 +338,7 @@ class Questionnaire:
         )
         out.questions = {k: replace(v) for k, v in self.questions.items()}
         out.links = [dict(x) for x in self.links]
-        out.subgroups = self.subgroups
+        out.subgroups, out.skipped = self.subgroups, self.skipped
         return out
 
 
@@ -360,13 +361,17 @@ def _shape_with_kappa(kappa: float, cells: int) -> Floats:
     i = np.arange(n, dtype=np.float64)
 
     def law(t: float) -> Floats:
-        w = np.exp(-t * i)
-        return w / w.sum()
+        w: Floats = np.exp(-t * i)
+        w /= w.sum()
+        return w
 
     if k <= 1e-12 or n == 1:
         return np.full(n, 1.0 / n)
     top = 60.0
-    if Distribution.of(law(top)).kappa < 0 or np.log(n) - k < 1e-6:
+    if np.log(n) - k < 1e-6:
         return law(top)
-    gap = lambda t: Distribution(np.maximum(law(t), 1e-300), None, n).kappa - k  # noqa: E731
+
+    def gap(t: float) -> float:
+        return Distribution(np.maximum(law(t), 1e-300), None, n).kappa - k
+
     return law(float(optimize.brentq(gap, 1e-12, top)))

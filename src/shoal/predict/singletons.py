@@ -76,7 +76,7 @@ class Singletons:
         """P(S = s) for s = 0..min(group_size, N); a normal approximation, with a warning, when the exact law is too long."""
         k = self.group_size
         if k <= 1:
-            return np.eye(k + 1)[k]
+            return np.array([1.0] if k == 0 else [0.0, 1.0])
         if self.distribution.occupied == 1:
             return np.array([1.0, 0.0])
         mean, variance = self._two
@@ -100,7 +100,8 @@ class Singletons:
         """
         tail = (1 - fraction(level, what="level", closed=False)) / 2
         law = self.pmf().cumsum()
-        return int(np.searchsorted(law, tail, side="right")), int(min(law.size - 1, np.searchsorted(law, 1 - tail)))
+        low, high = int(np.searchsorted(law, tail, side="right")), int(np.searchsorted(law, 1 - tail))
+        return low, min(law.size - 1, high)
 
     def in_groups_of(self, size: int) -> Estimate:
         r"""Expected share of people in groups of exactly ``size``, :math:`\varphi_j=\binom{k-1}{j-1}\sum p^j(1-p)^{k-j}`.
@@ -210,4 +211,5 @@ def _normal(mean: float, sd: float, *, top: int) -> Floats:
 
     edges = (np.arange(top + 2) - 0.5 - mean) / max(sd, 1e-12)
     out: Floats = np.diff(ndtr(edges))
-    return out / out.sum()
+    out /= out.sum()
+    return out

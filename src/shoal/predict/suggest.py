@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,16 +151,20 @@ def _pair(
 def _greedy(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
     """One change per question after the other, each time the one that gains most per cost; then each made milder again."""
     chosen: dict[str, Change] = {}
-    current, share = list(blocks), _share(blocks, n)
+    share = _share(blocks, n)
     while share > target:
-        trials = [(c, _share(apply(current, c), n)) for c in singles if c.question not in chosen]
-        trials = [(c, s) for c, s in trials if s < share]
+        paid = {name: c.cost for name, c in chosen.items()}
+        trials = [
+            (c, c.cost - paid.get(c.question, 0.0), _share(_apply_all(blocks, {**chosen, c.question: c}.values()), n))
+            for c in singles
+            if c.cost > paid.get(c.question, -1.0)
+        ]
+        trials = [t for t in trials if t[2] < share]
         if not trials:
             return tuple(chosen.values())
         now = _logit(share)
-        change, share = max(trials, key=lambda t: (now - _logit(t[1])) / max(t[0].cost, 1e-9))
+        change, _, share = max(trials, key=lambda t: (now - _logit(t[2])) / max(t[1], 1e-9))
         chosen[change.question] = change
-        current = apply(current, change)
     for name in sorted(chosen, key=lambda x: -chosen[x].cost):
         milder: list[Change | None] = [None, *(c for c in singles if c.question == name and c.cost < chosen[name].cost)]
         for option in milder:  # cheapest first
@@ -171,7 +175,7 @@ def _greedy(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: 
     return tuple(chosen.values())
 
 
-def _apply_all(blocks: Sequence[Block], changes: Sequence[Change]) -> list[Block]:
+def _apply_all(blocks: Sequence[Block], changes: Iterable[Change]) -> list[Block]:
     current = list(blocks)
     for c in changes:
         current = apply(current, c)

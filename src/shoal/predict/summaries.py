@@ -48,9 +48,7 @@ def uniqueness_from_kappa(
         broken.append(f"the group ({k}) is larger than a third of the cells ({n})")
     value, top = math.exp(log_value), math.exp(log_top)
     if broken:
-        return Estimate(
-            value, 0.0, max(top, value), level=1.0, method=name, grade="C", log_value=log_value, notes=tuple(broken)
-        )
+        return Estimate(value, 0.0, max(top, value), level=1.0, method=name, grade="C", log_value=log_value, notes=tuple(broken))
     shape = 0.6 * exponent + 0.005 + (k / n + k**3 / (3 * n * n) if limit else 0.0)
     low, high = value * math.exp(-shape), min(top if not limit else 1.0, value * math.exp(shape))
     return Estimate(value, low, max(value, high), method=name, grade="B", log_value=log_value)
@@ -157,9 +155,7 @@ def uniqueness_from_power_sums(
     if log_value is None:
         value = math.exp(-pairs)
         notes = ("the series of power sums has no saddlepoint for this group: only pairs were used",)
-        return Estimate(
-            value, min(low, value), max(value, top), level=1.0, method="exp(-C(k,2) S_2)", grade="C", notes=notes
-        )
+        return Estimate(value, min(low, value), max(value, top), level=1.0, method="exp(-C(k,2) S_2)", grade="C", notes=notes)
     value = min(1.0, math.exp(log_value))
     name = f"saddlepoint of power sums up to S_{s.size}"
     if k * largest >= 0.45 or s.size < 6:

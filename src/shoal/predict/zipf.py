@@ -1,8 +1,8 @@
 r"""Popular places follow Zipf's law: how identifying are a few linked records?
 
-d places, visited with :math:`p(x)=a\,x^{-c}` for rank x. A pseudonym that covers s records puts n people into :math:`d^s` cells. Two
-answers: the *hard threshold* of the source (a cell is "below" when it expects fewer than k people), in closed form for every s; and
-what is really wanted, the expected share of people in cells with fewer than k members. Derivation: zipf.md beside this file.
+d places, visited with :math:`p(x)=a\,x^{-c}` for rank x. A pseudonym that covers s records puts n people into :math:`d^s`
+cells. Two answers: the *hard threshold* of the source (a cell is "below" when it expects fewer than k people), in closed form
+for every s; and what is really wanted, the expected share of people in cells with fewer than k members. Derivation: zipf.md.
 
 Takes    a fitted or given law, the number of people n, records s, threshold k
 Returns  ranks, shares, and how many records a pseudonym may cover
@@ -81,7 +81,7 @@ def threshold_rank(z: Zipf, people: int, records: int, *, k: int = 2, a: float |
 
 def mean_rank(z: Zipf, people: int, records: int, *, k: int = 2, a: float | None = None) -> float:
     """The geometric mean rank at the threshold, (x*)^(1/s)."""
-    return threshold_rank(z, people, records, k=k, a=a) ** (1 / records)
+    return float(threshold_rank(z, people, records, k=k, a=a) ** (1 / records))
 
 
 def share_below(z: Zipf, rank: float, records: int, *, method: str = "auto") -> Estimate:
@@ -261,6 +261,4 @@ def _grid_below(z: Zipf, t: float, s: int) -> Estimate:
     product = _loggrid.Product.of([_loggrid.Factor(0.0, y, mass)], powers=[s], points=points)
     place, h = product.grid.places, product.grid.step
     low, value, high = (float(product.mass[place > t + shift].sum()) for shift in (s * h, 0.0, -s * h))
-    return Estimate(
-        min(1.0, value), max(0.0, low - 1e-12), min(1.0, high + 1e-12), level=1.0, method="log-grid convolution"
-    )
+    return Estimate(min(1.0, value), max(0.0, low - 1e-12), min(1.0, high + 1e-12), level=1.0, method="log-grid convolution")

@@ -38,7 +38,7 @@ class ZipfFit:
 
     def count(self, rank: float) -> float:
         """Fitted count at a rank."""
-        return self.first * rank**-self.c
+        return float(self.first * rank**-self.c)
 
 
 def fit_zipf(
@@ -101,9 +101,7 @@ def _distance(f: np.ndarray, c: float, log_x: np.ndarray) -> float:
     return float(np.abs(np.cumsum(f) / f.sum() - np.cumsum(w) / w.sum()).max())
 
 
-def _p_value(
-    f: np.ndarray, c: float, ks: float, log_x: np.ndarray, simulate: int, rng: np.random.Generator | None
-) -> float:
+def _p_value(f: np.ndarray, c: float, ks: float, log_x: np.ndarray, simulate: int, rng: np.random.Generator | None) -> float:
     if rng is None:
         raise UsageError("a simulated p-value needs rng.", hint="Pass rng=numpy.random.default_rng(seed).")
     w = np.exp(-c * log_x)
