@@ -302,7 +302,9 @@ def _json_table(document: str, types: dict[str, str]) -> exp.Subquery:
         ),
     )
     terms = [exp.alias_(exp.column(f"x{i}", table="q"), name, quoted=True) for i, name in enumerate(types)]
-    return exp.Subquery(this=exp.select(*terms).from_(exp.alias_(table, "q", table=True)).limit(2**62))
+    return exp.Subquery(
+        this=exp.select(*terms).from_(exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier("q")))).limit(2**62)
+    )
 
 
 def _quoted(name: str) -> str:
@@ -311,7 +313,7 @@ def _quoted(name: str) -> str:
 
 def _bytes(value: exp.Expr) -> exp.Expr:
     """The same bytes for the same text, whatever the character set of the column."""
-    text = exp.Cast(this=value.copy(), to=exp.CharacterSet(this=exp.Var(this="utf8mb4")))
+    text = exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.CHARACTER_SET, kind=exp.Var(this="utf8mb4")))
     return exp.Cast(this=text, to=exp.DataType.build("BINARY"))
 
 
@@ -362,9 +364,11 @@ def _booleans(values: Any, column: Column) -> Any:
 
 
 def _arguments(address: Address) -> dict[str, Any]:
+    from pymysql.converters import encoders  # only these: answers stay bytes
+
     out: dict[str, Any] = {
         "host": address.host, "port": address.port, "user": address.user, "password": address.password or "",
-        "database": address.database, "charset": "utf8mb4", "use_unicode": False, "conv": {}, "autocommit": True,
+        "database": address.database, "charset": "utf8mb4", "use_unicode": False, "conv": encoders.copy(), "autocommit": True,
         "connect_timeout": 10, "local_infile": False, "program_name": "shoal",
     }  # fmt: skip
     for name in ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket"):

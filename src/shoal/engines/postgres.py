@@ -147,16 +147,21 @@ class Postgres(Engine):
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
+        """One transaction, which a new table at its end belongs to; inside another one it does nothing."""
         self._depth += 1
         if self._depth == 1:
-            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
-        finally:
+        except BaseException:
             self._depth -= 1
             if self._depth == 0:
                 with suppress(EngineError):  # the first error is the one to tell
                     self._run("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self._run("COMMIT")
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
@@ -176,19 +181,12 @@ class Postgres(Engine):
             yield from batches
 
         reader = pa.RecordBatchReader.from_batches(first.schema, rest())
-        self._run("BEGIN")
-        try:
-            with self._cursor() as cursor:
-                cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
-            self._run("COMMIT")
-        except (adbc_driver_manager.Error, OSError) as error:
-            with suppress(EngineError):
-                self._run("ROLLBACK")
-            raise self._failed(error) from None
-        except BaseException:
-            with suppress(EngineError):
-                self._run("ROLLBACK")
-            raise
+        with self.snapshot():
+            try:
+                with self._cursor() as cursor:
+                    cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
+            except (adbc_driver_manager.Error, OSError) as error:
+                raise self._failed(error) from None
 
     def _free(self, name: str) -> tuple[str | None, str]:
         """Schema and name for a new table; an error where the name is taken."""
