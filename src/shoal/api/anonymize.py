@@ -1,0 +1,68 @@
+"""``shoal.anonymize``: from a table and a policy to a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.model.plan import Plan
+    from shoal.release.anonymize import Release
+    from shoal.release.policy import Policy
+
+
+def anonymize(
+    table: Any,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    *,
+    key_file: str | Path | None = None,
+    format: str = "csv",
+    plan: Plan | str | Path | None = None,
+    previous: Sequence[str | Path] = (),
+    progress: Callable[[float, str], None] | None = None,
+    **words: Any,
+) -> Release:
+    """Make a table safe to share, and prove it.
+
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+        Whatever :func:`shoal.open` takes, or what it gave.
+    policy : Policy, mapping or path
+        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+    key_file : path, optional
+        Ed25519 key to sign with (mode 0600). Without it ``SHOAL_SIGNING_KEY_FILE`` or ``SHOAL_SIGNING_KEY`` is used, or a key
+        is made for this release.
+    format : str
+        ``csv``, ``parquet``, ``arrow``, ``excel``, ``spss`` or ``stata``.
+    plan : Plan or path, optional
+        A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
+    previous : sequence of paths
+        Folders of earlier releases of the same people: the composition is attacked before anything is written.
+
+    Returns
+    -------
+    Release
+        ``r.write("release/")``, ``r.certificate``, ``r.report()``, ``r.k``, ``r.plan``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [31, 32, 33, 45, 46, 47] * 2, "ill": ["flu", "cold"] * 6})
+    >>> r = anonymize(people, quasi={"age": {"hierarchy": {"intervals": [10]}}}, sensitive=["ill"], k=3)
+    >>> r.k, r.certificate["after"]["classes"]
+    (6, 2)
+    """
+    import shoal
+    from shoal.engines.table import Table
+    from shoal.release.anonymize import anonymize as decide
+    from shoal.release.policy import Policy
+    from shoal.release.prepare import silent
+    from shoal.release.reuse import read_plan
+
+    opened = table if isinstance(table, Table) else shoal.open(table)
+    asked = Policy.of(policy, **words)
+    earlier = tuple(Path(p) for p in previous)
+    given = read_plan(plan) if isinstance(plan, str | Path) else plan
+    return decide(opened, asked, key_file=key_file, format=format, progress=progress or silent, earlier=earlier, plan=given)

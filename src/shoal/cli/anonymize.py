@@ -1,0 +1,94 @@
+"""``shoal anonymize``: from a table and a policy to a verified, signed release folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.release.anonymize import Release
+
+
+def register(app: typer.Typer) -> None:
+    app.command("anonymize")(anonymize)
+
+
+def anonymize(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The release folder; must not exist yet.")] = None,
+    draft: Annotated[
+        Path | None, typer.Option("--draft", help="Write a policy with suggested roles to this file and stop.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="csv, parquet, arrow, excel, spss or stata.")] = "csv",
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Use this plan.json instead of searching; it is checked again.")
+    ] = None,
+    previous: Annotated[
+        list[Path] | None, typer.Option("--previous", help="Earlier release of the same people; may repeat.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600).")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
+    as_json: _shared.Json = False,
+) -> None:
+    """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
+    if draft is not None:
+        _draft(table, draft, as_json=as_json)
+        return
+    if policy is None or out is None:
+        raise UsageError("both --policy and --out are needed.", hint="Begin with: shoal anonymize TABLE --draft policy.yml")
+    import shoal
+    from shoal.release.folder import free
+
+    free(out)
+    asked = shoal.Policy.load(policy)
+    if seed is not None:
+        asked = asked.edited("seed", seed)
+    with _shared.progress("anonymizing") as told:
+        release = shoal.anonymize(table, asked, format=form, key_file=key, plan=plan, previous=previous or (), progress=told)
+        release.write(out, progress=told)
+    if as_json:
+        _shared.put_json(release.to_json())
+    else:
+        _tell(release, out)
+
+
+def _tell(release: Release, out: Path) -> None:
+    made: dict[str, Any] = release.certificate
+    for column, why in release.prepared.inferred.items():
+        typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
+    typer.echo(_shared.printable(made["verdict"]))
+    for finding in made["requirements"]:
+        typer.echo(f"  ok  {_shared.printable(finding['sentence'])} (found {finding['found']:.6g})")
+    for attack in made["attacks"]:
+        if attack["verdict"] in ("broken", "warning"):
+            typer.echo(f"  {attack['verdict']}  {_shared.printable(attack['name'])}: {_shared.printable(attack['sentence'])}")
+    proven = "no plan loses less" if made["utility"]["proven"] else "not proven to lose least"
+    typer.echo(
+        f"Loss {made['utility']['loss']:.6g} ({made['utility']['optimize']}, {proven}). Signed with key {made['key']['fingerprint']}."
+    )
+    typer.echo(f"Written and counted again: {out}/  Check it any time with: shoal verify {out}")
+
+
+def _draft(table: str, target: Path, *, as_json: bool) -> None:
+    """A policy to edit: suggested roles with their reasons as comments."""
+    import shoal
+    from shoal.release.draft import draft_policy
+    from shoal.release.folder import write_text
+
+    if target.exists():
+        raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
+    with _shared.progress("looking at the columns") as told:
+        found = shoal.inspect(shoal.open(table), progress=told)
+    write_text(target, draft_policy(found))
+    if as_json:
+        _shared.put_json({"draft": str(target), "columns": len(found.columns)})
+    else:
+        typer.echo(
+            f"Wrote {target}. Read it, correct the roles, then run: shoal anonymize {table} --policy {target} --out release"
+        )

@@ -1,0 +1,317 @@
+"""From a table and a policy to a proven, signed release: decide, write, count again, sign, then give it its name.
+
+Nothing appears under its final name before the written file has been counted again by :mod:`shoal.release.recount` and
+every requirement has been found met.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import OutputError, UsageError, VerificationError
+from shoal.model.attack import AttackResult
+from shoal.model.plan import Drop, Keep, Plan
+from shoal.release import certificate as cert
+from shoal.release import folder, sign
+from shoal.release.decide import Decision, decide
+from shoal.release.describe import body
+from shoal.release.judge import Finding, judge, recursive_levels
+from shoal.release.prepare import Prepared, Progress, prepare, silent
+from shoal.release.recount import Facts, recount
+from shoal.release.recount_read import header
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Recoded, Table
+    from shoal.release.policy import Policy
+
+ENDINGS = {
+    "csv": "csv",
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "excel": "xlsx",
+    "xlsx": "xlsx",
+    "spss": "sav",
+    "sav": "sav",
+    "stata": "dta",
+    "dta": "dta",
+}
+
+
+@dataclass
+class Release:
+    """A decided release. :meth:`write` carries it out; :attr:`certificate` and :meth:`report` carry it out in private."""
+
+    prepared: Prepared
+    decision: Decision
+    key_file: str | Path | None = None
+    format: str = "csv"
+    started: float = field(default_factory=time.perf_counter)
+    earlier: tuple[Path, ...] = ()
+    seconds: float = 0.0
+    _certificate: dict[str, Any] | None = None
+    _page: str = ""
+
+    def __post_init__(self) -> None:
+        if self.format not in ENDINGS:
+            raise UsageError(f"format '{self.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
+
+    @property
+    def k(self) -> int:
+        """The k that was counted in the written file."""
+        return int(self.certificate["k"])
+
+    @property
+    def plan(self) -> Plan:
+        return self.decision.plan
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The signed certificate; writes the release in a private place if it was not written yet."""
+        if self._certificate is None:
+            with tempfile.TemporaryDirectory(prefix="shoal-") as place:
+                self._stage(Path(place), silent)
+        assert self._certificate is not None
+        return self._certificate
+
+    def report(self) -> str:
+        """The report as HTML text."""
+        self.certificate  # noqa: B018  (makes the page)
+        return self._page
+
+    def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
+        """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all."""
+        place = folder.free(target)
+        with folder.staged(place.absolute().parent) as stage:
+            self._stage(stage, progress)
+            folder.publish(stage, place)
+        self.seconds = time.perf_counter() - self.started
+        return place
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that stay: ``k, records, suppressed, loss, levels, method, seconds, verified``, and what else is known."""
+        made = self.certificate
+        return {
+            "k": made["k"],
+            "records": made["after"]["records"],
+            "suppressed": made["utility"]["suppressed"],
+            "loss": made["utility"]["loss"],
+            "levels": made["utility"]["levels"],
+            "method": made["utility"]["method"],
+            "seconds": round(self.seconds or time.perf_counter() - self.started, 3),
+            "verified": True,
+            "classes": made["after"]["classes"],
+            "proven": made["utility"]["proven"],
+            "gap": made["utility"]["gap"],
+            "requirements": made["requirements"],
+            "inferred": dict(self.prepared.inferred),
+            "attacks": made["attacks"],
+            "files": [f["name"] for f in made["files"]] + [cert.NAME],
+            "key": {"fingerprint": made["key"]["fingerprint"], "origin": made["key"]["origin"]},
+        }
+
+    def _stage(self, stage: Path, progress: Progress) -> None:
+        """Write, count again, attack, certify, report: all inside ``stage``."""
+        signer = sign.signer(self.key_file)
+        data = stage / f"data.{ENDINGS[self.format]}"
+        progress(0.6, "writing the data")
+        done = recode(self.prepared, self.decision, data)
+        progress(0.8, "counting the written file again")
+        facts, findings = self._counted(data, done)
+        people = self._people(stage, facts)
+        plan_file = stage / cert.PLAN
+        plan_file.write_text(self.plan.to_json(), encoding="utf-8", newline="\n")
+        progress(0.9, "attacking")
+        attacks = run_attacks(self.prepared, self.decision, facts, stage, data, self.earlier)
+        made = body(
+            self.prepared,
+            self.decision,
+            facts=facts,
+            findings=findings,
+            people=people,
+            suppressed=done.suppressed,
+            records_in=done.records_in,
+            changed=done.changed,
+            data=self._data(data),
+            files=[*_files(data), plan_file],
+            plan_file=plan_file,
+            input_hash=input_hash(self.prepared.table, signer),
+            attacks=attacks,
+            frontier=frontier(self.prepared, self.decision),
+        )
+        self._finish(stage, made, signer)
+
+    def _finish(self, stage: Path, made: dict[str, Any], signer: sign.Signer) -> None:
+        from shoal.release.verify import verify
+        from shoal.report.release_report import render
+
+        self._page = render(made)
+        page = stage / cert.REPORT
+        page.write_text(self._page, encoding="utf-8", newline="\n")
+        signed = cert.signed({**made, "files": [*made["files"], cert.file_entry(page)]}, signer)
+        (stage / cert.NAME).write_bytes(cert.to_bytes(signed))
+        verify(stage).require()
+        self._certificate = signed
+
+    def _counted(self, data: Path, done: Recoded) -> tuple[Facts, list[Finding]]:
+        """The written file, counted again; any difference or shortfall and nothing is released."""
+        prepared = self.prepared
+        require = prepared.policy.require_json()
+        unit = prepared.policy.unit if prepared.policy.unit in header(data) else None
+        facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), unit=unit, recursive=recursive_levels(require))
+        if facts.records != done.records_out:
+            raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
+        findings = judge(require, facts)
+        _all_met(findings)
+        limit = int(prepared.policy.suppress * done.records_in + 1e-9)
+        if done.suppressed > limit:
+            raise VerificationError(
+                f"{done.suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released.",
+                hint="Allow more suppression, or coarser levels.",
+            )
+        return facts, findings
+
+    def _people(self, stage: Path, facts: Facts) -> tuple[Facts, list[Finding]] | None:
+        """With a person column: the same plan written in private with that column, counted by people, and removed."""
+        policy = self.prepared.policy
+        if policy.unit is None:
+            return None
+        if facts.people is not None:
+            _linked(facts, policy.smallest_class)
+            return facts, judge(policy.require_json(), facts)
+        hidden = stage / ".people"
+        hidden.mkdir(mode=0o700)
+        try:
+            private = hidden / "data.parquet"
+            recode(self.prepared, self.decision, private, keep_unit=True)
+            require = policy.require_json()
+            counted = recount(
+                private, self.prepared.quasi, tuple(policy.sensitive), unit=policy.unit, recursive=recursive_levels(require)
+            )
+        finally:
+            shutil.rmtree(hidden)
+        findings = judge(require, counted)
+        _all_met(findings)
+        return counted, findings
+
+    def _data(self, data: Path) -> dict[str, Any]:
+        names = header(data)
+        unit = self.prepared.policy.unit
+        return {
+            "file": data.name,
+            "format": self.format,
+            "columns": names,
+            "quasi": list(self.prepared.quasi),
+            "sensitive": list(self.prepared.policy.sensitive),
+            "unit": unit if unit in names else None,
+        }
+
+
+def anonymize(
+    table: Table,
+    policy: Policy,
+    *,
+    key_file: str | Path | None = None,
+    format: str = "csv",
+    progress: Progress = silent,
+    earlier: tuple[Path, ...] = (),
+    plan: Plan | None = None,
+) -> Release:
+    """Decide a release: count, build hierarchies, search. Nothing is written until :meth:`Release.write`."""
+    started = time.perf_counter()
+    prepared = prepare(table, policy, progress=progress)
+    decision = decide(prepared, given=plan, progress=progress)
+    return Release(prepared, decision, key_file, format, started, earlier)
+
+
+def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
+    """RECODE in the source's engine; ``keep_unit`` publishes the person column as it is, for the private count."""
+    plan = decision.plan
+    if keep_unit:
+        unit = prepared.policy.unit
+        steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
+        plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
+    with _quiet_output():
+        return prepared.table.recode(plan, out, kept=decision.kept, class_map=decision.class_map)
+
+
+@contextlib.contextmanager
+def _quiet_output() -> Iterator[None]:
+    """Errors of the file system become one that names no file of a temporary place."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
+        ) from None
+
+
+def _all_met(findings: list[Finding]) -> None:
+    unmet = [f for f in findings if not f.met]
+    if unmet:
+        raise VerificationError(
+            f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
+            hint="This is caught before release. Ask for a little more than needed, or allow more suppression.",
+            findings=tuple(unmet),
+        )
+
+
+def _linked(facts: Facts, k: int) -> None:
+    """Where people stay linkable across their records, the whole set of their classes must be shared by k of them."""
+    if facts.linked_k is not None and facts.linked_k < k:
+        raise VerificationError(
+            f"people with several records stay linked: at least {facts.linked_k} share all their classes, {k} are asked.",
+            hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
+        )
+
+
+def _files(data: Path) -> list[Path]:
+    return sorted(p for p in data.rglob("*") if p.is_file()) if data.is_dir() else [data]
+
+
+def input_hash(table: Table, signer: sign.Signer) -> str | None:
+    """A keyed hash of the input file, or None where the input is not one file."""
+    source = Path(str(table.source.get("source", "")))
+    try:
+        if not source.is_file():
+            return None
+        with source.open("rb") as content:
+            return signer.keyed_hash(iter(lambda: content.read(1 << 20), b""), purpose="input")
+    except OSError:
+        return None
+
+
+def run_attacks(
+    prepared: Prepared, decision: Decision, facts: Facts, stage: Path, data: Path, earlier: tuple[Path, ...]
+) -> list[AttackResult]:
+    """The attacks that need nothing but the release and its making, worst first."""
+    from shoal.attack import Scene, run_all
+    from shoal.attack.structure import Recoded as Structure
+
+    structure = None
+    if decision.codes:
+        structure = Structure(prepared.base, decision.codes, decision.finer, decision.stays)
+    scene = Scene(
+        released=decision.released,
+        k=prepared.policy.smallest_class,
+        distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
+        t={c: x.t for c, x in prepared.policy.closeness.items()},
+        minimal=decision.proven,
+        recoded=structure,
+        files=(data,),
+        seed=prepared.policy.seed,
+    )
+    return run_all(scene)
+
+
+def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
+    """Loss of the best plan at a few k, around the one asked."""
+    return []

@@ -1,0 +1,262 @@
+"""Search, then look at the published classes before anything is written: what is decided is what will be found.
+
+The search compares closeness with the whole table; a reader of the release can only compare with the published one. Where
+the two differ, the limit is tightened and the search repeated, so that the claim holds for the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError, InternalError, PolicyError
+from shoal.model.counts import MISSING, ClassCounts, CodeArray, SensitiveCounts
+from shoal.model.plan import Drop, Keep, Plan, Step, Suppression
+from shoal.release.check import facts_of_counts
+from shoal.release.judge import Finding, judge, recursive_levels
+from shoal.release.prepare import Prepared, Progress, requirements, silent
+
+if TYPE_CHECKING:
+    from shoal.search.result import SearchResult
+
+TRIES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A plan, what it will publish, and how it was found.
+
+    ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
+    it is published; ``published`` are its codes, per column, after the plan.
+    """
+
+    plan: Plan
+    method: str
+    levels: Mapping[str, int]
+    loss: float
+    loss_name: str
+    proven: bool
+    gap: float
+    stays: npt.NDArray[np.bool_]
+    codes: tuple[CodeArray, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    released: ClassCounts
+    kept: Any = None
+    class_map: Any = None
+    finer: tuple[CodeArray, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
+    """The plan that meets the policy and loses least, with the method that the policy names; or the plan given, re-checked."""
+    if given is not None:
+        return _given(prepared, given, progress)
+    if prepared.policy.method == "lattice":
+        return _lattice(prepared, progress)
+    raise PolicyError(f"method '{prepared.policy.method}' is not here yet.", hint="Use method: lattice.")
+
+
+def _lattice(prepared: Prepared, progress: Progress) -> Decision:
+    from shoal.search.lattice import lattice
+
+    policy = prepared.policy
+    tight: dict[str, float] = {}
+    bounds = {
+        c: (r.min_level, r.max_level) for c, r in policy.quasi.items() if r.min_level is not None or r.max_level is not None
+    }
+    for attempt in range(TRIES):
+        found = lattice(
+            prepared.base,
+            prepared.hierarchies,
+            requirements(policy, tight),
+            suppress=policy.suppress,
+            loss=policy.optimize,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            bounds=bounds or None,
+            time_budget=policy.time_limit,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        decision = of_levels(prepared, found.levels, found)
+        unmet = [f for f in judged(prepared, decision.released) if not f.met]
+        if not unmet:
+            note = (
+                (f"The closeness limit was tightened {attempt} times so that it holds against the published table.",)
+                if attempt
+                else ()
+            )
+            return _with_notes(decision, note, proven=found.proven and not attempt)
+        if not _tighten(prepared, unmet, tight):
+            break
+    raise InfeasibleError(
+        f"no plan was found that meets {unmet[0].requirement} against the published table.",
+        hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
+    )
+
+
+def _given(prepared: Prepared, plan: Plan, progress: Progress) -> Decision:
+    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
+    from dataclasses import replace
+
+    from shoal.release.reuse import fixed
+    from shoal.search.lattice import lattice
+
+    held, bounds = fixed(prepared, plan)
+    policy = prepared.policy
+    found = lattice(
+        held.base,
+        held.hierarchies,
+        requirements(policy),
+        suppress=policy.suppress,
+        loss=policy.optimize,
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        bounds=bounds,
+        progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+    )
+    decision = of_levels(held, found.levels, found)
+    unmet = [f for f in judged(held, decision.released) if not f.met]
+    if unmet:
+        raise InfeasibleError(
+            f"on these data the plan does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}.",
+            hint="Make a new plan for the new data: leave --plan out.",
+        )
+    steps = tuple(s for s in plan.steps if s.column in policy.quasi)
+    kept = {s.column for s in steps}
+    steps += tuple(s for s in decision.plan.steps if s.column not in kept)
+    written = Plan(steps, decision.plan.suppression, policy.seed, notes=(*plan.notes, "carried over from an earlier release"))
+    note = ("The plan was made earlier and carried over; it was not searched for on these data.",)
+    return _with_notes(replace(decision, plan=written, method="given plan", levels={}), note, proven=False)
+
+
+def judged(prepared: Prepared, released: ClassCounts) -> list[Finding]:
+    """The policy's requirements against the classes that would be published."""
+    require = prepared.policy.require_json()
+    return judge(require, facts_of_counts(released, recursive_levels(require)))
+
+
+def _tighten(prepared: Prepared, unmet: list[Finding], tight: dict[str, float]) -> bool:
+    """Lower the closeness limits by what they were missed by; False where something else is unmet."""
+    for finding in unmet:
+        if not finding.requirement.startswith("closeness."):
+            return False
+        column = finding.requirement.removeprefix("closeness.").removesuffix(".t")
+        asked = prepared.policy.closeness[column].t
+        lower = tight.get(column, asked) - (float(finding.found or 0.0) - asked) - 1e-6
+        if lower <= 0:
+            return False
+        tight[column] = lower
+    return True
+
+
+def _with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> Decision:
+    from dataclasses import replace
+
+    return replace(decision, notes=(*decision.notes, *notes), proven=proven)
+
+
+def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
+    """The decision of a full-domain search result."""
+    from shoal.search.problem import missing_label
+
+    policy, base = prepared.policy, prepared.base
+    steps: list[Step] = []
+    for name in base.columns:
+        label = missing_label(prepared.hierarchies[name], levels[name])
+        steps.append(prepared.rules[name].step(name, levels[name], missing_label=label))
+    plan = Plan(
+        (*steps, *other_steps(prepared)),
+        Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
+        policy.seed,
+        notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
+    )
+    at = [_at_level(prepared, j, levels[name]) for j, name in enumerate(base.columns)]
+    lower = [_at_level(prepared, j, max(levels[name] - 1, 0)) for j, name in enumerate(base.columns)]
+    codes = tuple(c for c, _ in at)
+    return Decision(
+        plan=plan,
+        method=found.method,
+        levels=dict(levels),
+        loss=found.loss,
+        loss_name=found.loss_name,
+        proven=found.proven,
+        gap=found.gap,
+        stays=found.kept,
+        codes=codes,
+        labels=tuple(names for _, names in at),
+        released=regrouped(base, codes, found.kept),
+        kept=found.kept_table() if found.k is None else None,
+        finer=tuple(c for c, _ in lower),
+    )
+
+
+def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Code of each base class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
+    from shoal.kernels.text import canonical_text
+    from shoal.search.problem import joins_missing
+
+    base, name = prepared.base, prepared.base.columns[j]
+    hierarchy = prepared.hierarchies[name]
+    at = hierarchy.levels[level]
+    group = [at.groups[hierarchy.position[t]] for t in canonical_text(base.categories[j]).to_pylist()]
+    group.append(0 if joins_missing(hierarchy, level) else MISSING)
+    return np.asarray(group, dtype=np.int32)[base.codes[j]], at.labels
+
+
+def regrouped(base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
+    """The published classes: base classes that stay, joined where their codes agree."""
+    from shoal.kernels.group import group_codes
+
+    pick = np.flatnonzero(stays)
+    if not len(pick):
+        raise InfeasibleError("the plan would publish no record.", hint="Allow coarser levels or ask for less.")
+    groups = group_codes([c[pick] for c in codes], n_rows=len(pick))
+    sizes = np.bincount(groups.ids, weights=base.sizes[pick], minlength=groups.n).astype(np.int64)
+    records = None
+    if base.records is not None:
+        records = np.bincount(groups.ids, weights=base.records[pick], minlength=groups.n).astype(np.int64)
+    of_base = np.full(base.n_classes, -1, dtype=np.int64)
+    of_base[pick] = groups.ids
+    inside = {name: _joined(s, of_base) for name, s in base.sensitive.items()}
+    return ClassCounts(sizes, base.columns, [c[pick][groups.first] for c in codes], (), inside, records, unit=base.unit)
+
+
+def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> SensitiveCounts:
+    klass = of_base[counts.classes]
+    there = klass >= 0
+    klass, values, sizes = klass[there], counts.values[there].astype(np.int64) + 1, counts.counts[there]
+    width = int(values.max(initial=0)) + 1
+    key, place = np.unique(klass * width + values, return_inverse=True)
+    summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
+    return SensitiveCounts(counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories)
+
+
+def other_steps(prepared: Prepared) -> tuple[Step, ...]:
+    """What happens to the columns that are not quasi-identifiers."""
+    policy, steps = prepared.policy, list[Step]()
+    for name in prepared.schema.names:
+        if name in policy.direct:
+            steps.append(_direct(name, policy.direct[name]))
+        elif name == policy.unit and name not in policy.quasi:
+            steps.append(_unit(name, policy.publish_unit))
+        elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
+            steps.append(Keep(name))
+        elif name not in policy.quasi:
+            raise InternalError(f"column '{name}' has no step.")
+    return tuple(steps)
+
+
+def _direct(name: str, mask: str) -> Step:
+    if mask == "drop":
+        return Drop(name)
+    raise PolicyError(f"mask '{mask}' of column '{name}' is not here yet.", hint="Use mask: drop, or a vault for pseudonyms.")
+
+
+def _unit(name: str, publish: str) -> Step:
+    if publish == "drop":
+        return Drop(name)
+    if publish == "keep":
+        return Keep(name)
+    raise PolicyError(f"publish: {publish} of unit '{name}' is not here yet.", hint="Use publish: drop.")

@@ -1,0 +1,299 @@
+"""The body of a certificate: counts, names and sentences of a release, gathered in one place.
+
+Nothing here may hold a data value. Names of published groups appear only where enough people are behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.model.attack import AttackResult
+from shoal.model.plan import Drop, Keep
+from shoal.release import certificate as cert
+from shoal.release.check import facts_of_counts
+from shoal.release.decide import Decision
+from shoal.release.judge import Finding
+from shoal.release.prepare import Prepared
+from shoal.release.recount import Facts
+
+NOT_STATED = "not stated"
+WHO_ROWS = 8
+
+
+def body(
+    prepared: Prepared,
+    decision: Decision,
+    *,
+    facts: Facts,
+    findings: Sequence[Finding],
+    people: tuple[Facts, Sequence[Finding]] | None,
+    suppressed: int,
+    records_in: int,
+    changed: Mapping[str, float],
+    data: Mapping[str, Any],
+    files: Sequence[Path],
+    plan_file: Path,
+    input_hash: str | None,
+    attacks: Sequence[AttackResult],
+    frontier: Sequence[Mapping[str, Any]] = (),
+    analyses: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Everything a certificate says (NEEDS: identity, purpose, columns, unit, attackers, risk, threshold, utility, limits)."""
+    from shoal import __version__
+
+    policy = prepared.policy
+    k = people[0].k if people else facts.k
+    told = {
+        "k": k,
+        "quasi": list(prepared.quasi),
+        "unit": policy.unit,
+        "records": facts.records,
+        "classes": facts.classes,
+        "suppressed": suppressed,
+    }
+    entries = [cert.file_entry(f) for f in files]
+    out: dict[str, Any] = {
+        "format": cert.FORMAT,
+        "title": policy.about.get("title", "Release"),
+        "date": cert.today(policy.about.get("date")),
+        "tool": f"shoal {__version__}",
+        "verdict": cert.verdict(told),
+        "k": k,
+        "require": policy.require_json(),
+        "requirements": [f.to_json() for f in findings],
+        "threshold": {"preset": policy.preset.to_json() if policy.preset else None, "smallest_class": policy.smallest_class},
+        "release": _release(policy.about),
+        "data": dict(data),
+        "files": entries,
+        "plan": {
+            "sha256": next(e["sha256"] for e in entries if e["name"] == plan_file.name),
+            "steps": len(decision.plan.steps),
+            "seed": decision.plan.seed,
+            "truthful": decision.plan.truthful,
+        },
+        "input": {
+            "records": records_in,
+            "columns": len(prepared.schema.names),
+            "keyed_hash": input_hash,
+            "note": "keyed with the signing key, so that it cannot be used to test guesses",
+        },
+        "columns": columns(prepared, decision, changed),
+        "unit": {"column": policy.unit, "published": policy.publish_unit if policy.unit else None},
+        "weight": policy.weight,
+        "missing": {
+            "rule": "own",
+            "sentence": "a missing value is a value of its own (the strict rule)",
+            "k": _missing(decision),
+        },
+        "population": _population(policy.population, facts),
+        "before": before(prepared),
+        "after": facts.to_json(),
+        "attackers": attackers(prepared, facts, people[0] if people else None),
+        "wp216": wp216(prepared, facts, attacks),
+        "attacks": [a.to_json() for a in attacks],
+        "utility": utility(prepared, decision, suppressed, records_in, frontier, analyses),
+        "limits": limits(prepared, decision),
+        "triggers": cert.TRIGGERS,
+        "verify": "shoal verify FOLDER",
+    }
+    if people:
+        out["after_people"] = people[0].to_json()
+        out["requirements_people"] = [f.to_json() for f in people[1]]
+    return out
+
+
+def _release(about: Mapping[str, Any]) -> dict[str, Any]:
+    controls = about.get("controls", {})
+    out = {n: about.get(n, NOT_STATED) for n in ("purpose", "recipient", "run_by", "approved_by", "contact", "review")}
+    return {
+        **out,
+        "kind": about.get("release", NOT_STATED),
+        "controls": {n: controls.get(n, NOT_STATED) for n in ("people", "projects", "settings")},
+    }
+
+
+def _population(size: int | None, facts: Facts) -> dict[str, Any]:
+    if size is None:
+        sentence = "none given: the published records are taken as the whole population, the most cautious reading"
+        return {"size": None, "sentence": sentence}
+    return {"size": size, "sentence": f"{size:,} people, as stated; {facts.records / size:.3g} records per person of it"}
+
+
+def _missing(decision: Decision) -> dict[str, Any]:
+    """k of the published classes under the three rules for missing values, side by side."""
+    from shoal.measures.missing import under_all_policies
+
+    found = under_all_policies(decision.released)
+    return {name: numbers.get("k") for name, numbers in found.items()}
+
+
+def before(prepared: Prepared) -> dict[str, Any]:
+    """The table as it came: class sizes, k, uniques, risk, diversity."""
+    found = facts_of_counts(prepared.base).to_json()
+    found.pop("blanked")
+    return found
+
+
+def columns(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> list[dict[str, Any]]:
+    """One line per column of the input: role, treatment, level, share of cells changed."""
+    policy, out = prepared.policy, []
+    for column in prepared.schema.columns:
+        name = column.name
+        steps = decision.plan.for_column(name)
+        if name in policy.quasi:
+            out.append({"name": name, "role": "quasi", **_generalized(prepared, decision, name, changed)})
+            continue
+        role = prepared.schema.roles.get(name)
+        word = role.value if role else ("unit" if name == policy.unit else "weight")
+        treatment = "removed" if any(isinstance(s, Drop) for s in steps) else "retained"
+        if steps and not isinstance(steps[0], Keep | Drop):
+            treatment = steps[0].kind
+        out.append(
+            {"name": name, "role": word, "kind": column.kind, "treatment": treatment, "changed": changed.get(name), "why": ""}
+        )
+    return out
+
+
+def _generalized(prepared: Prepared, decision: Decision, name: str, changed: Mapping[str, float]) -> dict[str, Any]:
+    j = prepared.base.column(name)
+    level, height = decision.levels.get(name), prepared.hierarchies[name].height
+    treatment = "retained" if level == 0 else "generalized" if level is None or level < height else "generalized to one group"
+    return {
+        "kind": prepared.schema[name].kind,
+        "treatment": treatment,
+        "level": level,
+        "height": height,
+        "changed": changed.get(name),
+        "values_before": len(np.unique(prepared.base.codes[j])),
+        "values_after": len(np.unique(decision.released.codes[j])),
+        "why": f"guessed hierarchy: {prepared.inferred[name]}" if name in prepared.inferred else "hierarchy as given",
+    }
+
+
+def attackers(prepared: Prepared, facts: Facts, people: Facts | None) -> list[dict[str, Any]]:
+    """Three attackers, what each would do, and the chance before and after."""
+    first, last = facts_of_counts(prepared.base), people or facts
+    members = sum(s * n for s, n in last.sizes.items())
+    known = ", ".join(prepared.quasi)
+    return [
+        {
+            "attacker": "prosecutor (largest)",
+            "sentence": f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
+            "before": 1.0 / first.k,
+            "after": 1.0 / last.k,
+        },
+        {
+            "attacker": "journalist (largest)",
+            "sentence": "does not know who is in the table; without a population table the same bound as the prosecutor",
+            "before": 1.0 / first.k,
+            "after": 1.0 / last.k,
+        },
+        {
+            "attacker": "marketer (average)",
+            "sentence": "tries to match everybody: the share of records expected to be matched rightly",
+            "before": first.classes / sum(s * n for s, n in first.sizes.items()),
+            "after": last.classes / members,
+        },
+        {
+            "attacker": "anyone, one of a kind",
+            "sentence": f"people who are alone in their class on {known}",
+            "before": first.unique,
+            "after": last.unique,
+        },
+    ]
+
+
+def wp216(prepared: Prepared, facts: Facts, attacks: Sequence[AttackResult]) -> list[dict[str, str]]:
+    """The three questions of opinion 05/2014 (WP216): how each was tested, what was found."""
+    linked = [a for a in attacks if a.name in ("linkage", "intersection") and a.verdict != "not run"]
+    inside = [f"{c}: at least {i.distinct} values in each class" for c, i in sorted(facts.sensitive.items())]
+    return [
+        {
+            "question": "Can a person be singled out?",
+            "tested": "class sizes counted in the written file",
+            "found": f"no class on the quasi-identifiers is smaller than {facts.k:,} records",
+        },
+        {
+            "question": "Can records of a person be linked?",
+            "tested": ", ".join(a.name for a in linked) or "not tested: no other table was given",
+            "found": " ".join(a.sentence for a in linked) or "k-anonymity alone does not rule it out",
+        },
+        {
+            "question": "Can something be inferred about a person?",
+            "tested": "diversity and closeness of the sensitive columns, counted in the written file",
+            "found": "; ".join(inside) or "no column is named as sensitive",
+        },
+    ]
+
+
+def utility(
+    prepared: Prepared,
+    decision: Decision,
+    suppressed: int,
+    records_in: int,
+    frontier: Sequence[Mapping[str, Any]],
+    analyses: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """What was lost, and by whom."""
+    policy = prepared.policy
+    what = "left out" if policy.scope == "rows" else "published with blanked quasi-identifiers"
+    sentence = f"{suppressed:,} of {records_in:,} records were {what}; the policy allows {100 * policy.suppress:.3g} %."
+    return {
+        "optimize": decision.loss_name,
+        "loss": float(decision.loss),
+        "method": decision.method,
+        "levels": dict(decision.levels),
+        "proven": decision.proven,
+        "gap": float(decision.gap),
+        "suppressed": suppressed,
+        "suppressed_share": suppressed / records_in,
+        "suppressed_sentence": sentence,
+        "scope": policy.scope,
+        "who": who(prepared, decision),
+        "who_note": f"Groups with fewer than {policy.cells.minimum} records are not named, and small counts are not shown.",
+        "frontier": [dict(p) for p in frontier],
+        "analyses": [dict(a) for a in analyses],
+    }
+
+
+def who(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
+    """The published groups that lost the largest share of their records, under the small-cell rule."""
+    if decision.stays.all() or not decision.codes:
+        return []
+    base, rule = prepared.base, prepared.policy.cells
+    records = base.sizes if base.records is None else base.records
+    found = []
+    for j, name in enumerate(base.columns):
+        codes, labels = decision.codes[j], decision.labels[j]
+        for code in np.unique(codes):
+            mine = codes == code
+            total, lost = int(records[mine].sum()), int(records[mine & ~decision.stays].sum())
+            kept = total - lost
+            if lost == 0 or total < rule.minimum or (0 < kept < rule.minimum):
+                continue
+            label = "missing" if code < 0 else labels[code]
+            share = f"{100 * lost / total:.3g} %" if lost >= rule.minimum else "small"
+            line = {"column": name, "group": label, "records": total, "suppressed": cert.small(lost, rule), "share": share}
+            found.append((lost / total if lost >= rule.minimum else 0.0, name, str(label), line))
+    found.sort(key=lambda f: (-f[0], f[1], f[2]))
+    return [f[3] for f in found[:WHO_ROWS]]
+
+
+def limits(prepared: Prepared, decision: Decision) -> list[str]:
+    """What a reader must know before relying on the numbers."""
+    policy, out = prepared.policy, list(cert.LIMITS)
+    if policy.unit is None:
+        out.append("Each record is taken as one person. If people have several records, name the person column (unit).")
+    elif policy.publish_unit == "drop":
+        out.append("Classes were counted by people before the person column was left out; the file alone shows records only.")
+    if not policy.sensitive:
+        out.append("No column is named as sensitive, so nothing is said about what a class reveals.")
+    if prepared.inferred:
+        out.append(f"Hierarchies were guessed from the data for: {', '.join(prepared.inferred)}.")
+    if not decision.proven:
+        out.append("The plan meets the requirements but is not proven to lose least.")
+    return [*out, *decision.notes]
