@@ -1,0 +1,141 @@
+"""From numbers to a decision: collect, collect in bands, or do not collect.
+
+Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
+dropped, until the expected share of unique people is within the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate
+from shoal.registry.population import Population
+from shoal.registry.query import Answer, Registry
+from shoal.registry.vocabulary import attribute, canonical, coarser
+
+Advice = Literal["collect", "band", "do not collect"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The advice for one attribute and the codes it went through."""
+
+    asked: str
+    advice: Advice
+    code: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Advice per attribute, the prediction that results, and a paragraph for the information letter."""
+
+    population: Population
+    group_size: int
+    target: float
+    before: Estimate
+    after: Estimate | None
+    lines: tuple[Line, ...]
+    reached: bool
+    log: tuple[str, ...]
+
+    @property
+    def letter(self) -> str:
+        """A paragraph for the people who will be asked."""
+        kept = [f"{x.asked} (as {x.code})" if x.advice == "band" else x.asked for x in self.lines if x.advice != "do not collect"]
+        left = [x.asked for x in self.lines if x.advice == "do not collect"]
+        text = f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of these'}."
+        if left:
+            text += f" We decided not to ask for: {', '.join(left)}."
+        if self.after is not None:
+            share = max(self.after.value, 0.0)
+            text += f" Together these answers are expected to single out about {share:.1%} of those who answer"
+            text += f" (at most {self.after.high:.1%} by what is known; grade {self.after.grade})."
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "population": str(self.population),
+            "group_size": self.group_size,
+            "target": self.target,
+            "reached": self.reached,
+            "before": self.before.to_json(),
+            "after": self.after.to_json() if self.after else None,
+            "advice": [{"asked": x.asked, "advice": x.advice, "code": x.code, "reason": x.reason} for x in self.lines],
+            "log": list(self.log),
+            "letter": self.letter,
+        }
+
+
+def decide(
+    registry: Registry, codes: Iterable[str], population: str | Population, *, group_size: int, target: float = 0.05
+) -> Decision:
+    """Advice on what to collect so that at most ``target`` of the group is expected to be unique.
+
+    The upper end of each prediction is held against the target: what is not known well enough does not pass.
+    """
+    if not 0 < target < 1:
+        raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
+    wanted = canonical(codes)
+    people = population if isinstance(population, Population) else Population.parse(population)
+    now = list(wanted)
+    first = _share(registry.query(now, people), group_size)
+    if first is None:
+        raise UsageError("the registry knows nothing about these attributes.", hint="Query them one by one to see what it knows.")
+    log = [f"{', '.join(now)}: {_said(first)}"]
+    share: Estimate | None = first
+    while share is not None and share.high > target:
+        now, share = _coarsen(registry, now, people, group_size)
+        log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
+    return Decision(people, group_size, target, first, share, _lines(wanted, now), share is not None, tuple(log))
+
+
+def _coarsen(registry: Registry, now: list[str], people: Population, group_size: int) -> tuple[list[str], Estimate | None]:
+    """The single step (one attribute coarser, or left out) after which fewest people are unique; nothing when none is known."""
+    known = []
+    for new in _moves(now):
+        share = _share(registry.query(new, people), group_size)
+        if share is not None:
+            known.append((share.high, -len(new), new, share))
+    if not known:
+        return [], None
+    _, _, chosen, best = min(known, key=lambda k: k[:3])
+    return chosen, best
+
+
+def _share(answer: Answer, group_size: int) -> Estimate | None:
+    return answer.unique_share(group_size) if answer.records else None
+
+
+def _said(e: Estimate) -> str:
+    return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
+
+
+def _moves(codes: list[str]) -> list[list[str]]:
+    """Each way to coarsen one attribute by one step, or to leave it out."""
+    out = []
+    for i, code in enumerate(codes):
+        rest = codes[:i] + codes[i + 1 :]
+        up = coarser(code)
+        if up:
+            out.append(sorted([*rest, up[0]]))
+        elif rest:
+            out.append(rest)
+    return out
+
+
+def _lines(wanted: tuple[str, ...], kept: list[str]) -> tuple[Line, ...]:
+    now = {attribute(c): c for c in kept}
+    lines = []
+    for code in wanted:
+        got = now.get(attribute(code))
+        if got == code:
+            lines.append(Line(code, "collect", code, "fine as asked"))
+        elif got is not None:
+            lines.append(Line(code, "band", got, f"coarsened from {code}"))
+        else:
+            lines.append(Line(code, "do not collect", None, "the target cannot be reached with it"))
+    return tuple(lines)
