@@ -26,6 +26,7 @@ KeyArray = npt.NDArray[np.uint64]
 LARGEST_KEY = 2**63
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 SMALL = 65_536
+FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
 
 
 class Grouping(NamedTuple):
@@ -98,7 +99,7 @@ def _group_packed(key: KeyArray, space: int) -> Grouping:
     from shoal.kernels._jit import HAVE_NUMBA
 
     n = len(key)
-    if not HAVE_NUMBA:
+    if not HAVE_NUMBA or n < FEW:
         return _group_by_numpy(key)
     from shoal.kernels import _group_loops as loops
 

@@ -3,7 +3,8 @@
 Value maps, hierarchies and published labels compare values by this text, so that ``7`` counted in a file and ``7`` counted
 in a database are the same key. It is text as it is; whole numbers and booleans as ``7`` and ``true``; decimals with
 the digits of their type; floats as Python prints them (``1.0``, ``0.1``); dates as ``2024-02-29``; timestamps as
-``2024-02-29 13:05:00`` with six more digits only where there is a fraction of a second, zoned ones in UTC; bytes in lower-case hexadecimal.
+``2024-02-29 13:05:00`` with six more digits only where there is a fraction of a second, zoned ones in UTC; bytes in
+lower-case hexadecimal.
 −0.0 is 0.0. NaN is missing.
 """
 

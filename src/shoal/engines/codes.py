@@ -1,0 +1,219 @@
+"""Columns as narrow integer codes, read chunk by chunk.
+
+A row's code in a chunk is 0 for missing, else 1 + its position among the chunk's values: the dictionary of a text column, or
+the distance from the smallest number of the chunk for whole numbers and dates (no hashing at all). Codes take one, two or four
+bytes. Only when all chunks are read are they translated, by one small table per chunk, into the rank of the published value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.engines.assemble import sorted_categories
+from shoal.engines.kinds import normalize
+from shoal.engines.local import apply_step
+from shoal.model.plan import Step
+from shoal.model.roles import Column
+
+WIDEST_RANGE = 1 << 26
+Codes = npt.NDArray[Any]
+Lookup = npt.NDArray[np.uint32]
+
+
+def narrow(values: npt.NDArray[Any], add: int, largest: int) -> Codes:
+    """``values + add`` in the smallest unsigned type that holds 0 … largest, in one pass."""
+    kind: Any = np.uint8 if largest < 256 else np.uint16 if largest < 65_536 else np.uint32
+    out = np.empty(len(values), kind)
+    np.add(values, values.dtype.type(add), out=out, casting="unsafe")
+    return out
+
+
+class CodedColumn:
+    """The codes of one column, and what they stand for."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.chunks: list[Codes] = []
+        self._meaning: list[Any] = []  # per chunk: (first number, last number) or positions in the global dictionary
+        self._dictionary: Any = None
+        self._last: tuple[Any, Any] | None = None
+
+    def add(self, values: Any) -> None:
+        """One more chunk."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(values.type):
+            self._add_dictionary(values)
+            return
+        numbers = self._numbers(values)
+        if numbers is not None and self._add_range(numbers, values):
+            return
+        if numbers is None or self.column.kind in ("integer", "date"):
+            values = normalize(values, self.column.kind)
+        self._add_dictionary(values.dictionary_encode())
+
+    def _numbers(self, values: Any) -> Any:
+        """Whole numbers and dates as an Arrow integer array; None for other kinds."""
+        import pyarrow as pa
+
+        if pa.types.is_date32(values.type):
+            return values.view(pa.int32())
+        if pa.types.is_integer(values.type) and values.type != pa.uint64():
+            return values
+        return None
+
+    def _add_range(self, numbers: Any, values: Any) -> bool:
+        """Code by distance from the smallest number, where the chunk's range is not too wide."""
+        missing = numbers.null_count
+        if missing == len(numbers):
+            self.chunks.append(np.zeros(len(numbers), np.uint8))
+            self._meaning.append((0, -1))
+            return True
+        if missing:
+            import pyarrow.compute as pc
+
+            low, high = (int(x.as_py()) for x in pc.min_max(numbers).values())
+        else:
+            plain = numbers.to_numpy()
+            low, high = int(plain.min()), int(plain.max())
+        if high - low >= WIDEST_RANGE:
+            return False
+        if missing:
+            plain = numbers.fill_null(low).to_numpy(zero_copy_only=False)
+        if plain.dtype.itemsize < 4:
+            plain = plain.astype(np.int32)  # so that the sum fits
+        if abs(low) >= 2**31:
+            plain, low_here = plain - plain.dtype.type(low), 0
+        else:
+            low_here = low
+        codes = narrow(plain, 1 - low_here, high - low + 1)
+        if missing:
+            codes[numbers.is_null().to_numpy(zero_copy_only=False)] = 0
+        self.chunks.append(codes)
+        self._meaning.append((low, high))
+        return True
+
+    def _add_dictionary(self, encoded: Any) -> None:
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.fill_null(-1)
+        positions = indices.to_numpy(zero_copy_only=False)
+        values = encoded.dictionary
+        if self._last is not None and self._last[0].equals(values):
+            where = self._last[1]
+        else:
+            where = self._place(normalize(values, self.column.kind))
+            self._last = (values, where)
+        self.chunks.append(narrow(positions.astype(np.int32, copy=False), 1, len(values)))
+        self._meaning.append(where)
+
+    def _place(self, values: Any) -> npt.NDArray[np.int64]:
+        """Positions of a chunk's values in the dictionary of the column, which grows; −1 for a missing one."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self._dictionary is None:
+            self._dictionary = values.slice(0, 0)
+        if values.type != self._dictionary.type:
+            self._dictionary = self._dictionary.cast(values.type)
+        found = pc.index_in(values, value_set=self._dictionary)
+        new = values.filter(pc.and_(found.is_null(), values.is_valid())).unique()
+        if len(new):
+            self._dictionary = pa.concat_arrays([self._dictionary, new])
+            found = pc.index_in(values, value_set=self._dictionary)
+        at = found.to_numpy(zero_copy_only=False) if not found.null_count else found.fill_null(-1).to_numpy(zero_copy_only=False)
+        where: npt.NDArray[np.int64] = at.astype(np.int64)
+        where[values.is_null().to_numpy(zero_copy_only=False)] = -1
+        return where
+
+    @property
+    def nbytes(self) -> int:
+        return sum(c.nbytes for c in self.chunks)
+
+    # -- meaning ----------------------------------------------------------------------------------------------------
+
+    def distinct(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """All values that may occur (pyarrow, in the type of the column's kind), and per chunk the position of each code there.
+
+        Entry 0 of each chunk's positions is the missing value, −1.
+        """
+        import pyarrow as pa
+
+        ranges = [m for m in self._meaning if isinstance(m, tuple)]
+        seen = [m for m in ranges if m[1] >= m[0]]
+        dictionary = self._dictionary
+        if seen and (dictionary is not None or max(h for _, h in seen) - min(x for x, _ in seen) >= WIDEST_RANGE):
+            return self._mixed(seen)
+        low, high = (min(x for x, _ in seen), max(h for _, h in seen)) if seen else (0, -1)
+        if dictionary is None:
+            numbers = pa.array(np.arange(low, high + 1, dtype=np.int64))
+            dictionary = _in_kind(numbers, self.column.kind)
+        positions = []
+        for m in self._meaning:
+            where = np.arange(m[0] - low, m[1] - low + 1) if isinstance(m, tuple) else m
+            positions.append(np.concatenate([np.array([-1]), where]).astype(np.int64))
+        return dictionary, positions
+
+    def _mixed(self, seen: list[tuple[int, int]]) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """Some chunks by range, some by dictionary, or ranges far apart: everything by dictionary."""
+        import pyarrow as pa
+
+        present: list[tuple[Any, Any]] = []
+        for codes, m in zip(self.chunks, self._meaning, strict=True):
+            if isinstance(m, tuple):
+                used = np.unique(codes)
+                present.append((used, _in_kind(pa.array(used[used > 0].astype(np.int64) - 1 + m[0]), self.column.kind)))
+            else:
+                present.append((None, None))
+        positions = []
+        for m, (used, values) in zip(self._meaning, present, strict=True):
+            if used is None or not isinstance(m, tuple):
+                positions.append(np.concatenate([np.array([-1]), m]).astype(np.int64))
+                continue
+            where = np.full(max(2, m[1] - m[0] + 2), -1, np.int64)
+            where[used[used > 0]] = self._place(values)
+            positions.append(where)
+        return self._dictionary, positions
+
+
+def _in_kind(numbers: Any, kind: str) -> Any:
+    import pyarrow as pa
+
+    return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
+
+
+class Ranked:
+    """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
+
+    def __init__(self, coded: CodedColumn, step: Step | None) -> None:
+        import pyarrow as pa
+
+        values, positions = coded.distinct()
+        self.column = coded.column
+        self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
+        missing_rank_value: Any = None
+        if step is not None:
+            before = values
+            values, missing_rank_value, self.column = apply_step(step, values, coded.column)
+            uncovered = values.is_null().to_numpy(zero_copy_only=False)
+            if uncovered.any():
+                self.gap_codes = [np.append(uncovered, False)[p] for p in positions]
+            self.before = before
+        distinct = values.dictionary_encode() if step is not None else None
+        old = distinct.dictionary if distinct is not None else values
+        if missing_rank_value is not None:
+            old = pa.concat_arrays([old, pa.array([missing_rank_value], old.type)]).unique()
+        self.categories, rank = sorted_categories(old)
+        per_value = rank[:-1] if distinct is None else rank[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        missing = -1 if missing_rank_value is None else self.categories.index(pa.scalar(missing_rank_value, old.type)).as_py()
+        table = (np.append(per_value, missing) + 1).astype(np.uint32)
+        self.width = len(self.categories) + 1
+        self.lookups: list[Lookup] = [table[p] for p in positions]
+        self.chunks = coded.chunks
+
+    def pieces(self) -> Iterator[tuple[Codes, Lookup]]:
+        yield from zip(self.chunks, self.lookups, strict=True)

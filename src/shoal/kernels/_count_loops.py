@@ -1,0 +1,133 @@
+"""The compiled loops behind :mod:`shoal.kernels.count`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.kernels._group_loops import RADIX, RADIX_BITS, scramble
+from shoal.kernels._jit import njit
+
+
+@njit
+def add_digit(key: Any, digits: Any, width: Any, lookup: Any) -> None:
+    for i in range(len(key)):
+        key[i] = key[i] * width + np.uint64(lookup[digits[i]])
+
+
+@njit
+def take_digit(key: Any, width: Any, out: Any, used: Any) -> None:
+    for i in range(len(key)):
+        quotient = key[i] // width
+        digit = key[i] - quotient * width
+        out[i] = digit
+        used[digit] = True
+        key[i] = quotient
+
+
+@njit
+def take_bits(key: Any, bits: int, out: Any, used: Any) -> None:
+    shift = np.uint64(bits)
+    mask = (np.uint64(1) << shift) - np.uint64(1)
+    for i in range(len(key)):
+        digit = key[i] & mask
+        out[i] = digit
+        used[digit] = True
+        key[i] >>= shift
+
+
+@njit
+def count_direct(key: Any, space: int) -> Any:
+    table = np.zeros(space, np.int64)
+    for i in range(len(key)):
+        table[key[i]] += 1
+    return table
+
+
+@njit
+def count_hash(key: Any) -> Any:
+    """Open addressing; keys and counts side by side; the table doubles when half full."""
+    size = 1 << 16
+    mask = np.uint64(size - 1)
+    keys = np.empty(size, np.uint64)
+    counts = np.zeros(size, np.int64)
+    used = 0
+    for i in range(len(key)):
+        if 2 * used >= size:
+            size *= 2
+            mask = np.uint64(size - 1)
+            old_keys, old_counts = keys, counts
+            keys = np.empty(size, np.uint64)
+            counts = np.zeros(size, np.int64)
+            for j in range(len(old_keys)):
+                if old_counts[j] > 0:
+                    slot = scramble(old_keys[j]) & mask
+                    while counts[slot] > 0:
+                        slot = (slot + np.uint64(1)) & mask
+                    keys[slot] = old_keys[j]
+                    counts[slot] = old_counts[j]
+        k = key[i]
+        slot = scramble(k) & mask
+        while counts[slot] > 0 and keys[slot] != k:
+            slot = (slot + np.uint64(1)) & mask
+        if counts[slot] == 0:
+            keys[slot] = k
+            used += 1
+        counts[slot] += 1
+    out_keys = np.empty(used, np.uint64)
+    out_counts = np.empty(used, np.int64)
+    n = 0
+    for j in range(size):
+        if counts[j] > 0:
+            out_keys[n] = keys[j]
+            out_counts[n] = counts[j]
+            n += 1
+    return out_keys, out_counts
+
+
+@njit
+def radix_sort(keys: Any, other: Any, bits: int) -> Any:
+    """Least significant digit first; all histograms in one reading pass; digits that are all alike are skipped."""
+    n = len(keys)
+    passes = (bits + RADIX_BITS - 1) // RADIX_BITS
+    low = np.uint64(RADIX - 1)
+    at = np.zeros((passes, RADIX + 1), np.int64)
+    for i in range(n):
+        k = keys[i]
+        for p in range(passes):
+            at[p, ((k >> np.uint64(p * RADIX_BITS)) & low) + np.uint64(1)] += 1
+    for p in range(passes):
+        largest = 0
+        for d in range(RADIX):
+            largest = max(largest, at[p, d + 1])
+            at[p, d + 1] += at[p, d]
+        if largest == n:
+            continue
+        shift = np.uint64(p * RADIX_BITS)
+        for i in range(n):
+            k = keys[i]
+            digit = (k >> shift) & low
+            other[at[p, digit]] = k
+            at[p, digit] += 1
+        keys, other = other, keys
+    return keys
+
+
+@njit
+def runs(keys: Any) -> Any:
+    """Distinct keys and lengths of their runs, from sorted keys."""
+    n = len(keys)
+    distinct = 0
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            distinct += 1
+    out_keys = np.empty(distinct, np.uint64)
+    out_counts = np.zeros(distinct, np.int64)
+    g = -1
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            g += 1
+            out_keys[g] = keys[i]
+        out_counts[g] += 1
+    return out_keys, out_counts

@@ -1,0 +1,98 @@
+"""Counting of keys: how often each distinct key occurs, keys in increasing order.
+
+Takes    unsigned 64-bit keys below ``space``
+Returns  the distinct keys, increasing, and how often each occurs
+Keeps    the counts add up to the number of keys
+Cost     O(n): a direct table when the space is at most four times the number of keys; a radix sort when most keys differ;
+         hash and a sort of the distinct keys otherwise
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._jit import HAVE_NUMBA
+from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, mostly_distinct
+from shoal.model.counts import IntArray
+
+FEW = 1 << 16
+"""Below this many keys numpy is quick enough, and nothing needs to be compiled."""
+
+
+def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
+    """Distinct keys in increasing order, and how often each occurs. ``key`` may be overwritten.
+
+    >>> keys, counts = count_keys(np.array([5, 1, 5], dtype=np.uint64), 6)
+    >>> keys.tolist(), counts.tolist()
+    ([1, 5], [1, 2])
+    """
+    if not HAVE_NUMBA or len(key) < FEW:
+        distinct, counts = np.unique(key, return_counts=True)
+        return distinct, counts.astype(np.int64)
+    from shoal.kernels import _count_loops as loops
+
+    n = len(key)
+    if space <= max(DIRECT_FACTOR * n, SMALL):
+        return _from_table(loops.count_direct(key, space))
+    if mostly_distinct(key):
+        return _sorted_runs(key, space)
+    distinct, counts = loops.count_hash(key)
+    order = np.argsort(distinct)
+    return distinct[order], counts[order]
+
+
+def _from_table(table: IntArray) -> tuple[KeyArray, IntArray]:
+    keys = np.flatnonzero(table)
+    return keys.astype(np.uint64), table[keys].astype(np.int64)
+
+
+def _sorted_runs(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
+    from shoal.kernels import _count_loops as loops
+
+    sorted_keys = loops.radix_sort(key, np.empty_like(key), max(1, (space - 1).bit_length()))
+    return loops.runs(sorted_keys)  # type: ignore[no-any-return]
+
+
+def add_digit(key: KeyArray, digits: npt.NDArray[Any], width: int, lookup: npt.NDArray[np.uint32]) -> None:
+    """``key = key · width + lookup[digits]`` in place.
+
+    >>> key = np.zeros(2, dtype=np.uint64)
+    >>> add_digit(key, np.array([1, 0], dtype=np.uint8), 10, np.array([7, 3], dtype=np.uint32))
+    >>> key.tolist()
+    [3, 7]
+    """
+    if not HAVE_NUMBA or len(key) < FEW:
+        key *= np.uint64(width)
+        key += lookup[digits].astype(np.uint64)
+        return
+    from shoal.kernels import _count_loops as loops
+
+    loops.add_digit(key, digits, np.uint64(width), lookup)
+
+
+def take_digit(key: KeyArray, width: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """The last mixed-radix digit of each key, taken off in place, and which digits occur.
+
+    >>> key = np.array([23, 40], dtype=np.uint64)
+    >>> digits, used = take_digit(key, 10)
+    >>> digits.tolist(), np.flatnonzero(used).tolist(), key.tolist()
+    ([3, 0], [0, 3], [2, 4])
+    """
+    used = np.zeros(width, np.bool_)
+    if not HAVE_NUMBA or len(key) < FEW:
+        quotient = key // np.uint64(width)
+        digits = (key - quotient * np.uint64(width)).astype(np.int32)
+        key[:] = quotient
+        used[digits] = True
+        return digits, used
+    from shoal.kernels import _count_loops as loops
+
+    out = np.empty(len(key), np.int32)
+    if width & (width - 1) == 0:
+        loops.take_bits(key, width.bit_length() - 1, out, used)
+    else:
+        loops.take_digit(key, np.uint64(width), out, used)
+    return out, used
