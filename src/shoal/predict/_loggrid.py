@@ -2,7 +2,8 @@ r"""Products of many independent attributes: the law of :math:`-\ln p(X)` on a g
 
 The number of cells of a product is astronomical, but every prediction is a sum :math:`\sum_z p_z\,g(p_z)=E\,g(e^{-Y})` with
 :math:`Y=\sum_qY_q`, :math:`Y_q=-\ln p_q(X_q)`. Each :math:`Y_q` is put on a grid of step h by splitting its mass between two
-neighbours so that the mean is kept; sums are convolutions, done by one FFT. The split adds variance of at most h²/4 per attribute, so
+neighbours so that the mean is kept; sums are convolutions, done by one FFT. The split adds variance of at most h²/4 per
+attribute, so
 
 .. math:: |\text{error}| \le \tfrac{m\,h^2}{8}\max|g''|
 

@@ -50,7 +50,7 @@ class Distribution:
         >>> Distribution.of([0.5, 0.6])
         Traceback (most recent call last):
         shoal.errors.UsageError: the probabilities sum to 1.1, not to 1.
-          Check for a missing or doubled cell, or pass normalize=True to divide by the sum.
+          Check for a missing or doubled cell, or pass normalize=True (--normalize) to divide by the sum.
         """
         p = _checked(probabilities, what="probabilities")
         return _positive(p, None, cells=p.size, normalize=normalize)
@@ -226,7 +226,7 @@ def _positive(p: Floats, copies: Floats | None, *, cells: int, normalize: bool) 
     if not normalize and abs(total - 1.0) > SUM_TOLERANCE:
         raise UsageError(
             f"the probabilities sum to {total:.12g}, not to 1.",
-            hint="Check for a missing or doubled cell, or pass normalize=True to divide by the sum.",
+            hint="Check for a missing or doubled cell, or pass normalize=True (--normalize) to divide by the sum.",
             total=total,
         )
     if abs(total - 1.0) > 1e-14:

@@ -1,8 +1,8 @@
 r"""Unique in the population, judged from a sample.
 
 A sample of n out of N people, at rate :math:`\pi=n/N`; :math:`n_j` classes of size j in the sample. The headline is the
-chance that a unique match is right (Skinner & Elliot), which needs no model and is the most reliable. The number of population uniques
-needs a model; the models disagree by factors, so all are given with their spread, never one as fact.
+chance that a unique match is right (Skinner & Elliot), which needs no model and is the most reliable. The number of population
+uniques needs a model; the models disagree by factors, so all are given with their spread, never one as fact.
 
 Takes    sizes of the sample's classes, and the population size
 Returns  :class:`PopulationUniqueness`

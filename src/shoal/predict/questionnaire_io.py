@@ -39,7 +39,8 @@ def read_questionnaire(path: str | Path, **overrides: Any) -> Questionnaire:
         raise UnreadableError(f"there is no file '{file.name}'.", hint="Check the path of the questionnaire.")
     if file.suffix.lower() in (".xlsx", ".xlsm"):
         return read_xlsform(file, **overrides)
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     try:
         data = YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8"))
@@ -53,7 +54,8 @@ def read_questionnaire(path: str | Path, **overrides: Any) -> Questionnaire:
 def from_mapping(data: Any, *, folder: Path = Path(), **overrides: Any) -> Questionnaire:
     """A questionnaire from the content of a ``questions.yml``.
 
-    >>> q = from_mapping({"population": 1000, "questions": {"sex": {"shares": [0.5, 0.5]}, "age": {"range": [18, 97], "band": 5}}})
+    >>> asked = {"sex": {"shares": [0.5, 0.5]}, "age": {"range": [18, 97], "band": 5}}
+    >>> q = from_mapping({"population": 1000, "questions": asked})
     >>> q.questions["age"].answers, q.questions["age"].ordered
     (16, True)
     """
@@ -298,7 +300,7 @@ def _link(q: Questionnaire, link: Any, folder: Path) -> None:
 
 def read_counts(folder: Path, reference: str) -> list[float]:
     """Counts from ``file.csv:column`` (header row), or ``file.csv`` when it has one column or a column 'count'."""
-    name, _, column = reference.partition(":")
+    name, column = _split(folder, reference)
     with _open(folder, name) as source:
         rows = list(csv.reader(source))
     if not rows:
@@ -321,7 +323,7 @@ def read_counts(folder: Path, reference: str) -> list[float]:
 
 def count_column(folder: Path, reference: str, *, in_order: bool = False) -> list[int]:
     """How often each value of ``file.csv:column`` occurs; by number or text when ``in_order``."""
-    name, _, column = reference.partition(":")
+    name, column = _split(folder, reference)
     with _open(folder, name) as source:
         reader = csv.reader(source)
         index = _column(next(reader, []), column, name)
@@ -330,6 +332,14 @@ def count_column(folder: Path, reference: str, *, in_order: bool = False) -> lis
         order = sorted(seen, key=lambda v: (_number(v) is None, _number(v) or 0.0, v))
         return [seen[v] for v in order]
     return sorted(seen.values(), reverse=True)
+
+
+def _split(folder: Path, reference: str) -> tuple[str, str]:
+    """File and column of ``file.csv:column``; a file whose own name holds a colon wins."""
+    if (folder / reference).is_file():
+        return reference, ""
+    name, _, column = reference.rpartition(":")
+    return (name, column) if name else (reference, "")
 
 
 def _open(folder: Path, name: str) -> Any:

@@ -70,10 +70,10 @@ def suggest(q: Questionnaire, target: float) -> Suggestion:
         return Suggestion((), before, before, True)
     options = [c for question in q.questions.values() for c in _changes(question)]
     singles = sorted(options, key=lambda c: (c.cost, c.question, c.text))
-    effect = {id(c): _share(apply(blocks, c), n) for c in singles}
-    hit = next((c for c in singles if effect[id(c)] <= target), None)
+    hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
     best: tuple[Change, ...] | None = (hit,) if hit else None
-    pairs = _pair(blocks, singles, effect, n, target, hit.cost if hit else math.inf)
+    # one change is easier to explain than two: a pair must save a fifth of the cost
+    pairs = _pair(blocks, singles, n, target, 0.8 * hit.cost if hit else math.inf)
     best = pairs or best or _greedy(blocks, singles, n, target)
     return _verified(blocks, best, n, before, target)
 
@@ -131,9 +131,7 @@ def _share(blocks: Sequence[Block], people: int) -> float:
     return _meter.unique_share(pieces, people, points=_meter.COARSE, listed=2000)[0] if pieces else float(people == 1)
 
 
-def _pair(
-    blocks: Sequence[Block], singles: Sequence[Change], effect: dict[int, float], n: int, target: float, most: float
-) -> tuple[Change, ...] | None:
+def _pair(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: float, most: float) -> tuple[Change, ...] | None:
     """The cheapest pair that reaches the target for less than ``most``; at most 400 of the likely ones are computed."""
     useful = [c for c in singles if c.groups is not None or math.isinf(most)]
     pairs = [

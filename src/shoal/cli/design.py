@@ -1,0 +1,151 @@
+"""``shoal design``: the questionnaire meter."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.errors import ShoalError
+
+if TYPE_CHECKING:
+    from shoal.predict import Meter, Questionnaire, Suggestion
+
+
+def register(app: typer.Typer) -> None:
+    app.command("design")(design)
+
+
+def design(
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or an XLSForm (.xlsx).")],
+    population: Annotated[str | None, typer.Option("--population", help="People who could be asked: 17.5M, 1200.")] = None,
+    respondents: Annotated[int | None, typer.Option("--respondents", help="People who answer.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help='Largest share of unique respondents: "unique<=5%".')] = None,
+    require: Annotated[bool, typer.Option("--require", help="Exit code 1 when the target is not reached.")] = False,
+    letter: Annotated[bool, typer.Option("--letter", help="Also a paragraph for the information letter.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Write the waterfall: .svg, .png or .html.")] = None,
+    heat_map: Annotated[Path | None, typer.Option("--heat-map", help="Write the pair heat map: .svg, .png or .html.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
+    every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
+    rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
+    as_json: _shared.Json = False,
+) -> None:
+    """How identifying will a questionnaire be, and what is the cheapest change that reaches the target?"""
+    if watch and as_json:
+        raise typer.BadParameter("--watch shows the meter again and again; --json is one object. Choose one.")
+    people = None if population is None else size(population)
+    if watch:
+        _watch(questions, people, respondents, target, every=every, rounds=rounds)
+        return
+    q, meter, suggestion = _compute(questions, people, respondents, target)
+    _plots(q, meter, plot, heat_map)
+    if as_json:
+        extra: dict[str, Any] = {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
+        _shared.put_json(meter.to_json() | extra | ({"letter": q.paragraph()} if letter else {}))
+    else:
+        _show(q, meter, suggestion)
+        if letter:
+            _shared.console().print(q.paragraph(), markup=False)
+    if require and not meter.reached:
+        raise typer.Exit(1)
+
+
+def size(text: str) -> int:
+    """A number of people: 1200, 17.5M, 3e8, 250k.
+
+    >>> size("17.5M"), size("1_200"), size("3e8")
+    (17500000, 1200, 300000000)
+    """
+    word = text.strip().lower().replace("_", "").replace(",", "")
+    factor = {"k": 1e3, "m": 1e6, "b": 1e9}.get(word[-1:], 1.0)
+    try:
+        value = float(word[:-1] if factor > 1 else word) * factor
+    except ValueError:
+        raise typer.BadParameter("a population is a number of people, such as 1200 or 17.5M.") from None
+    if not 1 <= value < 2**53 or round(value) != value:
+        raise typer.BadParameter("a population is a whole number of at least 1.")
+    return int(value)
+
+
+def _compute(
+    path: Path, population: int | None, respondents: int | None, target: str | None
+) -> tuple[Questionnaire, Meter, Suggestion]:
+    from shoal.predict.questionnaire_io import read_questionnaire
+
+    q = read_questionnaire(path, population=population, respondents=respondents, target=target)
+    return q, q.meter(), q.suggest()
+
+
+def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | None) -> None:
+    if plot is None and heat_map is None:
+        return
+    from shoal.report import plots
+
+    if plot is not None:
+        text = f"{_percent(meter.unique.value)} of {q.respondents} respondents are expected to be one of a kind."
+        plots.save(plots.waterfall(meter), plot, title="Crowd after each question", text=text)
+        _shared.say(f"Waterfall written to {plot}.")
+    if heat_map is not None:
+        plots.save(plots.pair_heat_map(*plots.pair_shares(q)), heat_map, title="Unique respondents by pair of questions")
+        _shared.say(f"Heat map written to {heat_map}.")
+
+
+def _watch(path: Path, population: int | None, respondents: int | None, target: str | None, *, every: float, rounds: int) -> None:
+    seen, shown = -1, 0
+    while True:
+        try:
+            stamp = path.stat().st_mtime_ns
+        except OSError:
+            stamp = 0
+        if stamp != seen:
+            seen, shown = stamp, shown + 1
+            try:
+                _show(*_compute(path, population, respondents, target))
+            except ShoalError as error:  # keep watching: the file is being edited
+                _shared.say(f"{type(error).__name__}: {error}")
+            if rounds and shown >= rounds:
+                return
+            _shared.say("Watching for changes; Ctrl-C ends.")
+        time.sleep(every)
+
+
+def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
+    out = _shared.console()
+    u = meter.unique
+    filled = round(40 * u.value)
+    out.print(
+        f"[{'#' * filled}{'.' * (40 - filled)}] {_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
+    )
+    out.print(
+        f"  between {_percent(u.low)} and {_percent(u.high)} whatever the dependence; grade {u.grade}; "
+        f"{meter.light}: target {_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",
+        markup=False,
+    )
+    out.print(
+        f"  in the whole population of {q.population}: {_percent(meter.population_unique.value)} one of a kind", markup=False
+    )
+    out.print(
+        f"  smallest group of respondents about {meter.smallest_group.value:.1f}; you hide among about {meter.crowd:,.0f} people"
+    )
+    rows = [
+        [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", _percent(s.unique)] for s in meter.waterfall
+    ]
+    heads = ["question", "divides by", "typical crowd", "mean crowd", "unique so far"]
+    out.print(_shared.table_of("Crowd after each question", heads, rows, right=(1, 2, 3, 4)))
+    worst = [[" + ".join(names), _percent(share)] for names, share in (*meter.pairs[:3], *meter.triples[:3])]
+    if worst:
+        out.print(_shared.table_of("Worst pairs and triples", ["questions", "unique"], worst, right=(1,)))
+    for w in meter.warnings:
+        out.print(f"small groups: {_shared.printable(w)}", markup=False)
+    for name in q.skipped:
+        out.print(f"left out (open answers): {_shared.printable(name)}", markup=False)
+    out.print(f"Cheapest change: {_shared.printable(suggestion.text)}", markup=False)
+
+
+def _percent(x: float) -> str:
+    from shoal.predict._meter import as_percent
+
+    return as_percent(x)
