@@ -69,9 +69,8 @@ def _tell(release: Release, out: Path) -> None:
         if attack["verdict"] in ("broken", "warning"):
             typer.echo(f"  {attack['verdict']}  {_shared.printable(attack['name'])}: {_shared.printable(attack['sentence'])}")
     proven = "no plan loses less" if made["utility"]["proven"] else "not proven to lose least"
-    typer.echo(
-        f"Loss {made['utility']['loss']:.6g} ({made['utility']['optimize']}, {proven}). Signed with key {made['key']['fingerprint']}."
-    )
+    typer.echo(f"Loss {made['utility']['loss']:.6g} ({made['utility']['optimize']}, {proven}).")
+    typer.echo(f"Signed with key {made['key']['fingerprint']} ({made['key']['origin']}).")
     typer.echo(f"Written and counted again: {out}/  Check it any time with: shoal verify {out}")
 
 

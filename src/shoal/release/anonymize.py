@@ -164,7 +164,8 @@ class Release:
         prepared = self.prepared
         require = prepared.policy.require_json()
         unit = prepared.policy.unit if prepared.policy.unit in header(data) else None
-        facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), unit=unit, recursive=recursive_levels(require))
+        levels = recursive_levels(require)
+        facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), unit=unit, recursive=levels, way="sorted")
         if facts.records != done.records_out:
             raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
         findings = judge(require, facts)
