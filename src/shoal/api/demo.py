@@ -1,0 +1,190 @@
+"""The whole walk on generated people: look, measure, predict, make safe, prove."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import OutputError
+
+MARK = "README.txt"
+FIRST_LINE = "Made by shoal demo; the people in it do not exist."
+QUASI = ("date_of_birth", "sex", "municipality", "postcode", "education", "occupation")
+POLICY = """\
+# What is asked of the release. Change a line and run: shoal anonymize people.parquet --policy policy.yml --out mine
+roles:
+  direct: [person_id, name]            # name people by themselves: left out
+  quasi:                               # known to neighbours and colleagues: made coarser; {} = Shoal builds the levels
+    date_of_birth: {}
+    sex: {}
+    municipality: {}
+    postcode: {hierarchy: {mask: right}}
+    education: {}
+    occupation: {}
+  sensitive: [diagnosis]               # must not be learnt about a person
+  insensitive: [income, visits]
+require:
+  k: 5                                 # everybody is alike with at least four others
+  diversity: {diagnosis: {distinct: 2}}
+allow: {suppress: 0.05}                # at most 5 of 100 records may be left out
+optimize: loss
+method: lattice
+"""
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the walk found, in numbers; :meth:`story` tells it."""
+
+    folder: Path
+    people: int
+    inspected: dict[str, Any]
+    measured: dict[str, Any]
+    predicted: dict[str, Any]
+    release: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder.name,
+            "people": self.people,
+            "inspect": self.inspected,
+            "measure": self.measured,
+            "predict": self.predicted,
+            "release": self.release,
+        }
+
+    def story(self) -> list[str]:
+        """The walk in sentences."""
+        m, p, r = self.measured, self.predicted, self.release
+        return [
+            f"1. Generated {self.people:,} people of a country that does not exist.",
+            f"2. Looked at the columns: {' and '.join(self.inspected['direct'])} identify people by themselves.",
+            f"3. Measured: on {', '.join(m['quasi'])} together {m['unique']:,} of {m['records']:,} people "
+            f"({m['unique_share']:.1%}) are one of a kind. Date of birth, sex and postcode alone single out {m['three']:,}.",
+            f"4. Predicted, before asking anybody: of {p['group_size']} people asked only for age in years and sex, "
+            f"{p['mean']:.0f} ± {p['deviation']:.0f} would be one of a kind.",
+            f"5. Made it safe with the plan that loses least{' (proven)' if r['proven'] else ''}: loss {r['loss']:.3f}, "
+            f"{r['suppressed']:,} of {m['records']:,} records left out.",
+            f"6. Counted the written file again: the smallest group has {r['k']} people. Signed, and verified.",
+        ]
+
+
+def demo(
+    folder: str | Path = "shoal-demo", *, people: int = 20_000, seed: int = 1, progress: Progress = lambda done, what: None
+) -> Demo:
+    """Run the walk and leave its files in ``folder``: whole or not at all; an earlier demonstration is replaced."""
+    target = Path(folder)
+    if target.exists() and not _ours(target):
+        raise OutputError(f"'{target.name}' exists and was not made by the demonstration.", hint="Move it away or run elsewhere.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".shoal-demo-"))
+    try:
+        found = _walk(work, target, people, seed, progress)
+        work.chmod(0o755)
+        if target.exists():
+            shutil.rmtree(target)
+        os.rename(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return found
+
+
+def _ours(folder: Path) -> bool:
+    note = folder / MARK
+    return folder.is_dir() and note.is_file() and note.read_text(encoding="utf-8", errors="replace").startswith(FIRST_LINE)
+
+
+def _walk(work: Path, target: Path, people: int, seed: int, progress: Progress) -> Demo:
+    import shoal
+
+    progress(0.02, "generating people")
+    source = shoal.datasets.write_people(work / "people.parquet", people, seed)
+    (work / "policy.yml").write_text(POLICY, encoding="utf-8")
+    progress(0.1, "looking at the columns")
+    table = shoal.open(
+        source, quasi=QUASI, sensitive=["diagnosis"], direct=["person_id", "name"], insensitive=["income", "visits"]
+    )
+    inspected = _inspect(source)
+    progress(0.25, "measuring")
+    measured = _measure(table)
+    progress(0.4, "predicting")
+    predicted = _predict()
+    progress(0.5, "searching, recoding, counting again")
+    release = _release(table, work)
+    _leave_note(work)
+    return Demo(target, people, inspected, measured, predicted, release)
+
+
+def _inspect(source: Path) -> dict[str, Any]:
+    import shoal
+
+    found = shoal.inspect(shoal.open(source)).to_json()
+    roles = {c["name"]: c["role"] for c in found["columns"]}
+    return {"columns": len(roles), "direct": [n for n, r in roles.items() if r == "direct"], "roles": roles}
+
+
+def _measure(table: Any) -> dict[str, Any]:
+    import shoal
+
+    found = shoal.measure(table)
+    three = table.count(("date_of_birth", "sex", "postcode"))
+    numbers = found.to_json()
+    return {
+        "quasi": list(QUASI),
+        "records": numbers["records"],
+        "classes": numbers["classes"],
+        "k": numbers["k"],
+        "unique": numbers["unique"],
+        "unique_share": numbers["unique"] / numbers["records"],
+        "three": int((three.sizes == 1).sum()),
+    }
+
+
+def _predict(group_size: int = 100) -> dict[str, Any]:
+    """From the country's age pyramid alone: no table is needed."""
+    import shoal
+    from shoal.datasets.country import age_pyramid
+
+    joint = [share * half for share in age_pyramid() for half in (0.5, 0.5)]
+    found = shoal.predict.singletons(joint, group_size=group_size)
+    return {
+        "group_size": group_size,
+        "mean": float(found.mean),
+        "deviation": float(found.variance) ** 0.5,
+        "grade": found.mean.grade,
+    }
+
+
+def _release(table: Any, work: Path) -> dict[str, Any]:
+    import shoal
+    from shoal.release.verify import verify
+
+    made = shoal.anonymize(table, work / "policy.yml")
+    made.write(work / "release")
+    found = made.to_json()
+    proof = verify(work / "release")
+    return {**found, "verified": bool(found["verified"]) and proof.ok, "proven": bool(made.certificate["utility"]["proven"])}
+
+
+def _leave_note(work: Path) -> None:
+    lines = [
+        FIRST_LINE,
+        "",
+        "people.parquet        the generated people",
+        "policy.yml            what was asked of the release",
+        "release/data.csv      the table that may be shared",
+        "release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn",
+        "release/certificate.json, release/plan.json   the same for machines, signed",
+        "",
+        "Check the release:    shoal verify release",
+        "Try your own table:   shoal measure YOUR-TABLE.csv",
+        "",
+    ]
+    (work / MARK).write_text("\n".join(lines), encoding="utf-8")
