@@ -19,7 +19,7 @@ QUESTION = "Can published values be refined to a finer level than was published?
 
 
 def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> AttackResult:
-    """Records whose published class holds only one finer value in some generalized column.
+    """Records whose published class holds only one finer value in some generalized column, and not the common one.
 
     An attacker who knows the people (or a table like them) and the hierarchy sees that the wider value is empty talk there.
     ``minimal`` says that the plan is the least general one that meets the requirements: then even without such a table the
@@ -37,7 +37,7 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> 
         different = np.zeros(groups.n, dtype=np.int64)
         members = np.unique(np.stack([groups.ids[kept], pairs.ids[kept]]), axis=1)
         np.add.at(different, members[0], 1)
-        alone = (different[groups.ids] == 1) & kept & _is_coarser(coarse, fine)
+        alone = (different[groups.ids] == 1) & kept & _is_news(coarse, fine, sizes * kept)
         refined |= alone
         share = float(sizes[alone].sum()) / max(total, 1)
         if share > worst_share:
@@ -54,10 +54,12 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> 
     return AttackResult("downcoding", QUESTION, rate, low, high, None, worst, verdict, sentence)
 
 
-def _is_coarser(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Whether the published value of each class covers more than one finer value anywhere in the table."""
-    n = int(coarse.max(initial=-1)) + 2
-    children = np.zeros(n, dtype=np.int64)
-    pairs = np.unique(np.stack([coarse, fine]), axis=1)
-    np.add.at(children, pairs[0] + 1, 1)
-    return np.asarray(children[coarse + 1] > 1)
+def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether the finer value of each class is one that fewer than half of the people with its published value have.
+
+    What most of them have would be guessed without the release.
+    """
+    whole, part = group_codes([coarse]), group_codes([coarse, fine])
+    total = np.bincount(whole.ids, weights=sizes, minlength=whole.n)
+    own = np.bincount(part.ids, weights=sizes, minlength=part.n)
+    return np.asarray(own[part.ids] < 0.5 * total[whole.ids])

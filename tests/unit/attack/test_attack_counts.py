@@ -147,20 +147,18 @@ def test_joined_records():
     assert joined_records(ours, theirs, []).verdict == "holds"
 
 
-def test_downcoding_counts_classes_with_one_finer_value():
+def test_downcoding_counts_classes_with_one_rare_finer_value():
     base = ClassCounts([3, 4, 5], ["age"], [[0, 1, 2]])
-    recoded = Recoded(base, (np.array([0, 0, 1], np.int32),), (np.array([0, 1, 2], np.int32),))
     wide = Recoded(base, (np.array([0, 0, 0], np.int32),), (np.array([0, 1, 1], np.int32),))
-    assert downcoding(wide, ("age",), minimal=False).rate == 0
-    found = downcoding(recoded, ("age",), minimal=False)
-    assert found.rate == 0  # the last class's range covers one value anywhere: nothing is refined
-    split = ClassCounts([3, 4, 5], ["age", "sex"], [[0, 1, 0], [0, 0, 1]])
-    codes = Recoded(
-        split,
-        (np.zeros(3, np.int32), np.array([0, 0, 1], np.int32)),
-        (np.array([0, 1, 0], np.int32), np.array([0, 0, 1], np.int32)),
-    )
-    assert downcoding(codes, ("age", "sex"), minimal=False).rate == pytest.approx(5 / 12)
+    single = Recoded(base, (np.array([0, 0, 1], np.int32),), (np.array([0, 1, 2], np.int32),))
+    assert downcoding(wide, ("age",), minimal=False).rate == 0  # the only class holds two finer values
+    assert downcoding(single, ("age",), minimal=False).rate == 0  # the last range covers one value anywhere: no news
+    split = ClassCounts([3, 9, 5], ["age", "sex"], [[0, 1, 0], [0, 0, 1]])
+    sex = np.array([0, 0, 1], np.int32)
+    codes = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([0, 1, 0], np.int32), sex))
+    assert downcoding(codes, ("age", "sex"), minimal=False).rate == pytest.approx(5 / 17)  # 8 of 17 have that finer value
+    common = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([1, 0, 1], np.int32) * 0, sex))
+    assert downcoding(common, ("age", "sex"), minimal=False).rate == 0
     assert downcoding(wide, ("age",), minimal=True).verdict == "warning"
 
 
