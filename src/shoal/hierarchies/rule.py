@@ -179,7 +179,7 @@ def texts_of(column: str, values: Any) -> tuple[str, ...]:
     return texts
 
 
-def counts_of(values: Sequence[Any], counts: Any) -> npt.NDArray[np.int64]:
+def counts_of(values: Sequence[Any] | npt.NDArray[Any], counts: Any) -> npt.NDArray[np.int64]:
     """Records per value; one each where no counts are given."""
     if counts is None:
         return np.ones(len(values), dtype=np.int64)

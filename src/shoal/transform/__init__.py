@@ -1,7 +1,83 @@
-"""Every technique that makes a table safe, as a step of a plan. Importing this room registers its steps."""
+"""Every technique that makes a table safe, as a step of a plan. Importing this room registers its steps.
 
-from shoal.hierarchies import step as _generalize
+Truthful: generalize, suppress, round, top and bottom coding, intervals. Not truthful: microaggregation, quantile centres, noise,
+permutation, rank swapping, PRAM, date shifts, masks. :func:`guarantee` says what each keeps; :func:`apply` carries one out
+on a table in memory; engines carry them out where the data are.
+"""
 
-__all__: list[str] = []
+from shoal.hierarchies.step import Generalize
+from shoal.transform.apply import Applied, apply
+from shoal.transform.date_shift import DateShift
+from shoal.transform.generalize import TreeCut, best_cut, generalize, level_for
+from shoal.transform.guarantees import GUARANTEES, Guarantee, guarantee
+from shoal.transform.mask import Fake, KeyedHash, remove
+from shoal.transform.microaggregate import Microaggregate, lost_share, near_groups
+from shoal.transform.noise import CorrelatedNoise, Noise, noise_for
+from shoal.transform.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups
+from shoal.transform.permute import Permute, RankSwap
+from shoal.transform.pram import Pram, estimate_counts, pram
+from shoal.transform.quantile import (
+    Reservoir,
+    error_ratio,
+    group_sizes,
+    quantile_groups,
+    quantile_transform,
+    rank_difference,
+    sample_size,
+    streamed_quantiles,
+)
+from shoal.transform.round_and_code import round_to, top_bottom
+from shoal.transform.safe_harbor import safe_harbor
+from shoal.transform.sampling import sample
+from shoal.transform.sketch import QuantileSketch
+from shoal.transform.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
 
-_REGISTERED = (_generalize,)
+__all__ = [
+    "GUARANTEES",
+    "Applied",
+    "Centres",
+    "CorrelatedNoise",
+    "DateShift",
+    "Fake",
+    "Generalize",
+    "Groups",
+    "Guarantee",
+    "KeyedHash",
+    "Microaggregate",
+    "Noise",
+    "Permute",
+    "Pram",
+    "QuantileSketch",
+    "RankSwap",
+    "Represent",
+    "Reservoir",
+    "TreeCut",
+    "apply",
+    "best_cut",
+    "error_ratio",
+    "estimate_counts",
+    "generalize",
+    "group_sizes",
+    "guarantee",
+    "level_for",
+    "lost_share",
+    "microaggregate_1d",
+    "near_groups",
+    "noise_for",
+    "optimal_groups",
+    "pram",
+    "quantile_groups",
+    "quantile_transform",
+    "rank_difference",
+    "remove",
+    "round_to",
+    "safe_harbor",
+    "sample",
+    "sample_size",
+    "streamed_quantiles",
+    "suppress_cells",
+    "suppress_column",
+    "suppress_rare",
+    "suppress_records",
+    "top_bottom",
+]

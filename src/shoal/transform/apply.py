@@ -1,0 +1,98 @@
+"""Carry out a step on a table in memory: for previews and small tables, and as the plain definition that engines must match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.hierarchies.evaluate import evaluate, rounded
+from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, Step, StreamStep
+from shoal.transform._columns import numbers, with_column, with_numbers
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The table after a step, and the share of changed cells of each column that the step replaces (dropped: 1)."""
+
+    table: Any
+    changed: dict[str, float]
+
+
+def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) -> Applied:
+    """``table`` (pyarrow) after ``step``.
+
+    >>> import pyarrow as pa
+    >>> from shoal.model.plan import Round
+    >>> done = apply(Round("pay", 10), pa.table({"pay": [12, 20, None]}))
+    >>> done.table["pay"].to_pylist(), round(done.changed["pay"], 2)
+    ([10, 20, None], 0.33)
+    """
+    missing = [c for c in (*step.columns, *getattr(step, "needs", ())) if c not in table.column_names]
+    if missing:
+        raise UsageError(f"column '{missing[0]}' of step '{step.kind}' is not in the table.")
+    if isinstance(step, ColumnStep):
+        out = step.run(table, seed)
+    elif isinstance(step, StreamStep):
+        out = _streamed(step, table, seed, batch_size)
+    else:
+        out = _expression(step, table)
+    return Applied(out, {name: _changed(table, out, name) for name in step.columns})
+
+
+def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int) -> Any:
+    import pyarrow as pa
+
+    run = step.start(seed)
+    parts = [run(table.slice(start, batch_size), start) for start in range(0, max(table.num_rows, 1), batch_size)]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _expression(step: Step, table: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(step, Keep):
+        return table
+    if isinstance(step, Drop):
+        return table.drop_columns([step.column])
+    if isinstance(step, Constant):
+        return with_column(table, step.column, pa.array([step.value] * table.num_rows, pa.string()))
+    if isinstance(step, (Round, Clamp)):
+        x, present = numbers(table, step.column)
+        whole = pa.types.is_integer(table.schema.field(step.column).type) and _whole(step)
+        out = np.array([rounded(v, step.base) for v in x]) if isinstance(step, Round) else np.clip(x, step.low, step.high)
+        return with_numbers(table, step.column, out, present, whole=whole)
+    if isinstance(step, (MapValues, Cut, Prefix)):
+        return with_column(table, step.column, _labels(step, table))
+    raise UsageError(f"step '{step.kind}' cannot be carried out in memory.")
+
+
+def _labels(step: MapValues | Cut | Prefix, table: Any) -> Any:
+    import pyarrow as pa
+
+    from shoal.kernels.text import canonical_text
+
+    encoded = canonical_text(table.column(step.column)).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    out = pa.array(evaluate(step, texts).texts(), pa.string()).take(encoded.indices)
+    label = getattr(step, "missing_label", None)
+    return out if label is None else out.fill_null(label)
+
+
+def _whole(step: Round | Clamp) -> bool:
+    limits = (step.base,) if isinstance(step, Round) else (step.low, step.high)
+    return all(v is None or float(v).is_integer() for v in limits)
+
+
+def _changed(before: Any, after: Any, name: str) -> float:
+    import pyarrow.compute as pc
+
+    from shoal.kernels.text import canonical_text
+
+    if name not in after.column_names:
+        return 1.0
+    old, new = canonical_text(before.column(name)), canonical_text(after.column(name))
+    same = pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
+    return 1.0 - float(pc.mean(same).as_py() or 0.0) if len(old) else 0.0

@@ -1,0 +1,54 @@
+"""Keys of keyed steps: named in the plan, never held by it.
+
+A plan says where the key is (``env:SHOAL_KEY`` or ``file:keys/mask.key``); the key itself is read when the step starts and is in
+no error, log or file that Shoal writes. Short or monotonous keys are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from pathlib import Path
+
+from shoal.errors import AccessError, PolicyError, UsageError
+
+MIN_BYTES = 16
+
+
+def read_key(source: str) -> bytes:
+    """The key that ``source`` names.
+
+    >>> os.environ["DOC_KEY"] = "correct horse battery staple 42!"
+    >>> len(read_key("env:DOC_KEY"))
+    32
+    """
+    kind, _, where = source.partition(":")
+    if kind == "env" and where:
+        text = os.environ.get(where)
+        if text is None:
+            raise UsageError(
+                f"the environment has no key '{where}'.", hint=f"Set {where} to a secret of at least {MIN_BYTES} characters."
+            )
+        key = text.encode("utf-8", "surrogateescape")
+    elif kind == "file" and where:
+        try:
+            key = Path(where).read_bytes().strip()
+        except OSError:
+            raise UsageError(
+                f"the key file '{Path(where).name}' cannot be read.", hint="Check the path and its rights."
+            ) from None
+    else:
+        raise PolicyError("a key is named as env:NAME or file:PATH; it never stands in a plan.", hint="Use env:SHOAL_KEY.")
+    if len(key) < MIN_BYTES or len(set(key)) < 8:
+        raise AccessError(
+            f"the key is too weak: it has {len(key)} bytes, {len(set(key))} of them different.",
+            hint=f"Use at least {MIN_BYTES} random bytes, such as from: python -c 'import secrets; print(secrets.token_hex(32))'",
+        )
+    return key
+
+
+def keyed_digest(key: bytes, domain: str, value: str) -> bytes:
+    """HMAC-SHA-256 of a value inside a domain: equal values agree inside one domain and cannot be linked across domains."""
+    text = domain.encode("utf-8", "surrogatepass") + b"\x00" + value.encode("utf-8", "surrogatepass")
+    return hmac.new(key, text, hashlib.sha256).digest()
