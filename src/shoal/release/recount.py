@@ -79,8 +79,23 @@ class Facts:
 
 
 def _round(value: float) -> float:
-    """Twelve digits: what two orders of summation agree on."""
-    return float(f"{value:.12g}")
+    """Twelve decimals: more than two orders of summation agree on."""
+    return round(value, 12) + 0.0
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two results in JSON form say the same: counts and words exactly, real numbers to 1e-9.
+
+    >>> alike({"k": 5, "t": 0.25}, {"k": 5, "t": 0.25000000000000006}), alike({"k": 5}, {"k": 6}), alike(1, True)
+    (True, False, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 1e-9 * max(1.0, abs(one))
+    return type(one) is type(other) and bool(one == other)
 
 
 def recount(

@@ -17,7 +17,7 @@ from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationE
 from shoal.release import certificate as cert
 from shoal.release import recount_read, sign
 from shoal.release.judge import judge, recursive_levels
-from shoal.release.recount import SMALL_FILE, Facts, recount
+from shoal.release.recount import SMALL_FILE, Facts, alike, recount
 
 Progress = Callable[[float, str], None]
 
@@ -177,7 +177,7 @@ def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
     facts = recount(path, data["quasi"], data["sensitive"], **words)
     if recount_read.size(path) <= SMALL_FILE:
         other = recount(path, data["quasi"], data["sensitive"], way="sorted", **words)
-        if other.to_json() != facts.to_json():
+        if not alike(other.to_json(), facts.to_json()):
             raise VerificationError("two ways of counting the data disagree.")
     return facts
 
@@ -188,11 +188,11 @@ def _count(place: Path, certificate: dict[str, Any]) -> str:
         return "the data are a table in a database: count it again with 'shoal measure' there; the folder holds the rest"
     facts = facts_of(place, certificate)
     found, stated = facts.to_json(), certificate["after"]
-    wrong = sorted(name for name in found if found[name] != stated.get(name))
+    wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
     findings = [f.to_json() for f in judge(certificate["require"], facts)]
-    if findings != certificate["requirements"]:
+    if not alike(findings, certificate["requirements"]):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]
     if unmet:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import EmptyTableError, TamperError
 from shoal.release import recount_read
-from shoal.release.recount import recount, value_order
+from shoal.release.recount import alike, recount, value_order
 
 TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]
 TOY += [("c", s) for s in ("cancer", "cancer", "hiv", "flu")]
@@ -58,7 +58,7 @@ def test_both_ways_give_the_same_facts(rows, unit, form, tmp_path_factory):
     options = {"unit": "u" if unit else None, "recursive": {"c": [1, 2, 3]}}
     slow = recount(path, ["a", "b"], ["c"], way="dictionary", **options)
     fast = recount(path, ["a", "b"], ["c"], way="sorted", **options)
-    assert slow.to_json() == fast.to_json()
+    assert alike(slow.to_json(), fast.to_json())
     if form == "parquet":
         expect = {}
         for a, b, _, u in rows:
@@ -141,7 +141,7 @@ def test_large_random_table_against_the_dictionary(tmp_path):
     finally:
         recount_read.BATCH = recount_read_batch
     slow = recount(path, [f"q{i}" for i in range(4)], ["s"], unit="u", way="dictionary", recursive={"s": [2]})
-    assert fast.to_json() == slow.to_json()
+    assert alike(fast.to_json(), slow.to_json())
     assert math.isclose(fast.to_json()["risk"]["largest"], 1 / fast.k)
 
 
