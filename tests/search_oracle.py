@@ -73,7 +73,9 @@ class Table:
         sensitive = {}
         if rows is None:
             texts = sorted({s for s in self.sensitive if s is not None})
-            pairs = Counter((place[r], texts.index(s) if s is not None else -1) for r, s in zip(mine, self.sensitive, strict=True))
+            pairs = Counter(
+                (place[r], texts.index(s) if s is not None else -1) for r, s in zip(mine, self.sensitive, strict=True)
+            )
             keys = sorted(pairs)
             sensitive["s"] = SensitiveCounts(
                 "s",
@@ -164,9 +166,7 @@ def judge(table: Table, levels: tuple[int, ...], requirements: Sequence[req.Requ
         classes[label].append(s)
     own = [r for r in requirements if r.scope == "class"]
     matched = {c: crowd[c] if table.population else len(v) for c, v in classes.items()}
-    kept = {
-        c for c, v in classes.items() if all(passes(r, v, table.sensitive, matched[c], table.sensitive_tree) for r in own)
-    }
+    kept = {c for c, v in classes.items() if all(passes(r, v, table.sensitive, matched[c], table.sensitive_tree) for r in own)}
     for r in requirements:
         if r.scope == "table":
             first = {table.publish(c, levels): -i for i, c in reversed(list(enumerate(sorted(set(table.rows), key=repr))))}

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-import search_adult as adult
 
+import search_adult as adult
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.search import lattice
 
@@ -54,7 +54,7 @@ def test_k_anonymity(nine, folder, limit, levels, loss, suppressed, lazy) -> Non
 
 def recount(folder: Path, columns: tuple[str, ...], levels, k: int) -> tuple[int, int]:
     """Recode every row of the file by the hierarchy files and count again."""
-    trees = {c: dict((r[0], r) for r in adult.hierarchy(folder, c).to_rows()) for c in columns}
+    trees = {c: {r[0]: r for r in adult.hierarchy(folder, c).to_rows()} for c in columns}
     classes = Counter(tuple(trees[c][row[c]][levels[c]] for c in columns) for row in adult.rows(folder))
     return sum(n for n in classes.values() if n < k), sum(n >= k for n in classes.values())
 
@@ -79,7 +79,7 @@ def test_with_occupation_sensitive(eight, folder, asked, limit, levels, loss, su
     assert found.loss == pytest.approx(loss, abs=1e-9)
     assert found.suppressed == suppressed
     if isinstance(asked, DistinctDiversity):
-        trees = {c: dict((r[0], r) for r in adult.hierarchy(folder, c).to_rows()) for c in WITHOUT_OCCUPATION}
+        trees = {c: {r[0]: r for r in adult.hierarchy(folder, c).to_rows()} for c in WITHOUT_OCCUPATION}
         inside = defaultdict(list)
         for row in adult.rows(folder):
             inside[tuple(trees[c][row[c]][found.levels[c]] for c in WITHOUT_OCCUPATION)].append(row["occupation"])

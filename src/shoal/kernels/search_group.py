@@ -16,32 +16,48 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
 DIRECT_FACTOR = 4
+SMALL = 2**18
 """A direct table is used while the key space is at most this many times the number of cells."""
 
 
 @njit
-def _group(
-    codes: Codes,
-    store: Codes,
-    offsets: Ints,
-    strides: Ints,
-    measures: Ints,
-    slots: Codes,
-    direct: bool,
-    gid: Codes,
-    first: Codes,
-    keys: Ints,
-    sums: Ints,
-) -> int:
-    """Fill ``gid, first, keys, sums``; leave ``slots`` as found (all −1); return the number of groups."""
+def _keys(codes: Codes, store: Codes, offsets: Ints, lengths: Ints, strides: Ints, lanes: Ints, out: Ints) -> None:
+    """The key of each cell: Σ_b store[offsets[b] + code] · strides[b]. Blocks are taken three at a time."""
     n_blocks, n_cells = codes.shape
-    n_sums = measures.shape[1]
+    at = 0
+    for b in range(n_blocks):
+        for i in range(lengths[b]):
+            lanes[at + i] = store[offsets[b] + i] * strides[b]
+        at += lengths[b]
+    for c in range(n_cells):
+        out[c] = 0
+    at = 0
+    b = 0
+    while b < n_blocks:
+        one = lanes[at : at + lengths[b]]
+        at += lengths[b]
+        if b + 2 < n_blocks:
+            two = lanes[at : at + lengths[b + 1]]
+            at += lengths[b + 1]
+            three = lanes[at : at + lengths[b + 2]]
+            at += lengths[b + 2]
+            for c in range(n_cells):
+                out[c] += one[codes[b, c]] + two[codes[b + 1, c]] + three[codes[b + 2, c]]
+            b += 3
+        else:
+            for c in range(n_cells):
+                out[c] += one[codes[b, c]]
+            b += 1
+
+
+@njit
+def _group(cell_keys: Ints, measures: Ints, slots: Codes, direct: bool, gid: Codes, first: Codes, keys: Ints, sums: Ints) -> int:
+    """Fill ``gid, first, keys, sums``; leave ``slots`` as found (all −1); return the number of groups."""
     mask = len(slots) - 1
     found = 0
-    for c in range(n_cells):
-        key = np.int64(0)
-        for b in range(n_blocks):
-            key += np.int64(store[offsets[b] + codes[b, c]]) * strides[b]
+    records, summed = measures[0], sums[0]
+    for c in range(len(cell_keys)):
+        key = cell_keys[c]
         if direct:
             at = key
             g = slots[at]
@@ -57,12 +73,15 @@ def _group(
             slots[at] = g
             keys[g] = key
             first[g] = c
-            for q in range(n_sums):
-                sums[g, q] = 0
+            summed[g] = 0
             found += 1
         gid[c] = g
-        for q in range(n_sums):
-            sums[g, q] += measures[c, q]
+        summed[g] += records[c]
+    for q in range(1, len(measures)):
+        for g in range(found):
+            sums[q, g] = 0
+        for c in range(len(cell_keys)):
+            sums[q, gid[c]] += measures[q, c]
     if direct:
         for g in range(found):
             slots[keys[g]] = -1
@@ -74,30 +93,78 @@ def _group(
 
 @njit
 def lost_by_code(
-    lost: npt.NDArray[np.bool_], gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints
-) -> int:
-    """Add up, for each column and original value, the records of the cells whose group is lost; return the records lost.
+    lost: npt.NDArray[np.bool_], gid: Codes, reps: Codes, codes: Codes, starts: Ints, measures: Ints, out: Ints
+) -> None:
+    """Add up, for each column and original value, the records of the cells whose group is lost.
 
     ``codes[j, reps[c]]`` is the original value of column ``j`` in cell ``c``; ``out[starts[j] + code]`` receives the sum.
     """
-    total = 0
     for c in range(len(gid)):
         if lost[gid[c]]:
-            r = records[c]
-            total += r
             for j in range(codes.shape[0]):
-                out[starts[j] + codes[j, reps[c]]] += r
-    return total
+                out[starts[j] + codes[j, reps[c]]] += measures[0, c]
+
+
+@njit
+def tally(
+    sums: Ints,
+    members_at: int,
+    failed: npt.NDArray[np.bool_],
+    weak: npt.NDArray[np.bool_],
+    removal: Ints,
+    lost: npt.NDArray[np.bool_],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """Sums over groups, in the order of :data:`TALLY`."""
+    for i in range(len(out)):
+        out[i] = 0.0
+    for g in range(len(failed)):
+        out[0] += sums[members_at, g]
+    for g in range(len(failed)):
+        records = sums[0, g]
+        if records == 0:
+            continue
+        members = float(sums[members_at, g])
+        out[1] += 1.0
+        out[2] += members * members
+        if lost[g]:
+            out[3] += records
+            out[4] += members
+        else:
+            out[5] += 1.0
+            out[6] += members * members
+        if failed[g]:
+            out[7] += records
+            out[8] += records
+            out[9] += members * (out[0] - members)
+        elif weak[g]:
+            out[8] += min(removal[g], records)
+
+
+TALLY = (
+    "members",
+    "groups",
+    "squares",
+    "suppressed",
+    "lost members",
+    "kept groups",
+    "kept squares",
+    "records of failed groups",
+    "lower bound below",
+    "charge of failed groups",
+)
 
 
 class Workspace:
     """Arrays that one thread reuses from node to node."""
 
-    def __init__(self, n_cells: int, n_sums: int) -> None:
+    def __init__(self, n_cells: int, n_sums: int, n_lanes: int) -> None:
+        self.cell_keys = np.empty(n_cells, dtype=np.int64)
         self.gid = np.empty(n_cells, dtype=np.int32)
         self.first = np.empty(n_cells, dtype=np.int32)
         self.keys = np.empty(n_cells, dtype=np.int64)
-        self.sums = np.empty((n_cells, n_sums), dtype=np.int64)
+        self.sums = np.empty((n_sums, n_cells), dtype=np.int64)
+        self.lanes = np.empty(n_lanes, dtype=np.int64)
         self.slots = np.full(1024, -1, dtype=np.int32)
 
     def room(self, wanted: int) -> Codes:
@@ -107,31 +174,35 @@ class Workspace:
 
 
 def group_cells(
-    codes: Codes, store: Codes, offsets: Ints, cards: Ints, measures: Ints, space: Workspace
+    codes: Codes, store: Codes, offsets: Ints, lengths: Ints, cards: Ints, measures: Ints, space: Workspace
 ) -> tuple[int, Codes, Codes, Ints]:
     """Group the cells: number of groups, group of each cell, first cell of each group, sums of the measures per group.
 
-    The arrays returned are views of ``space`` and hold until its next use. ``cards[b]`` is the number of groups of block ``b``.
+    ``store[offsets[b] : offsets[b] + lengths[b]]`` is the table of block ``b``, which has ``cards[b]`` groups. ``measures`` has
+    one row per sum. The arrays returned are views of ``space`` and hold until its next use.
 
-    >>> space = Workspace(4, 1)
+    >>> space = Workspace(4, 1, 5)
     >>> codes = np.array([[0, 1, 1, 0], [2, 2, 2, 0]], dtype=np.int32)
     >>> store = np.array([0, 1, 0, 0, 1], dtype=np.int32)
-    >>> n, gid, first, sums = group_cells(codes, store, np.array([0, 2]), np.array([2, 2]), np.array([[5], [1], [1], [2]]), space)
-    >>> n, gid.tolist(), first.tolist(), sums[:, 0].tolist()
+    >>> at, lengths, cards = np.array([0, 2]), np.array([2, 3]), np.array([2, 2])
+    >>> n, gid, first, sums = group_cells(codes, store, at, lengths, cards, np.array([[5, 1, 1, 2]]), space)
+    >>> n, gid.tolist(), first.tolist(), sums[0].tolist()
     (3, [0, 1, 1, 2], [0, 1, 3], [5, 2, 2])
     """
     n_cells = codes.shape[1]
     strides = np.ones(len(cards), dtype=np.int64)
-    for b in range(len(cards) - 1, 0, -1):
-        strides[b - 1] = strides[b] * cards[b]
-    key_space = int(strides[0]) * int(cards[0])
+    key_space = 1
+    for b in range(len(cards) - 1, -1, -1):
+        strides[b] = key_space
+        key_space *= int(cards[b])
     if not HAVE_NUMBA:
         return _group_numpy(codes, store, offsets, strides, measures)
-    direct = key_space <= max(1024, DIRECT_FACTOR * n_cells)
+    direct = key_space <= max(SMALL, DIRECT_FACTOR * n_cells)
     slots = space.room(key_space) if direct else space.room(2 * n_cells)[: 1 << (2 * n_cells - 1).bit_length()]
-    gid, sums = space.gid[:n_cells], space.sums
-    found = _group(codes, store, offsets, strides, measures, slots, direct, gid, space.first, space.keys, sums)
-    return found, gid, space.first[:found], sums[:found]
+    cell_keys, gid = space.cell_keys[:n_cells], space.gid[:n_cells]
+    _keys(codes, store, offsets, lengths, strides, space.lanes, cell_keys)
+    found = _group(cell_keys, measures, slots, direct, gid, space.first, space.keys, space.sums)
+    return found, gid, space.first[:found], space.sums[:, :found]
 
 
 def _group_numpy(codes: Codes, store: Codes, offsets: Ints, strides: Ints, measures: Ints) -> tuple[int, Codes, Codes, Ints]:
@@ -143,6 +214,7 @@ def _group_numpy(codes: Codes, store: Codes, offsets: Ints, strides: Ints, measu
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     gid = rank[inverse]
-    sums = np.zeros((len(order), measures.shape[1]), dtype=np.int64)
-    np.add.at(sums, gid, measures)
+    sums = np.zeros((len(measures), len(order)), dtype=np.int64)
+    for q in range(len(measures)):
+        np.add.at(sums[q], gid, measures[q])
     return len(order), gid, first[order].astype(np.int32), sums

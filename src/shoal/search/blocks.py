@@ -18,7 +18,7 @@ from shoal.kernels.search_group import Workspace, group_cells
 if TYPE_CHECKING:
     from shoal.search.problem import Column
 
-WIDTH = 8192
+WIDTH = 1024
 """A block takes a further column while it has at most this many combinations: its tables then stay in the cache."""
 LARGEST_KEY = 2**62
 
@@ -38,13 +38,13 @@ def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tupl
     blocks: list[Block] = []
     waiting = order
     while waiting:
-        block = _single(waiting[0], codes, columns[waiting[0]].cards[0])
+        block = _single(waiting[0], codes, len(columns[waiting[0]].leaves))
         left = []
         for j in waiting[1:]:
-            if block.combinations.shape[1] >= WIDTH:
+            if block.combinations.shape[1] * columns[j].cards[0] > 4 * WIDTH:
                 left.append(j)
                 continue
-            joined = _join(block, _single(j, codes, columns[j].cards[0]))
+            joined = _join(block, _single(j, codes, len(columns[j].leaves)))
             if joined.combinations.shape[1] <= WIDTH:
                 block = joined
             else:
@@ -64,11 +64,8 @@ def _key_space(blocks: Sequence[Block]) -> int:
     return space
 
 
-def _single(j: int, codes: npt.NDArray[np.int32], card: int) -> Block:
-    present = np.unique(codes[j])
-    place = np.zeros(int(present.max()) + 1, dtype=np.int32)
-    place[present] = np.arange(len(present), dtype=np.int32)
-    return Block((j,), present[None, :].astype(np.int32), place[codes[j]])
+def _single(j: int, codes: npt.NDArray[np.int32], n_codes: int) -> Block:
+    return Block((j,), np.arange(n_codes, dtype=np.int32)[None, :], codes[j])
 
 
 def _join(a: Block, b: Block) -> Block:
@@ -76,9 +73,9 @@ def _join(a: Block, b: Block) -> Block:
     store = np.concatenate([np.arange(cards[0], dtype=np.int32), np.arange(cards[1], dtype=np.int32)])
     n_cells = len(a.codes)
     both = np.ascontiguousarray(np.stack([a.codes, b.codes]))
-    none = np.empty((n_cells, 0), dtype=np.int64)
+    none = np.zeros((1, n_cells), dtype=np.int64)
     offsets = np.array([0, cards[0]], dtype=np.int64)
-    _, gid, first, _ = group_cells(both, store, offsets, cards, none, Workspace(n_cells, 0))
+    _, gid, first, _ = group_cells(both, store, offsets, cards, cards, none, Workspace(n_cells, 1, len(store)))
     combinations = np.concatenate([a.combinations[:, a.codes[first]], b.combinations[:, b.codes[first]]])
     return Block(a.columns + b.columns, np.ascontiguousarray(combinations), gid.copy())
 
@@ -114,8 +111,9 @@ class Tables:
             cards.append(self._columns[j].cards[level])
         store = np.concatenate([np.arange(c, dtype=np.int32) for c in cards])
         offsets = np.concatenate([[0], np.cumsum(cards)[:-1]]).astype(np.int64)
-        none = np.empty((n, 0), dtype=np.int64)
-        found, gid, _, _ = group_cells(codes, store, offsets, np.array(cards, dtype=np.int64), none, Workspace(n, 0))
+        sizes = np.array(cards, dtype=np.int64)
+        none = np.zeros((1, n), dtype=np.int64)
+        found, gid, _, _ = group_cells(codes, store, offsets, sizes, sizes, none, Workspace(n, 1, len(store)))
         while self._used + n > len(self.store):
             self.store = np.concatenate([self.store, np.empty_like(self.store)])
         start = self._used

@@ -15,36 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_group import Workspace, group_cells, lost_by_code
+from shoal.kernels.search_group import TALLY, Workspace, group_cells, lost_by_code, tally
 from shoal.kernels.search_values import check_values, merge_entries, order_entries
 from shoal.model.counts import IntArray
 from shoal.search.blocks import Tables
 from shoal.search.checks import Checks, SensitiveChecks
 from shoal.search.problem import Problem
+from shoal.search.sources import Source, Sources, prefix_order
 from shoal.search.table_checks import suppress_for_table, table_holds
 
 Node = tuple[int, ...]
 Flags = npt.NDArray[np.bool_]
-
-STORED = 48
-"""Groupings that are kept as starting points for coarser nodes."""
-SHRINK = 0.6
-"""A grouping is kept when it has at most this share of the cells it was made from."""
-
-
-@dataclass(eq=False)
-class Source:
-    """A grouping to start from: cells, packed as in Problem, valid for every node at or above ``node``."""
-
-    node: npt.NDArray[np.int64]
-    blocks: npt.NDArray[np.int32]
-    measures: npt.NDArray[np.int64]
-    reps: npt.NDArray[np.int32]  # a cell of the problem inside each cell
-    entries: tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray], ...]
-
-    @property
-    def n_cells(self) -> int:
-        return int(self.blocks.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +62,9 @@ class Evaluator:
         self.evaluated = 0
         self._tables = Tables(problem.blocks, problem.columns)
         n_cells = problem.codes.shape[1]
-        self._space = Workspace(n_cells, problem.measures.shape[1])
+        lanes = sum(b.combinations.shape[1] for b in problem.blocks)
+        self._space = Workspace(n_cells, len(problem.measures), lanes)
+        self._lengths = np.array([b.combinations.shape[1] for b in problem.blocks], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
         base = Source(
             node=np.zeros(len(problem.columns), dtype=np.int64),
@@ -90,54 +73,47 @@ class Evaluator:
             reps=np.arange(n_cells, dtype=np.int32),
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
-        self._sources = [base]
-        self._stack = base.node[None, :].copy()
+        self._sources = Sources(base, self.coarsen, prefix_order(problem))
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
+        self._tally = np.empty(len(TALLY))
+        self._nothing = (np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64))
 
     def __call__(self, node: Sequence[int]) -> Evaluation:
         """Evaluate a node."""
         self.evaluated += 1
         at = tuple(int(x) for x in node)
-        source = self._source(at)
-        n, gid, first, sums = self._group(source, at)
+        source = self._sources.below(at)
+        n, gid, _, sums = self._group(source, at)
         failed, weak, removal = self._decide(source, n, gid, sums)
-        out = self._summary(at, source, gid, sums, failed, weak, removal)
-        if n <= SHRINK * source.n_cells and len(self._sources) <= STORED:
-            self._store(at, source, n, gid, first, sums)
-        return out
+        return self._summary(at, source, gid, sums, failed, weak, removal)
 
     def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
         """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
-        base = self._sources[0]
+        base = self._sources.base
         at = tuple(int(x) for x in node)
         n, gid, _, sums = self._group(base, at)
         failed, weak, _ = self._decide(base, n, gid, sums)
         lost = self._lost(sums, failed | weak)
-        return gid[: self.problem.n_base].copy(), sums.copy(), ~lost & (sums[:, 0] > 0)
-
-    def _source(self, node: Node) -> Source:
-        at = np.asarray(node, dtype=np.int64)
-        usable = np.flatnonzero((self._stack <= at).all(axis=1))
-        return min((self._sources[i] for i in usable), key=lambda s: s.n_cells)
+        return gid[: self.problem.n_base].copy(), sums.copy(), ~lost & (sums[0] > 0)
 
     def _group(
         self, source: Source, node: Node
     ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         offsets, cards = self._tables.at(node)
-        return group_cells(source.blocks, self._tables.store, offsets, cards, source.measures, self._space)
+        return group_cells(source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space)
 
     def _decide(
         self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
     ) -> tuple[Flags, Flags, npt.NDArray[np.int64]]:
         """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose."""
         p, c = self.problem, self.checks
-        failed = sums[:, p.members_at] < c.least
+        failed = sums[p.members_at] < c.least
         if c.least_population:
-            failed |= sums[:, p.population_at] < c.least_population
+            failed |= sums[p.population_at] < c.least_population
         if p.population_at >= 0:
-            failed &= sums[:, 0] > 0
+            failed &= sums[0] > 0
         weak = np.zeros(n, dtype=np.bool_)
         removal = np.zeros(n, dtype=np.int64)
         for sensitive, (cells, values, counts) in zip(c.sensitive, source.entries, strict=True):
@@ -168,7 +144,7 @@ class Evaluator:
         """The groups that are suppressed: those that fail, and those that the table's own requirements cost."""
         if not self.checks.has_table_checks:
             return failed
-        return suppress_for_table(self.checks, sums[:, self.problem.members_at], sums[:, 0], failed, self.limit)
+        return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit)
 
     def _summary(
         self,
@@ -180,67 +156,58 @@ class Evaluator:
         weak: Flags,
         removal: npt.NDArray[np.int64],
     ) -> Evaluation:
-        p = self.problem
-        records, members = sums[:, 0], sums[:, p.members_at]
-        surely = int(records[failed].sum())
-        lower = surely + int(np.minimum(removal, records)[weak].sum())
-        gone = self._by_code(source, gid, failed)
-        lost_groups = self._lost(sums, failed | weak)
+        lost_groups = failed
+        if self.checks.has_table_checks or self.checks.sensitive:
+            lost_groups = self._lost(sums, failed | weak)
+        out = self._tally
+        tally(sums, self.problem.members_at, failed, weak, removal, lost_groups, out)
+        lower = int(out[8])
         if self.checks.has_table_checks and not self.checks.population_uniqueness:
-            lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
-        lost = gone if lost_groups is failed or np.array_equal(lost_groups, failed) else self._by_code(source, gid, lost_groups)
-        suppressed = int(records[lost_groups].sum())
-        real = records > 0 if p.population_at >= 0 else None
-        n_groups = len(records) if real is None else int(real.sum())
-        kept = n_groups - int(lost_groups.sum())
-        square = members.astype(np.float64) ** 2
-        total = int(members.sum())
+            extra = self._lost(sums, failed) & ~failed
+            lower = max(lower, int(out[7]) + int(sums[self.problem.members_at, extra].sum()))
+        gone = self._by_code(source, gid, failed, int(out[7]))
+        lost = gone
+        if int(out[3]) != int(out[7]):
+            lost = self._by_code(source, gid, lost_groups, int(out[3]))
+        within = out[5] > 0 and out[3] <= self.limit
         return Evaluation(
             node=node,
-            feasible=kept > 0 and suppressed <= self.limit and self._table_holds(sums, lost_groups),
-            n_groups=n_groups,
-            kept_groups=kept,
-            suppressed=suppressed,
+            feasible=bool(within) and self._table_holds(sums, lost_groups),
+            n_groups=int(out[1]),
+            kept_groups=int(out[5]),
+            suppressed=int(out[3]),
             lower=lower,
             gone=gone,
             lost=lost,
             floor=source.node,
-            squares=float(square.sum()),
-            kept_squares=float(square[~lost_groups].sum()),
-            members=total,
-            lost_members=int(members[lost_groups].sum()),
-            gone_charge=float((members[failed] * (total - members[failed])).sum()),
+            squares=float(out[2]),
+            kept_squares=float(out[6]),
+            members=int(out[0]),
+            lost_members=int(out[4]),
+            gone_charge=float(out[9]),
         )
 
     def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
-        return not self.checks.has_table_checks or table_holds(self.checks, sums[:, self.problem.members_at], sums[:, 0], lost)
+        return not self.checks.has_table_checks or table_holds(self.checks, sums[self.problem.members_at], sums[0], lost)
 
-    def _by_code(self, source: Source, gid: npt.NDArray[np.int32], lost: Flags) -> npt.NDArray[np.int64]:
+    def _by_code(self, source: Source, gid: npt.NDArray[np.int32], lost: Flags, records: int) -> npt.NDArray[np.int64]:
         out = np.zeros(int(self.starts[-1]), dtype=np.int64)
-        if lost.any():
-            lost_by_code(lost, gid, source.reps, self.problem.codes, self.starts, source.measures[:, 0], out)
+        if records:
+            lost_by_code(lost, gid, source.reps, self.problem.codes, self.starts, source.measures, out)
         return out
 
-    def _store(
-        self,
-        node: Node,
-        source: Source,
-        n: int,
-        gid: npt.NDArray[np.int32],
-        first: npt.NDArray[np.int32],
-        sums: npt.NDArray[np.int64],
-    ) -> None:
+    def coarsen(self, source: Source, node: Node) -> Source:
+        """The grouping of a source's cells at a node, as a new source."""
+        n, gid, first, sums = self._group(source, node)
         entries = []
         for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
             order = self._order[: len(cells)]
             order_entries(gid, n, cells, self._pointer, order)
             entries.append(merge_entries(self._pointer, order, n, values, counts, len(sensitive.share)))
-        made = Source(
+        return Source(
             node=np.asarray(node, dtype=np.int64),
             blocks=np.ascontiguousarray(source.blocks[:, first]),
             measures=sums.copy(),
             reps=source.reps[first],
             entries=tuple(entries),
         )
-        self._sources.append(made)
-        self._stack = np.concatenate([self._stack, made.node[None, :]])

@@ -22,7 +22,7 @@ from shoal.search.result import Alternative
 
 def refuse_contradictions(problem: Problem, checks: Checks) -> None:
     """Refuse at once what no table with these counts can meet."""
-    members = int(problem.measures[:, problem.members_at].sum())
+    members = int(problem.measures[problem.members_at].sum())
     if checks.least > members:
         raise InfeasibleError(
             f"classes of at least {checks.least} are asked for, but the table has {members} members in all.",

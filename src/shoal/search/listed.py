@@ -110,7 +110,7 @@ class ListedSearch:
         if self.bound[number] == np.inf:
             return
         e = self.evaluator(self.node(number))
-        total = self.objective.total(e)
+        total, terms = self.objective.both(e)
         self.found.offer(e, total)
         if self._seen is not None:
             self._seen(e, total)
@@ -119,10 +119,7 @@ class ListedSearch:
             self._raise_class_loss(e, at, number)
             return
         if e.lower > self.evaluator.limit:
-            terms = np.zeros((len(at), self.objective.width))
             terms[0] = np.inf
-        else:
-            terms = self.objective.terms_below(e)
         raise_below(self.bound, self.strides, at, terms)
         self.bound[number] = np.inf
 

@@ -62,7 +62,7 @@ class CellLoss:
 
 def cell_loss(problem: Problem, name: str, weights: Mapping[str, float] | None = None) -> CellLoss:
     """The tables of a cell loss."""
-    records = problem.measures[:, 0]
+    records = problem.measures[0]
     n = float(problem.n_records)
     charge, extra, free, low, span = [], [], [], [], []
     for column in problem.columns:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.search_terms import cell_terms
 from shoal.model.counts import FloatArray
 from shoal.search.evaluate import Evaluation
 from shoal.search.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
@@ -29,6 +30,17 @@ class Objective:
         sizes = [len(c.leaves) for c in problem.columns]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.width = max(problem.heights) + 1
+        if self.cells is not None:
+            self._pack(self.cells)
+
+    def _pack(self, cells: CellLoss) -> None:
+        """The tables of the loss in the layout of the kernel."""
+        flat = [e.ravel() for e in cells.extra]
+        self._extra = np.concatenate(flat)
+        self._offsets = np.concatenate([[0], np.cumsum([len(f) for f in flat])]).astype(np.int64)
+        self._free = np.zeros((len(flat), self.width))
+        for j, charged in enumerate(cells.free):
+            self._free[j, : len(charged)] = charged
 
     def value(self, total: float) -> float:
         return self.cells.value(total) if self.cells is not None else float(total)
@@ -36,7 +48,8 @@ class Objective:
     def total(self, e: Evaluation) -> float:
         """The total at an evaluated node."""
         if self.cells is not None:
-            return float(sum(self._terms(j, e.lost, level, level)[0] for j, level in enumerate(e.node)))
+            terms = self._terms(e, e.lost, np.asarray(e.node, dtype=np.int64))
+            return float(sum(terms[j, level] for j, level in enumerate(e.node)))
         if self.name == "discernibility":
             return e.kept_squares + float(e.lost_members) * e.members
         return float(self.problem.n_records) / e.kept_groups if e.kept_groups else float("inf")
@@ -51,13 +64,14 @@ class Objective:
 
     def terms_below(self, e: Evaluation) -> FloatArray:
         """Lower bounds for specialisations of e.node: contribution of each column at each level up to the node's."""
-        out = np.zeros((len(e.node), self.width))
-        if self.cells is None:
-            return out
-        for j, level in enumerate(e.node):
-            floor = min(int(e.floor[j]), level)
-            out[j, : level + 1] = self._terms(j, e.gone, 0, level, floor)
-        return out
+        return self._terms(e, e.gone, e.floor)
+
+    def both(self, e: Evaluation) -> tuple[float, FloatArray]:
+        """Total of the node and terms below it, in one pass where the same records are lost."""
+        terms = self.terms_below(e)
+        if self.cells is not None and e.lost is e.gone:
+            return float(sum(terms[j, level] for j, level in enumerate(e.node))), terms
+        return self.total(e), terms
 
     def more_below(self, e: Evaluation) -> float:
         """Class losses: what every specialisation of e.node costs beyond its value without suppression."""
@@ -69,13 +83,15 @@ class Objective:
             return e.squares
         return float(self.problem.n_records) / e.n_groups
 
-    def _terms(self, j: int, gone: npt.NDArray[np.int64], low: int, high: int, floor: int | None = None) -> FloatArray:
-        assert self.cells is not None
-        lost = gone[self._starts[j] : self._starts[j + 1]]
-        more = self.cells.extra[j][low : high + 1] @ lost
-        if floor:
-            more[:floor] = more[floor]
-        return self.cells.term(j, self.cells.free[j][low : high + 1] + more)
+    def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64]) -> FloatArray:
+        out = np.zeros((len(e.node), self.width))
+        cells = self.cells
+        if cells is not None:
+            cell_terms(
+                gone, self._starts, self._extra, self._offsets, self._free, cells.low, cells.span, cells.weights,
+                cells.geometric, np.asarray(e.node, dtype=np.int64), floor, out,
+            )  # fmt: skip
+        return out
 
 
 def node_strides(heights: Sequence[int]) -> npt.NDArray[np.int64]:

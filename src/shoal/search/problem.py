@@ -72,7 +72,7 @@ class Problem:
     columns: tuple[Column, ...]
     codes: npt.NDArray[np.int32]  # (columns, cells)
     blocks: tuple[Block, ...]
-    measures: npt.NDArray[np.int64]  # (cells, sums): records; then members, population where they differ
+    measures: npt.NDArray[np.int64]  # (sums, cells): records; then members, population where they differ
     members_at: int
     population_at: int  # −1 where no population was given
     n_base: int  # the first cells are the classes of ``counts``; the rest occur in the population only
@@ -209,11 +209,11 @@ def _measures(counts: ClassCounts, extra: _Extra | None) -> tuple[npt.NDArray[np
         members_at = len(sums)
         sums.append(counts.sizes)
     if extra is None:
-        return np.ascontiguousarray(np.stack(sums, axis=1)), members_at, -1
+        return np.ascontiguousarray(np.stack(sums)), members_at, -1
     population_at = len(sums)
     sums = [np.concatenate([s, np.zeros(len(extra.sizes), dtype=np.int64)]) for s in sums]
     sums.append(np.concatenate([extra.of_base, extra.sizes]))
-    return np.ascontiguousarray(np.stack(sums, axis=1)), members_at, population_at
+    return np.ascontiguousarray(np.stack(sums)), members_at, population_at
 
 
 def _column(
@@ -224,8 +224,8 @@ def _column(
     leaf = leaf_positions(name, counts.categories[j], counts.codes[j], records, hierarchy)
     if extra is not None:
         leaf = np.concatenate([leaf, extra.leaves[j]])
-    present = np.unique(leaf)
-    leaves = np.append(present[present >= 0], MISSING)
+    present = np.bincount(leaf + 1, minlength=hierarchy.n_leaves + 1) > 0
+    leaves = np.append(np.flatnonzero(present[1:]), MISSING)
     place = np.full(hierarchy.n_leaves + 1, -1, dtype=np.int32)
     place[leaves] = np.arange(len(leaves), dtype=np.int32)
     low, high = _level_bounds(name, hierarchy, bound)

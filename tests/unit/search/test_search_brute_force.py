@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from search_oracle import Table, judge, random_table
 
+from search_oracle import Table, judge, random_table
 from shoal.errors import InfeasibleError
 from shoal.model import requirement as req
 from shoal.model.hierarchy import Hierarchy
@@ -21,6 +21,12 @@ LIMITS = (0.0, 0.1, 0.3, 1.0)
 def closeness(table: Table, distance: str, t: float) -> req.TCloseness:
     tree = Hierarchy.from_rows("s", table.sensitive_tree) if distance == "hierarchical" else None
     return req.TCloseness("s", t, distance, tree)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.search.sources.FEW", 1)
+    monkeypatch.setattr("shoal.search.sources.SHRINK", 1.0)
 
 
 ASKED = {
@@ -56,7 +62,14 @@ def compare(table: Table, asked: list[req.Requirement], limit: float, loss: str,
     population = table.counts(table.population) if table.population else None
     try:
         found = lattice(
-            table.counts(), table.hierarchies(), asked, suppress=limit, loss=loss, weights=weights, population=population, lazy=lazy
+            table.counts(),
+            table.hierarchies(),
+            asked,
+            suppress=limit,
+            loss=loss,
+            weights=weights,
+            population=population,
+            lazy=lazy,
         )
     except InfeasibleError:
         assert best == math.inf
