@@ -120,14 +120,14 @@ def fewer_than(people: int, k: int) -> Callable[[Floats], Floats]:
     """g for "fewer than k in the cell, with me": P(Bin(n-1, e^-y) ≤ k-2)."""
     if k == 2:
         return alone(people)
-    from scipy.special import bdtr
+    from scipy.special import betaincc
 
     def g(y: Floats) -> Floats:
         if k < 2:
             return np.zeros_like(y)
         if people - 1 <= k - 2:
             return np.ones_like(y)
-        return np.asarray(bdtr(k - 2, people - 1, np.exp(-np.maximum(y, 0.0))), dtype=np.float64)
+        return np.asarray(betaincc(k - 1, people - k + 1, np.exp(-np.maximum(y, 0.0))), dtype=np.float64)
 
     return g
 

@@ -69,7 +69,7 @@ def cell_failure(people: int, k: int, probability: Any) -> Floats:
     >>> round(float(cell_failure(300_000_000, 100, 125 / 300_000_000)), 6)
     0.009379
     """
-    from scipy.special import bdtr
+    from scipy.special import betaincc
 
     n, threshold = whole(people, what="people"), whole(k, what="k", least=1)
     p = np.asarray(probability, dtype=np.float64)
@@ -77,7 +77,7 @@ def cell_failure(people: int, k: int, probability: Any) -> Floats:
         raise UsageError("cell probabilities lie between 0 and 1.")
     if threshold > n:
         return np.ones_like(p)
-    out: Floats = np.asarray(bdtr(threshold - 1, n, p))
+    out: Floats = np.asarray(betaincc(threshold, n - threshold + 1, p))
     return out
 
 

@@ -132,7 +132,7 @@ def expected_share(laws: Any, people: int, records: int = 1, *, k: int = 2) -> E
     g = _loggrid.fewer_than(n, threshold)
     factors = [_loggrid.Factor.of(d.collapsed) for d in parts]
     flat = [f for f in factors for _ in range(s)]
-    if math.prod(f.y.size for f in flat) <= 8_000_000:
+    if math.prod(f.y.size for f in flat) <= (8_000_000 if threshold <= 2 else 300_000):
         return Estimate.exact(_loggrid.enumerate_cells(flat, g), method="exact sum over cells")
     product = _loggrid.Product.of(factors, powers=[s] * len(factors), points=1 << 16)
     value, error = product.expect(g)
