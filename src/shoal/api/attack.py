@@ -1,0 +1,128 @@
+"""Attack a release folder from outside: with its files, an external table, and earlier releases."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UnreadableError, UsageError, missing_column
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+    from shoal.model.attack import AttackResult
+    from shoal.model.counts import ClassCounts
+    from shoal.model.plan import Plan
+
+
+@dataclass(frozen=True)
+class AttackReport:
+    """What every attack found, worst first."""
+
+    folder: str
+    results: tuple[AttackResult, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no attack did better than the release claims."""
+        return all(r.verdict != "broken" for r in self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"folder": self.folder, "holds": self.holds, "attacks": [r.to_json() for r in self.results]}
+
+
+def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str | Path] = (), seed: int = 0) -> AttackReport:
+    """Run every attack that the folder, an external table and earlier releases allow.
+
+    Parameters
+    ----------
+    folder : path
+        A release: data, plan.json, certificate.json.
+    external : table, path or URL, optional
+        What the attacker has: people with their original quasi-identifiers. The published plan is carried out on it, as an
+        attacker would.
+    previous : sequence of paths
+        Folders of earlier releases about the same people.
+    """
+    import shoal
+    from shoal.attack import Scene, run_all, worst_first
+    from shoal.model.plan import Plan
+    from shoal.release import certificate as cert
+
+    place = Path(folder)
+    if not place.is_dir():
+        raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
+    claims = cert.read(place / cert.NAME)
+    plan = Plan.from_json((place / cert.PLAN).read_text(encoding="utf-8"))
+    data = place / claims["data"]["file"]
+    quasi, sensitive = tuple(claims["data"]["quasi"]), tuple(claims["data"]["sensitive"])
+    table = shoal.open(data)
+    other = _through_plan(external, plan, quasi, claims) if external is not None else None
+    published = _arrow(table)
+    scene = Scene(
+        released=table.count(quasi, sensitive=sensitive),
+        k=int(claims["require"].get("k", claims["k"])),
+        distinct=_claimed(claims, "diversity", "distinct"),
+        t=_claimed(claims, "closeness", "t"),
+        minimal=bool(claims["utility"]["proven"]),
+        table=published,
+        files=(data,),
+        external=other,
+        seed=seed,
+    )
+    results = run_all(scene)
+    for earlier in previous:
+        results = [r for r in results if r.name != "intersection"] + [_join(published, claims, Path(earlier))]
+    return AttackReport(place.name, tuple(worst_first(results)))
+
+
+def _claimed(claims: Mapping[str, Any], kind: str, what: str) -> dict[str, Any]:
+    return {column: asked[what] for column, asked in claims["require"].get(kind, {}).items() if what in asked}
+
+
+def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
+    """The external table as the plan would publish it: same steps, nothing suppressed."""
+    import shoal
+    from shoal.engines.table import Table
+    from shoal.model.plan import Drop, Suppression
+    from shoal.model.plan import Plan as NewPlan
+
+    if claims["utility"]["method"] == "local":
+        raise UsageError(
+            "this release was recoded locally, so its plan cannot be carried out on another table.",
+            hint="Leave --with out, or attack a release made with method lattice.",
+        )
+    known: Table = external if isinstance(external, Table) else shoal.open(external)
+    for name in quasi:
+        if name not in known.schema:
+            raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
+    steps = [s for s in plan.steps if s.column in quasi and not isinstance(s, Drop)]
+    steps += [Drop(n) for n in known.schema.names if n not in quasi]
+    with tempfile.TemporaryDirectory(prefix="shoal-") as work:
+        file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
+        known.recode(NewPlan(tuple(steps), Suppression(scope="none")), file)
+        counted: ClassCounts = shoal.open(file).count(quasi)
+    return counted
+
+
+def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:
+    """Records that an earlier release lets one join, through the columns that both publish unchanged."""
+    import shoal
+    from shoal.attack.intersection import joined_records
+    from shoal.release import certificate as cert
+
+    before = cert.read(earlier / cert.NAME)
+    same = [c for c in _retained(claims) if c in _retained(before)]
+    return joined_records(published, _arrow(shoal.open(earlier / before["data"]["file"])), same)
+
+
+def _retained(claims: Mapping[str, Any]) -> list[str]:
+    return [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["name"] in claims["data"]["columns"]]
+
+
+def _arrow(table: Table) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_batches(list(table.scan()))
