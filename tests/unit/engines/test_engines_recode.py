@@ -1,0 +1,384 @@
+"""RECODE: steps, suppression, order, output formats; every file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from shoal.engines import writers
+from shoal.engines.csv_write import inert
+from shoal.engines.open import open as open_table
+from shoal.errors import DataError, HierarchyGapError, MissingColumnError, OutputError, UsageError
+from shoal.model.plan import (
+    ColumnStep,
+    Constant,
+    Cut,
+    Drop,
+    MapValues,
+    Plan,
+    Prefix,
+    Round,
+    StreamStep,
+    Suppression,
+)
+
+PEOPLE = pa.table(
+    {
+        "id": list(range(8)),
+        "age": [30, 31, 30, 55, 56, 55, 90, None],
+        "sex": ["f", "f", "f", "m", "m", "m", "f", None],
+        "zip": ["1011", "1012", "1019", "2000", "2001", "2002", "9999", "9999"],
+        "who": ["a", "a", "b", "c", "d", "e", "f", "g"],
+    }
+)
+BANDS = Cut("age", points=(50.0, 80.0), labels=("<50", "50-79", "80+"))
+COARSE = (BANDS, Prefix("zip", length=1), Drop("id"), Drop("who"))
+KEYS = ("age", "sex", "zip")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return pq.read_table(path).to_pylist()  # type: ignore[no-any-return]
+
+
+def recode(plan: Plan, path: Path, table: pa.Table = PEOPLE, **more: Any) -> Any:
+    with open_table(table) as opened:
+        return opened.recode(plan, path, **more)
+
+
+def test_rows_of_small_classes_are_left_out(tmp_path: Path) -> None:
+    done = recode(Plan(COARSE, Suppression(3, KEYS)), tmp_path / "o.parquet")
+    assert (done.records_in, done.records_out, done.suppressed) == (8, 6, 2)
+    assert Counter(tuple(r.values()) for r in read(tmp_path / "o.parquet")) == {
+        ("<50", "f", "1***"): 3,
+        ("50-79", "m", "2***"): 3,
+    }
+    assert done.changed == {"id": 1.0, "age": 1.0, "sex": 0.0, "zip": 1.0, "who": 1.0}
+    assert done.files == (str(tmp_path / "o.parquet"),)
+
+
+def test_suppression_counts_people_where_a_unit_is_named(tmp_path: Path) -> None:
+    done = recode(Plan(COARSE, Suppression(3, KEYS, unit="who")), tmp_path / "o.parquet")
+    assert Counter(r["sex"] for r in read(tmp_path / "o.parquet")) == {"m": 3}  # a is one person with two rows
+    assert done.suppressed == 5
+
+
+def test_cells_of_small_classes_are_blanked(tmp_path: Path) -> None:
+    done = recode(Plan((*COARSE[:2], Drop("who")), Suppression(3, ("sex", "zip"), "cells")), tmp_path / "o.parquet")
+    rows = {r["id"]: r for r in read(tmp_path / "o.parquet")}
+    assert len(rows) == 8
+    assert rows[6] == {"id": 6, "age": "80+", "sex": "*", "zip": "*"}
+    assert rows[7] == {"id": 7, "age": None, "sex": "*", "zip": "*"}
+    assert rows[0]["zip"] == "1***"
+    assert done.suppressed == 2
+    assert done.changed["sex"] == 0.25
+    assert done.changed["age"] == 7 / 8  # the missing age stays missing
+
+
+def test_missing_values_are_a_class_of_their_own(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", None, None, "", float("nan").hex()], "n": [1.0, float("nan"), None, -0.0, 0.0]})
+    recode(Plan((Drop("a"),), Suppression(2, ("n",))), tmp_path / "o.parquet", table)
+    assert sorted((r["n"] is None, r["n"] or 0.0) for r in read(tmp_path / "o.parquet")) == [(False, 0.0)] * 2 + [(True, 0.0)] * 2
+
+
+def test_given_classes_decide_instead_of_k(tmp_path: Path) -> None:
+    kept = pa.table({"age": ["80+", None], "sex": ["f", None], "zip": ["9***", "9***"]})
+    done = recode(Plan(COARSE, Suppression(5, KEYS)), tmp_path / "o.parquet", kept=kept)
+    assert done.records_out == 2
+    assert {r["age"] for r in read(tmp_path / "o.parquet")} == {"80+", None}
+
+
+def test_class_map_recodes_locally(tmp_path: Path) -> None:
+    classes = pa.table({n: PEOPLE[n] for n in KEYS})
+    for n in KEYS:
+        values = pa.array([f"{n}!" if i < 6 else None for i in range(8)])
+        classes = classes.append_column(f"{n}\x00published", values)
+    done = recode(Plan((Drop("id"), Drop("who")), Suppression(3, KEYS)), tmp_path / "o.parquet", class_map=classes)
+    assert done.suppressed == 2
+    assert {tuple(r.values()) for r in read(tmp_path / "o.parquet")} == {("age!", "sex!", "zip!")}
+    with pytest.raises(DataError, match="does not cover 2 record"):
+        recode(Plan(), tmp_path / "p.parquet", class_map=classes.slice(0, 6))
+
+
+def test_gap_in_a_value_map_stops_the_run(tmp_path: Path) -> None:
+    with pytest.raises(HierarchyGapError) as caught:
+        recode(Plan((MapValues("sex", keys=("f",), targets=(0,), labels=("F",)),)), tmp_path / "o.csv")
+    assert "1 distinct value(s) in 3 record(s)" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "xlsx"])
+def test_same_input_and_seed_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
+    shuffled = PEOPLE.take([3, 1, 7, 0, 5, 6, 2, 4])
+    outputs = []
+    for i, (table, seed) in enumerate([(PEOPLE, 1), (PEOPLE, 1), (shuffled, 1), (PEOPLE, 2)]):
+        recode(Plan(COARSE[:2], seed=seed), tmp_path / f"{i}.{ending}", table)
+        outputs.append((tmp_path / f"{i}.{ending}").read_bytes())
+    assert outputs[0] == outputs[1]
+    assert outputs[0] == outputs[2], "the order of the output may not depend on the order of the input"
+    assert outputs[0] != outputs[3]
+
+
+def test_without_shuffle_the_order_of_a_file_stays(tmp_path: Path) -> None:
+    recode(Plan(shuffle=False), tmp_path / "o.parquet")
+    assert [r["id"] for r in read(tmp_path / "o.parquet")] == list(range(8))
+
+
+def test_no_metadata_is_carried_over(tmp_path: Path) -> None:
+    table = PEOPLE.replace_schema_metadata({"author": "canary-author"})
+    pq.write_table(table, tmp_path / "in.parquet")
+    with open_table(tmp_path / "in.parquet") as opened:
+        opened.recode(Plan(), tmp_path / "o.parquet")
+    assert b"canary-author" not in (tmp_path / "o.parquet").read_bytes()
+    assert pq.read_metadata(tmp_path / "o.parquet").metadata is None
+
+
+def test_private_file_mode(tmp_path: Path) -> None:
+    recode(Plan(), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[float] = []
+    recode(Plan(), tmp_path / "o.csv", progress=lambda share, _: told.append(share))
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+    assert told == sorted(told)
+
+
+# -- steps that SQL cannot express -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Stamp(StreamStep):
+    kind: ClassVar[str] = "test-stamp"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("who",)
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        def work(table: Any, seen: int) -> Any:
+            assert set(table.column_names) == {self.column, "who"}
+            stamped = [
+                f"{v}/{w}/{seen + i}" for i, (v, w) in enumerate(zip(table[self.column].to_pylist(), table["who"].to_pylist(), strict=True))
+            ]
+            return table.set_column(table.column_names.index(self.column), self.column, pa.array(stamped))
+
+        return work
+
+
+@dataclass(frozen=True)
+class _Reverse(ColumnStep):
+    kind: ClassVar[str] = "test-reverse"
+
+    def run(self, table: Any, seed: int) -> Any:
+        return pa.table({self.column: pa.array(table[self.column].to_pylist()[::-1])})
+
+
+def test_staged_steps_follow_the_order_given(tmp_path: Path) -> None:
+    plan = Plan((_Stamp("zip"), _Reverse("zip"), Drop("who"), Prefix("sex", length=1), Drop("age")), seed=4)
+    done = recode(plan, tmp_path / "o.parquet")
+    rows = sorted(read(tmp_path / "o.parquet"), key=lambda r: r["id"])
+    assert [r["zip"] for r in rows] == [
+        f"{z}/{w}/{i}" for i, (z, w) in enumerate(zip(PEOPLE["zip"].to_pylist(), PEOPLE["who"].to_pylist(), strict=True))
+    ][::-1]
+    assert list(rows[0]) == ["id", "sex", "zip"]
+    assert done.changed == {"id": 0.0, "age": 1.0, "sex": 0.0, "zip": 1.0, "who": 1.0}
+
+
+def test_suppression_follows_staged_steps(tmp_path: Path) -> None:
+    plan = Plan((_Reverse("zip"), *COARSE[:1], Drop("id")), Suppression(3, ("age", "sex"), unit="who"))
+    done = recode(plan, tmp_path / "o.parquet")
+    assert done.records_out == 3
+    assert {r["age"] for r in read(tmp_path / "o.parquet")} == {"50-79"}
+
+
+def test_unchanged_cells_of_a_staged_step_do_not_count(tmp_path: Path) -> None:
+    table = pa.table({"x": ["a", "b", "a"]})
+    assert recode(Plan((_Reverse("x"),)), tmp_path / "o.parquet", table).changed == {"x": 0.0}
+
+
+# -- spreadsheets ----------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "=1+1",
+    "+x",
+    "-x",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    "\nx",
+    "＝1",
+    "＋1x",
+    "－x",
+    "＠x",
+    "  =x",
+    "\u00a0=x",
+    "'=x",
+    '"=x',
+    "\ufeff=x",
+    " '@x",
+]
+
+
+def test_text_that_a_spreadsheet_would_run_is_made_inert(tmp_path: Path) -> None:
+    table = pa.table({"=name": HOSTILE, "n": list(range(-8, len(HOSTILE) - 8))})
+    recode(Plan(shuffle=False), tmp_path / "o.csv", table)
+    with (tmp_path / "o.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file))
+    assert header == ["'=name", "n"]
+    assert [r[0] for r in rows] == ["'" + text for text in HOSTILE]
+    assert [int(r[1]) for r in rows] == table["n"].to_pylist()
+    recode(Plan(shuffle=False), tmp_path / "raw.csv", table, raw=True)
+    with open_table(tmp_path / "raw.csv", types={"=name": "text"}) as back:
+        assert [row["=name"] for batch in back.scan() for row in batch.to_pylist()] == HOSTILE
+
+
+def test_harmless_text_stays(tmp_path: Path) -> None:
+    texts = ["a=b", "-5", "+31", "3-4", "", None, "x@y", "-1.5"]
+    assert inert(pa.array(texts)).to_pylist() == texts
+    assert len(pc.unique(inert(pa.array(["=x", "'=x", "''=x"])))) == 3
+
+
+def test_excel_has_text_cells_and_no_formulas(tmp_path: Path) -> None:
+    import openpyxl
+
+    table = pa.table({"t": HOSTILE[:4], "long": [10**17, 1, 2, 3], "n": [1.5, None, -2.0, 0.0]})
+    recode(Plan(shuffle=False), tmp_path / "o.xlsx", table)
+    sheet = openpyxl.load_workbook(tmp_path / "o.xlsx").active
+    cells = list(sheet.iter_rows(min_row=2))
+    assert [c[0].data_type for c in cells] == ["s"] * 4
+    assert [c[0].value for c in cells] == HOSTILE[:4]
+    assert cells[0][1].value == str(10**17)
+    assert [c[2].value for c in cells] == [1.5, None, -2, 0]
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_labels_stay_and_new_bands_get_new_ones(tmp_path: Path, ending: str) -> None:
+    import pandas as pd
+    import pyreadstat
+
+    frame = pd.DataFrame({"age": [20.0, 30.0, 80.0], "job": [1.0, 2.0, -9.0]})
+    write = pyreadstat.write_sav if ending == "sav" else pyreadstat.write_dta
+    write(frame, str(tmp_path / f"in.{ending}"), variable_value_labels={"job": {1: "baker", 2: "smith", -9: "refused"}})
+    with open_table(tmp_path / f"in.{ending}") as table:
+        assert dict(table.schema["job"].labels)[1] == "baker"
+        assert table.distinct("job") == 3
+        table.recode(Plan((Cut("age", points=(50.0,), labels=("<50", "50+")),), shuffle=False), tmp_path / f"o.{ending}")
+    back, meta = pyreadstat.read_sav(str(tmp_path / "o.sav")) if ending == "sav" else pyreadstat.read_dta(str(tmp_path / "o.dta"))
+    assert meta.variable_value_labels["age"] == {1: "50+", 2: "<50"}
+    assert meta.variable_value_labels["job"] == {1: "baker", 2: "smith", -9: "refused"}
+    assert back["age"].tolist() == [2, 2, 1]
+    assert back["job"].tolist() == [1, 2, -9]
+
+
+# -- whole or not at all ---------------------------------------------------------------------------------------------
+
+
+def big(n: int = 400_000) -> pa.Table:
+    return pa.table({"x": pa.array(range(n)), "t": pa.array([f"value {i}" for i in range(n)])})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "xlsx"])
+def test_full_disk_leaves_nothing(tmp_path: Path, ending: str) -> None:
+    code = f"""
+        import resource, signal, sys
+        from pathlib import Path
+        import pyarrow as pa
+        from shoal.engines.open import open as open_table
+        from shoal.errors import OutputError
+        from shoal.model.plan import Plan
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        n = 30_000
+        t = open_table(pa.table({{"x": list(range(n)), "t": [f"value {{i * 7919}}" for i in range(n)]}}))
+        t.n_rows()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            t.recode(Plan(), Path({str(tmp_path / f"o.{ending}")!r}))
+        except OutputError as error:
+            assert "could not be written" in str(error), error
+            sys.exit(33)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": "src"}, capture_output=True, text=True
+    )
+    assert done.returncode == 33, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_error_while_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "o.parquet"
+    target.write_bytes(b"old")
+
+    def no_space(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OutputError, match="disk is full"):
+        recode(Plan(), target)
+    assert target.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["o.parquet"]
+
+
+def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    def stop(share: float, _: str) -> None:
+        if share > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recode(Plan(), tmp_path / "o.csv", big(), progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="nothing can be written in folder"):
+        recode(Plan(), tmp_path / "nowhere" / "o.csv")
+
+
+def test_atomic_file_is_not_visible_under_its_name(tmp_path: Path) -> None:
+    target = tmp_path / "x.csv"
+    with writers.atomic(target) as temporary:
+        temporary.write_text("half")
+        assert not target.exists()
+        assert temporary.stat().st_mode & 0o777 == 0o600
+    assert target.read_text() == "half"
+
+
+# -- wrong plans -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plan", "error", "words"),
+    [
+        (Plan((Drop("nam"),)), MissingColumnError, "nam"),
+        (Plan((Constant("age"), BANDS)), UsageError, "two expression steps"),
+        (Plan(tuple(Drop(n) for n in PEOPLE.column_names)), UsageError, "leaves no column"),
+        (Plan((Round("sex", base=5.0),)), UsageError, "needs a column of kind integer or decimal or float; found text"),
+        (Plan((Drop("zip"),), Suppression(3, ("zip",))), MissingColumnError, "zip"),
+        (Plan((), Suppression(3)), UsageError, "suppression names no columns"),
+        (Plan((), Suppression(3, ("zip",), unit="whom")), MissingColumnError, "Did you mean 'who'"),
+    ],
+)
+def test_wrong_plans_say_what_is_wrong(tmp_path: Path, plan: Plan, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        recode(plan, tmp_path / "o.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_output_format(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="format is not known"):
+        recode(Plan(), tmp_path / "o.doc")
