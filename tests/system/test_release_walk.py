@@ -1,0 +1,218 @@
+"""The commands end to end: three commands from a CSV to a verified release, formats, reuse, the gate, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from shoal.cli import main
+
+POLICY = """\
+title: Test release
+roles:
+  quasi: {age: {}, zip: {hierarchy: {mask: right}}, sex: {}}
+  sensitive: [illness]
+  insensitive: [cost]
+  direct: [name]
+require: {k: 5}
+allow: {suppress: 0.1}
+"""
+
+
+def people(path, n=400, seed=1, sep=","):
+    rng = np.random.default_rng(seed)
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out, delimiter=sep)
+        writer.writerow(["name", "age", "zip", "sex", "illness", "cost"])
+        for i in range(n):
+            writer.writerow(
+                [
+                    f"Person{i} Surname{i}",
+                    rng.integers(18, 80),
+                    f"{rng.integers(1000, 1060)}",
+                    rng.choice(["f", "m"]),
+                    rng.choice(["flu", "cold", "hiv"]),
+                    rng.integers(1, 900),
+                ]
+            )
+    return path
+
+
+def run(capsys, *words):
+    """Exit code, stdout and stderr of one command."""
+    with pytest.raises(SystemExit) as end:
+        main([str(w) for w in words])
+    said = capsys.readouterr()
+    return int(end.value.code or 0), said.out, said.err
+
+
+@pytest.fixture
+def table(tmp_path):
+    return people(tmp_path / "people.csv")
+
+
+@pytest.fixture
+def policy(tmp_path):
+    path = tmp_path / "policy.yml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_three_commands_from_a_csv_to_a_verified_release(tmp_path, table, capsys):
+    """A newcomer: draft, release, verify."""
+    code, out, _ = run(capsys, "anonymize", table, "--draft", tmp_path / "policy.yml")
+    assert code == 0, out
+    draft = (tmp_path / "policy.yml").read_text()
+    assert "name" in draft
+    assert "Person1" not in draft
+    code, out, err = run(capsys, "anonymize", table, "--policy", tmp_path / "policy.yml", "--out", tmp_path / "release")
+    assert code == 0, err
+    assert "counted again" in out
+    code, out, _ = run(capsys, "verify", tmp_path / "release")
+    assert code == 0, out
+    assert out.strip().endswith("Verified.")
+
+
+def test_json_keys_that_stay(tmp_path, table, policy, capsys):
+    code, out, err = run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "release", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert {"k", "records", "suppressed", "loss", "levels", "method", "seconds", "verified"} <= set(told)
+    assert told["verified"] is True
+    assert told["k"] >= 5
+    assert set(told["levels"]) == {"age", "zip", "sex"}
+    assert sorted(p.name for p in (tmp_path / "release").iterdir()) == [
+        "certificate.json",
+        "data.csv",
+        "plan.json",
+        "report.html",
+    ]
+    code, out, _ = run(capsys, "verify", tmp_path / "release", "--json")
+    assert code == 0
+    assert json.loads(out)["verified"] is True
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "excel", "spss", "stata"])
+def test_formats(tmp_path, table, policy, capsys, form):
+    if form == "excel":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("xlsxwriter")
+    if form in ("spss", "stata"):
+        pytest.importorskip("pyreadstat")
+    code, _, err = run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "release", "--format", form)
+    assert code == 0, err
+    assert run(capsys, "verify", tmp_path / "release")[0] == 0
+
+
+def test_a_plan_is_reused_on_new_data_and_checked_again(tmp_path, table, policy, capsys):
+    assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "first")[0] == 0
+    plan = tmp_path / "first" / "plan.json"
+    more = people(tmp_path / "more.csv", n=600, seed=2)
+    code, out, err = run(capsys, "anonymize", more, "--policy", policy, "--out", tmp_path / "second", "--plan", plan, "--json")
+    assert code == 0, err
+    assert json.loads(out)["method"] == "given plan"
+    first, second = (json.loads((tmp_path / n / "plan.json").read_text())["steps"] for n in ("first", "second"))
+    assert {json.dumps(s, sort_keys=True) for s in first} == {json.dumps(s, sort_keys=True) for s in second}
+    assert run(capsys, "verify", tmp_path / "second")[0] == 0
+    few = people(tmp_path / "few.csv", n=25, seed=3)
+    code, _, err = run(capsys, "anonymize", few, "--policy", policy, "--out", tmp_path / "third", "--plan", plan)
+    assert code == 1, err
+    assert not (tmp_path / "third").exists()
+
+
+def test_exit_codes_and_next_steps(tmp_path, table, policy, capsys):
+    out = tmp_path / "out"
+    code, _, err = run(capsys, "anonymize", table, "--policy", tmp_path / "none.yml", "--out", out)
+    assert code == 3
+    code, _, err = run(capsys, "anonymize", tmp_path / "none.csv", "--policy", policy, "--out", out)
+    assert code == 3, err
+    policy.write_text(POLICY.replace("  direct: [name]\n", ""))
+    code, _, err = run(capsys, "anonymize", table, "--policy", policy, "--out", out)
+    assert code == 2
+    assert "no role: name" in err
+    policy.write_text(POLICY.replace("k: 5", "k: 5000"))
+    assert run(capsys, "anonymize", table, "--policy", policy, "--out", out)[0] == 1
+    policy.write_text(POLICY.replace("k: 5", "k: 0"))
+    assert run(capsys, "anonymize", table, "--policy", policy, "--out", out)[0] == 2
+    policy.write_text(POLICY)
+    out.mkdir()
+    (out / "mine.txt").write_text("do not touch")
+    code, _, err = run(capsys, "anonymize", table, "--policy", policy, "--out", out)
+    assert code == 3
+    assert "exists already" in err
+    assert [p.name for p in out.iterdir()] == ["mine.txt"]
+    assert run(capsys, "anonymize", table)[0] == 2
+    assert run(capsys, "verify", tmp_path / "nothing")[0] == 3
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".shoal")]
+
+
+def test_a_signing_key_from_a_file(tmp_path, table, policy, capsys):
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = tmp_path / "release.key"
+    key.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    key.chmod(0o644)
+    code, _, err = run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "out", "--key", key)
+    assert code == 2
+    assert "chmod 600" in err
+    key.chmod(0o600)
+    code, out, err = run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "out", "--key", key, "--json")
+    assert code == 0, err
+    mark = json.loads(out)["key"]["fingerprint"]
+    assert run(capsys, "verify", tmp_path / "out", "--key", mark)[0] == 0
+    assert run(capsys, "verify", tmp_path / "out", "--key", "0000-0000-0000-0000")[0] == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "md"])
+def test_the_gate_in_every_format(tmp_path, table, policy, capsys, form):
+    code, out, _ = run(capsys, "check", table, "--policy", policy, "--format", form)
+    assert code == 1
+    assert "Person1" not in out
+    if form == "json":
+        told = json.loads(out)
+        assert told["ok"] is False
+        assert told["k"] == 1
+        assert told["members_below"] > 0
+    if form == "junit":
+        suite = ET.fromstring(out)
+        assert int(suite.get("failures")) == len(suite.findall(".//failure")) == 2
+    if form == "sarif":
+        log = json.loads(out)
+        assert log["version"] == "2.1.0"
+        assert {r["ruleId"] for r in log["runs"][0]["results"]} == {"k", "direct"}
+    assert run(capsys, "anonymize", table, "--policy", policy, "--out", tmp_path / "out")[0] == 0
+    code, out, err = run(capsys, "check", tmp_path / "out" / "data.csv", "--policy", policy, "--format", form)
+    assert code == 0, out + err
+
+
+def test_people_are_counted_not_rows(tmp_path, capsys):
+    """Visits: five rows of one person are one person."""
+    path = tmp_path / "visits.csv"
+    rng = np.random.default_rng(4)
+    with path.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["person", "region", "sex", "illness"])
+        for person in range(60):
+            region, sex = rng.integers(0, 6), rng.choice(["f", "m"])
+            for _ in range(5):
+                writer.writerow([f"id{person}", f"r{region}", sex, rng.choice(["a", "b", "c"])])
+    policy = tmp_path / "policy.yml"
+    policy.write_text(
+        "roles: {quasi: [region, sex], sensitive: [illness]}\nunit: person\nrequire: {k: 6}\nallow: {suppress: 0.3}\n"
+    )
+    code, out, err = run(capsys, "anonymize", path, "--policy", policy, "--out", tmp_path / "out", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    made = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert told["k"] >= 6
+    assert made["after_people"]["k"] == told["k"]
+    assert made["after"]["k"] >= 5 * told["k"]
+    with (tmp_path / "out" / "data.csv").open(newline="") as source:
+        rows = list(csv.DictReader(source))
+    assert "person" not in rows[0]
+    assert run(capsys, "verify", tmp_path / "out")[0] == 0
