@@ -183,7 +183,7 @@ def degree_of_anonymity(p: npt.ArrayLike) -> float:
     safer="higher",
     merging="never higher",
     sentence="As many equally likely candidates as the attacker's doubt is worth.",
-    formula="2^H",
+    formula="2^H, H the Shannon entropy in bits",
     assumption="the attacker's probabilities are right",
     change="more, and more equal, candidates",
 )
