@@ -69,12 +69,13 @@ def shaped_from(query: exp.Select, inner: exp.Expr, shaped: Sequence[Shaped]) ->
 
 def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], names: Sequence[str]) -> None:
     """Stop where a value map does not cover the data, with the number of values and records."""
-    for i, (item, name) in enumerate(zip(shaped, names, strict=True)):
-        if item.gap is None:
+    for item, name in zip(shaped, names, strict=True):
+        if item.gap is None or item.join is None:
             continue
+        compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
         counted = exp.select(
             exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True),
-            exp.alias_(exp.Count(this=exp.Distinct(expressions=[column(f"c{i}", "s")])), "v", quoted=True),
+            exp.alias_(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v", quoted=True),
         )
         found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
         records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
