@@ -89,6 +89,11 @@ class Anchor:
         return Mark(int.from_bytes(numbers[:8], "big"), int.from_bytes(numbers[8:16], "big"), numbers[16:48])
 
 
+def replace_path(anchor: Anchor, path: Path) -> Anchor:
+    """The same vault's anchor at another place."""
+    return Anchor(path, anchor._prf, anchor._vault_id)
+
+
 @contextlib.contextmanager
 def _opened(path: Path, *, create: bool = False) -> Iterator[int]:
     """The anchor file, locked against other processes."""

@@ -104,9 +104,10 @@ def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
     text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
     signature = Ed25519PrivateKey.from_private_bytes(secret.expose()).sign(text)
     seq = tx.state.audit_seq
-    tx.connection.execute(checkpoints.delete().where(checkpoints.c.seq == seq))
+    replaced = tx.connection.execute(checkpoints.delete().where(checkpoints.c.seq == seq)).rowcount
     tx.connection.execute(checkpoints.insert().values(seq=seq, body=text, signature=signature))
     tx.state.checkpoint_seq = seq
+    tx.state.checkpoints += 1 - replaced
     step("checkpoint")
     return {**body, "signature": signature.hex(), "public_key": signers["keys"][-1]["public"]}
 
@@ -197,6 +198,8 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
             problems.append(f"the log at event {row.seq} is not the one that was signed.")
     if (found[-1].seq if found else 0) != tx.state.checkpoint_seq:
         problems.append(f"the newest checkpoint, at event {tx.state.checkpoint_seq}, is missing.")
+    if len(found) != tx.state.checkpoints:
+        problems.append(f"{tx.state.checkpoints} checkpoints were signed, {len(found)} are there.")
     return len(found)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
+from typing import Any
 
 from shoal.errors import InternalError, TamperError
 from shoal.protector import crypto
@@ -152,7 +153,7 @@ def find_many(tx: Tx, lookups: Sequence[bytes]) -> list[Row]:
     if tx.store.dialect != "sqlite":
         query = "SELECT id, lookup, sealed FROM vault_entries WHERE lookup = ANY(%s::bytea[])"
         found = tx.connection.exec_driver_sql(query, (list(lookups),)).all()
-        return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+        return _rows(found)
     raw = tx.raw()
     rows: list[Row] = []
     ordered = sorted(lookups)
@@ -176,7 +177,7 @@ def blocks_of(keys: DomainKeys, rows: Sequence[Row]) -> dict[bytes, bytes]:
             plain = opens[sealed[0]](sealed[1:13], sealed[13:], place + lookup)
             if plain[0]:
                 out[lookup] = place + plain[1:9]
-    except (InvalidTag, KeyError, ValueError, IndexError):
+    except (InvalidTag, KeyError, ValueError, IndexError, TypeError, AttributeError):
         raise TamperError("a row of the vault was altered or moved.", hint="Run `shoal vault verify`.") from None
     return out
 
@@ -200,10 +201,10 @@ def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:
     slots = tx.rows(keys.number).slots
     row_id = (keys.number << SLOT_BITS) + (slot - 1) % slots + 1
     query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id = ?")
-    row = tx.connection.exec_driver_sql(query, (row_id,)).first()
-    if row is None:
+    found = _rows(tx.connection.exec_driver_sql(query, (row_id,)).all())
+    if not found:
         raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
-    return open_row(keys, (int(row[0]), bytes(row[1]), bytes(row[2])))
+    return open_row(keys, found[0])
 
 
 def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[bytes]) -> list[int]:
@@ -255,7 +256,7 @@ def slot_range(tx: Tx, number: int, first: int, last: int) -> list[Row]:
     base = number << SLOT_BITS
     query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id BETWEEN ? AND ? ORDER BY id")
     found = tx.connection.exec_driver_sql(query, (base + first, base + last)).all()
-    return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+    return _rows(found)
 
 
 def tag_sum(tx: Tx, sealed: Sequence[bytes]) -> Sum:
@@ -320,7 +321,15 @@ def rows_by_id(tx: Tx, ids: Sequence[int]) -> list[Row]:
             marks = ",".join("?" * len(part))
             query = f"SELECT id, lookup, sealed FROM vault_entries WHERE id IN ({marks})"  # noqa: S608  only question marks
             found += run(query, part).all()
-    return [(int(i), bytes(lookup), bytes(sealed)) for i, lookup, sealed in found]
+    return _rows(found)
+
+
+def _rows(found: Iterable[Any]) -> list[Row]:
+    """Rows as plain values; a damaged database may give cells that are none."""
+    try:
+        return [(int(row_id), bytes(lookup), bytes(sealed)) for row_id, lookup, sealed in found]
+    except (TypeError, ValueError):
+        raise TamperError("a row of the vault is damaged.", hint="Restore the database from a trusted copy.") from None
 
 
 def _sql(tx: Tx, statement: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import AccessError, UsageError
+from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import actors, limits, own, requests, resolution
 from shoal.protector.actors import Who
 from shoal.protector.domains import Context, Domain, Renewal
@@ -394,7 +394,11 @@ def _text_column(values: Any) -> tuple[Any, bool]:
         values = values.combine_chunks()
     if as_list and any(v is not None and not isinstance(v, str) for v in values):
         raise UsageError("identities are text; found another type.", hint="Turn numbers into text yourself: 12 and 012 differ.")
-    column = values if isinstance(values, pa.Array) else pa.array(values, pa.string() if as_list else None, from_pandas=True)
+    try:
+        wanted = pa.string() if as_list else None
+        column = values if isinstance(values, pa.Array) else pa.array(values, wanted, from_pandas=True)
+    except (pa.ArrowException, UnicodeEncodeError):
+        raise DataError("identities cannot be read as text.", hint="Give valid Unicode texts.") from None
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_integer(column.type) or pa.types.is_large_string(column.type):

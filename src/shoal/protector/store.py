@@ -56,6 +56,7 @@ class State:
     audit_seq: int = 0
     audit_head: str = "00" * 32
     checkpoint_seq: int = 0
+    checkpoints: int = 0
     clock: float = 0.0
     next_domain: int = 1
     objects: int = 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import AccessError, TamperError, UsageError
 from shoal.protector import audit, crypto, entries, references, resolution
+from shoal.protector.anchor import default_path, replace_path
 from shoal.protector.audit import Verdict
 from shoal.protector.domains import Domain
 from shoal.protector.entries import SLOT_BITS, DomainKeys, size_class
@@ -122,8 +123,19 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
         for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
             tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))
         session._log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")
+    _move_anchor(vault, provider)
     vault.key_id, vault.key_location = provider.key_id, provider.location
     return provider.key_id
+
+
+def _move_anchor(vault: Vault, provider: KeyProvider) -> None:
+    """Where the anchor stands beside the key, let one stand beside the new key too."""
+    old = vault.store.anchor
+    target = default_path(vault.id, provider.location)
+    if old is not None and old.path == default_path(vault.id, vault.key_location) and target != old.path:
+        mark = old.read()
+        vault.store.anchor = replace_path(old, target)
+        vault.store.anchor.create(mark)
 
 
 def rotate_signer(session: Session) -> str:

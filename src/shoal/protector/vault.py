@@ -94,6 +94,10 @@ class Vault:
         vault_id = os.urandom(16).hex()
         root = Secret(os.urandom(32))
         vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
+        fresh = vault.store.anchor
+        assert fresh is not None
+        if fresh.exists():
+            raise UsageError(f"the anchor file '{fresh.path.name}' belongs to another vault.", hint="Name a new one.")
 
         def prepare(connection: Connection) -> None:
             if migrate.version(connection) is not None:
@@ -104,19 +108,26 @@ class Vault:
             _write_meta(connection, vault_id, provider, root)
             vault.store.begin(connection)
 
-        assert vault.store.anchor is not None
-        vault.store.anchor.create(Mark(0, 0, audit.ZERO))
-        with vault.store.write(prepare) as tx:
-            now = tx.now(clock)
+        try:
+            fresh.create(Mark(0, 0, audit.ZERO))
+            return vault._begin(prepare, owner, auditor)
+        except BaseException:
+            fresh.path.unlink(missing_ok=True)
+            engine.dispose()
+            raise
+
+    def _begin(self, prepare: Callable[[Connection], None], owner: str, auditor: str) -> Created:
+        """The first transaction: tables, keys, the first two people."""
+        with self.store.write(prepare) as tx:
+            now = tx.now(self.clock)
             audit.new_signer(tx)
             shares = resolution.create(tx)
-            actors.add(tx, owner, ["owner"], now)
-            actors.add(tx, auditor, ["auditor"], now)
-            vault.remember_actor(tx, owner)
-            vault.remember_actor(tx, auditor)
+            for name, role in ((owner, "owner"), (auditor, "auditor")):
+                actors.add(tx, name, [role], now)
+                self.remember_actor(tx, name)
             tokens = actors.issue_token(tx, owner), actors.issue_token(tx, auditor)
-            vault.record(tx, now, owner, "create", detail="vault")
-        return Created(vault, *tokens, *shares)
+            self.record(tx, now, owner, "create", detail="vault")
+        return Created(self, *tokens, *shares)
 
     @classmethod
     def open(
@@ -138,11 +149,15 @@ class Vault:
             raise DataError(f"there is no vault at {storage.describe(place)}.", hint="Make one with `shoal vault init`.")
         _check_separation(place, provider)
         engine = storage.connect(place)
-        with storage._engine_errors(), engine.connect() as connection:
-            migrate.require_current(connection, place=storage.describe(place))
-            vault_id, root = _read_meta(connection, provider)
-        vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
-        vault._meet_anchor(accept)
+        try:
+            with storage._engine_errors(), engine.connect() as connection:
+                migrate.require_current(connection, place=storage.describe(place))
+                vault_id, root = _read_meta(connection, provider)
+            vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
+            vault._meet_anchor(accept)
+        except BaseException:
+            engine.dispose()
+            raise
         return vault
 
     def _meet_anchor(self, accept: str | None) -> None:
@@ -220,7 +235,9 @@ class Vault:
         body = tx.get(DOMAIN, name)
         if body is None:
             raise UsageError(
-                f"there is no domain '{name}' in this vault.", hint="An owner can make it with `shoal vault domain add`."
+                f"there is no domain '{name}' in this vault.",
+                hint="An owner can make it with `shoal vault domain add`.",
+                reason="unknown",
             )
         found = Domain.from_json(body)
         if living and found.shredded:

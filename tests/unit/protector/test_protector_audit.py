@@ -1,0 +1,206 @@
+"""V6: deletion, edit, reordering, a cut tail and rollback of the log are found; names need owner and auditor together."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protector_support import House, parameter_mark, raw_database
+from shoal.errors import AccessError, TamperError, UsageError
+from shoal.protector import audit, upkeep
+from shoal.protector.plot import timeline
+
+
+@pytest.fixture
+def busy(house: House) -> House:
+    """A vault with a longer log, two checkpoints at least, and one kept outside."""
+    house.owner.create_domain("d")
+    made = house.operator.pseudonymize("d", ["0012", "0013"])
+    house.reveal("d", made[:1])
+    house.outside = upkeep.checkpoint(house.owner)  # type: ignore[attr-defined]
+    for i in range(5):
+        house.operator.find("d", str(i))
+    return house
+
+
+def verdict(house: House) -> audit.Verdict:
+    with house.vault.store.read() as tx:
+        return audit.verify(tx, anchors=[house.outside])  # type: ignore[attr-defined]
+
+
+def test_untouched_log_holds(busy: House) -> None:
+    found = verdict(busy)
+    assert found.ok, found.problems
+    assert found.checkpoints >= 3
+    assert upkeep.verify_log(busy.auditor).ok
+    assert upkeep.read_log(busy.auditor)[-1]["action"] == "audit"
+
+
+def test_every_deletion_is_found(busy: House) -> None:
+    database, mark = raw_database(busy), parameter_mark(busy)
+    last = verdict(busy).events
+    for seq in range(1, last + 1):
+        row = database.execute(f"SELECT * FROM vault_audit WHERE seq = {mark}", (seq,)).fetchone()
+        database.execute(f"DELETE FROM vault_audit WHERE seq = {mark}", (seq,))
+        assert not verdict(busy).ok
+        database.execute(f"INSERT INTO vault_audit VALUES ({mark}, {mark}, {mark})", tuple(row))
+    database.close()
+    assert verdict(busy).ok
+
+
+def _rechain(database: Any, mark: str, start: int) -> None:
+    """What a clever intruder does: compute all hashes anew after a change."""
+    rows = database.execute("SELECT seq, sealed, hash FROM vault_audit ORDER BY seq").fetchall()
+    head = audit.ZERO
+    for seq, sealed, stored in rows:
+        head = audit.chained(head, seq, bytes(sealed)) if seq >= start else bytes(stored)
+        database.execute(f"UPDATE vault_audit SET hash = {mark} WHERE seq = {mark}", (head, seq))
+
+
+@pytest.mark.parametrize("rechain", [False, True])
+def test_edit_reorder_and_closing_of_gaps_are_found(busy: House, rechain: bool) -> None:
+    database, mark = raw_database(busy), parameter_mark(busy)
+    backup = database.execute("SELECT seq, sealed, hash FROM vault_audit ORDER BY seq").fetchall()
+    update = f"UPDATE vault_audit SET sealed = {mark} WHERE seq = {mark}"
+    middle = len(backup) // 2
+
+    def edit() -> None:
+        database.execute(update, (os.urandom(len(backup[middle][1])), middle + 1))
+
+    def reorder() -> None:
+        database.execute(update, (backup[middle][1], middle))
+        database.execute(update, (backup[middle - 1][1], middle + 1))
+
+    def close_gap() -> None:
+        database.execute(f"DELETE FROM vault_audit WHERE seq = {mark}", (middle,))
+        for seq, _, _ in backup[middle:]:
+            database.execute(f"UPDATE vault_audit SET seq = {mark} WHERE seq = {mark}", (seq - 1, seq))
+
+    def cut_tail() -> None:
+        database.execute(f"DELETE FROM vault_audit WHERE seq > {mark}", (len(backup) - 2,))
+
+    def add() -> None:
+        database.execute(
+            f"INSERT INTO vault_audit VALUES ({mark}, {mark}, {mark})", (len(backup) + 1, os.urandom(156), os.urandom(32))
+        )
+
+    for change in (edit, reorder, close_gap, cut_tail, add):
+        change()
+        if rechain:
+            _rechain(database, mark, 1)
+        assert not verdict(busy).ok, change.__name__
+        database.execute("DELETE FROM vault_audit")
+        for row in backup:
+            database.execute(f"INSERT INTO vault_audit VALUES ({mark}, {mark}, {mark})", tuple(row))
+        assert verdict(busy).ok
+    database.close()
+
+
+def test_cut_tail_is_found_by_the_outside_checkpoint_alone(busy: House) -> None:
+    """Even an intruder with the key, who can write the state, is held by a checkpoint kept outside."""
+    from shoal.protector.store import Tx
+
+    with busy.vault.store.read() as tx:
+        hashes = audit._check_chain(tx, [])
+        problems: list[str] = []
+        cut = {n: h for n, h in hashes.items() if n < busy.outside["seq"]}  # type: ignore[attr-defined]
+        keys = {k["id"]: bytes.fromhex(k["public"]) for k in audit.signing_keys(tx)}
+        audit._check_outside(tx, keys, busy.outside, cut, problems)  # type: ignore[attr-defined]
+        assert isinstance(tx, Tx)
+        assert "rolled back" in problems[0]
+        for forged in (
+            {**busy.outside, "seq": 3},  # type: ignore[attr-defined]
+            {**busy.outside, "head": "00" * 32},  # type: ignore[attr-defined]
+            {**busy.outside, "signature": "zz"},  # type: ignore[attr-defined]
+            {**busy.outside, "vault": "00" * 16},  # type: ignore[attr-defined]
+            {},
+        ):
+            assert not audit.verify(tx, anchors=[forged]).ok
+
+
+def test_lost_checkpoint_is_found(busy: House) -> None:
+    database = raw_database(busy)
+    database.execute("DELETE FROM vault_checkpoints WHERE seq = (SELECT max(seq) FROM vault_checkpoints)")
+    database.close()
+    assert "checkpoint" in verdict(busy).problems[0]
+
+
+def test_checkpoints_come_by_themselves(sqlite_house: House) -> None:
+    sqlite_house.owner.create_domain("d")
+    for i in range(audit.EVERY + 5):
+        sqlite_house.operator.find("d", str(i))
+    with sqlite_house.vault.store.read() as tx:
+        assert tx.state.audit_seq - tx.state.checkpoint_seq < audit.EVERY
+
+
+def test_the_log_is_pseudonymous(busy: House) -> None:
+    text = json.dumps(upkeep.read_log(busy.auditor))
+    for name in ("Otto", "Udo", "Olga", "Rita", "Aldo", "0012", "0013"):
+        assert name not in text
+    actors = {e["actor"] for e in upkeep.read_log(busy.auditor)}
+    assert all(a.startswith("A-") for a in actors)
+    assert len(actors) == 4  # Otto, Olga, Rita and Aldo have acted
+
+
+def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:
+    (event,) = [e for e in upkeep.read_log(busy.auditor) if e["action"] == "reveal"]
+    shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
+    told = upkeep.resolve(busy.owner, busy.auditor, event["actor"], reason="complaint", **shares)
+    assert told == "Rita"
+    assert upkeep.resolve(busy.owner, busy.auditor, event["subjects"][0], reason="complaint", **shares) == "0012"
+    resolved = [e for e in upkeep.read_log(busy.auditor) if e["action"] == "resolve"]
+    assert [e["of"] for e in resolved] == [event["actor"], event["subjects"][0]]
+    assert resolved[0]["together_with"] != resolved[0]["actor"]
+    with pytest.raises(UsageError, match="two people"):
+        upkeep.resolve(busy.owner, busy.owner, event["actor"], reason="x", **shares)
+    with pytest.raises(AccessError):
+        upkeep.resolve(busy["Rita"], busy.auditor, event["actor"], reason="x", **shares)
+    wrong = busy.auditor_share[:-6] + ("000000" if not busy.auditor_share.endswith("000000") else "111110")
+    with pytest.raises(AccessError, match="do not belong together"):
+        upkeep.resolve(busy.owner, busy.auditor, event["actor"], reason="x", owner_share=busy.owner_share, auditor_share=wrong)
+    with pytest.raises(UsageError, match="auditor's share"):
+        upkeep.resolve(
+            busy.owner, busy.auditor, event["actor"], reason="x", owner_share=busy.owner_share, auditor_share=busy.owner_share
+        )
+
+
+def test_not_even_the_vault_can_open_a_name(busy: House) -> None:
+    """One share, or the master key alone, opens nothing: the stored form needs the private half."""
+    from shoal.protector.store import SETTING
+
+    with busy.vault.store.read() as tx:
+        name = audit.actor_pseudonym(busy.vault.store, "Rita")
+        stored = tx.get(SETTING, f"name {name}")
+        assert stored is not None
+        assert "Rita" not in str(stored)
+        assert "private" not in str(tx.get(SETTING, "resolution"))
+
+
+def test_report_and_timeline(busy: House, tmp_path: Path) -> None:
+    busy.clock.now += 40 * 86400
+    made = busy.operator.pseudonymize("d", ["0012", "0013"])
+    busy.reveal("d", made)
+    rows = upkeep.report(busy.auditor)
+    assert [(r["period"], r["reveals"], r["records"], r["people"]) for r in rows] == [("2025-10", 1, 1, 1), ("2025-11", 1, 2, 2)]
+    assert {r["purpose"] for r in rows} == {"adverse event"}
+    timeline(busy.auditor, tmp_path / "one.svg")
+    timeline(busy.auditor, tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    text = (tmp_path / "one.svg").read_text()
+    assert "Rita" not in text
+    with pytest.raises(UsageError, match="period"):
+        upkeep.report(busy.auditor, period="week")
+    with pytest.raises(AccessError):
+        upkeep.report(busy.owner)
+
+
+def test_broken_log_event_is_named(busy: House) -> None:
+    database, mark = raw_database(busy), parameter_mark(busy)
+    database.execute(f"UPDATE vault_audit SET sealed = {mark} WHERE seq = 2", (os.urandom(200),))
+    database.close()
+    with pytest.raises(TamperError, match="log event"):
+        upkeep.read_log(busy.auditor)

@@ -1,0 +1,185 @@
+"""V2: weak, literal and badly kept keys are refused. V12: secrets do not show themselves."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import logging
+import os
+import pickle
+import re
+import traceback
+from pathlib import Path
+
+import pytest
+
+from protector_support import House, new_key
+from shoal.errors import ShoalError, TamperError
+from shoal.protector import Holder, Vault, keys
+from shoal.protector.keys import KeyRefusedError, LocalKey, Secret
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("1234", id="short"),
+        pytest.param("correct horse battery staple", id="passphrase"),
+        pytest.param(base64.b64encode(b"correct horse battery staple 123").decode(), id="text of 32 bytes"),
+        pytest.param(base64.b64encode(b"\0" * 32).decode(), id="zeros"),
+        pytest.param(base64.b64encode(b"ab" * 16).decode(), id="repeating"),
+        pytest.param(bytes(range(32)).hex(), id="counting"),
+        pytest.param(bytes(range(0, 96, 3)).hex(), id="counting by three"),
+        pytest.param(base64.b64encode(os.urandom(16)).decode(), id="16 bytes"),
+        pytest.param("deadbeef" * 8, id="repeating hex"),
+    ],
+)
+def test_weak_keys_are_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEAK", text)
+    with pytest.raises(KeyRefusedError) as error:
+        keys.from_env("WEAK")
+    assert not text or text not in str(error.value)
+
+
+def test_random_keys_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(200):
+        monkeypatch.setenv("GOOD", keys.generate())
+        first = keys.from_env("GOOD")
+        assert re.fullmatch("[0-9a-f]{16}", first.key_id)
+    monkeypatch.setenv("HEX", base64.b64decode(os.environ["GOOD"]).hex())
+    assert keys.from_env("HEX").key_id == first.key_id
+
+
+def test_env_key_can_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONCE", keys.generate())
+    keys.from_env("ONCE", forget=True)
+    assert "ONCE" not in os.environ
+
+
+def test_key_files(tmp_path: Path) -> None:
+    file = keys.write_file(tmp_path / "vault.key")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert keys.from_file(file).location == str(file)
+    with pytest.raises(KeyRefusedError, match="exists already"):
+        keys.write_file(file)
+    file.chmod(0o640)
+    with pytest.raises(KeyRefusedError, match="other users"):
+        keys.from_file(file)
+    file.chmod(0o600)
+    config = tmp_path / "settings.yml"
+    config.write_text(file.read_text())
+    config.chmod(0o600)
+    with pytest.raises(KeyRefusedError, match="configuration"):
+        keys.from_file(config)
+    with pytest.raises(KeyRefusedError, match="cannot be read"):
+        keys.from_file(tmp_path / "none.key")
+    with pytest.raises(KeyRefusedError, match="not a key file"):
+        keys.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("literal", [keys.generate(), os.urandom(32), bytearray(32), None, 7])
+def test_keys_in_code_are_refused(tmp_path: Path, literal: object) -> None:
+    with pytest.raises(KeyRefusedError):
+        Vault.create(tmp_path / "a.vault", key=literal, owner="a", auditor="b")  # type: ignore[arg-type]
+    assert not (tmp_path / "a.vault").exists()
+
+
+def test_key_in_url_is_refused() -> None:
+    with pytest.raises(ShoalError, match="holds a key"):
+        Vault.create("postgresql://u@h/d?key=abc", key=new_key(), owner="a", auditor="b")
+    with pytest.raises(ShoalError, match="cannot live in"):
+        Vault.create("mysql://u@h/d", key=new_key(), owner="a", auditor="b")
+
+
+def test_key_beside_the_vault_is_refused(tmp_path: Path) -> None:
+    key = keys.from_file(keys.write_file(tmp_path / "vault.key"))
+    with pytest.raises(KeyRefusedError, match="same folder"):
+        Vault.create(tmp_path / "a.vault", key=key, owner="a", auditor="b")
+
+
+def test_another_key_does_not_open(house: House) -> None:
+    with pytest.raises(TamperError, match="does not open"):
+        Vault.open(house.place, key=new_key(), anchor=house.folder / "anchor")
+
+
+class Kms:
+    """A provider like a KMS: the key stays inside."""
+
+    def __init__(self) -> None:
+        self._inner = new_key()
+        self.calls: list[str] = []
+
+    key_id = "kms-1"
+    location = "kms"
+
+    def wrap(self, data: bytes, context: bytes) -> bytes:
+        self.calls.append("wrap")
+        return self._inner.wrap(data, context)
+
+    def unwrap(self, data: bytes, context: bytes) -> bytes:
+        self.calls.append("unwrap")
+        return self._inner.unwrap(data, context)
+
+
+def test_kms_hook(tmp_path: Path) -> None:
+    kms = Kms()
+    made = Vault.create(tmp_path / "a.vault", key=kms, owner="a", auditor="b", anchor=tmp_path / "anchor")
+    made.vault.close()
+    Vault.open(tmp_path / "a.vault", key=kms, anchor=tmp_path / "anchor").close()
+    assert kms.calls == ["wrap", "unwrap"]
+
+
+def _forms(secret: bytes) -> list[str]:
+    return [secret.hex(), base64.b64encode(secret).decode(), repr(secret)[2:-1], str(list(secret))[1:-1]]
+
+
+def test_secrets_do_not_show(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    """V12: representations, tracebacks with all local variables, logs, output, pickles and the environment of children."""
+    raw = os.urandom(32)
+    key = LocalKey(Secret(raw), location="environment")
+    caplog.set_level(logging.DEBUG)
+    made = Vault.create(tmp_path / "a.vault", key=key, owner="a", auditor="b", anchor=tmp_path / "anchor")
+    owner = made.vault.login(made.owner_token)
+    owner.create_domain("d", kind="reversible")
+    operator = made.vault.login(owner.add_actor("o", ["operator"]))
+    operator.pseudonymize("d", ["person"])
+    holder = Holder.generate()
+    root = made.vault.root.expose()
+    domain = next(iter(made.vault._open.values()))[1]
+    shown = []
+    for thing in (key, made, made.vault, made.vault.store, made.vault.root, owner, domain, domain.keys, holder, domain._ciphers):
+        shown += [repr(thing), str(thing), repr(getattr(thing, "__dict__", ""))]
+    for call in (
+        lambda: operator.create_domain("x"),
+        lambda: operator.pseudonymize("none", ["person"]),
+        lambda: operator.pseudonymize("d", ["person" * 10_000]),
+        lambda: made.vault.login("wrong"),
+        lambda: Vault.open(tmp_path / "a.vault", key=new_key(), anchor=tmp_path / "anchor"),
+    ):
+        try:
+            call()
+        except ShoalError as error:
+            trace = traceback.TracebackException.from_exception(error, capture_locals=True)
+            frames = [f for f in trace.stack if "shoal/protector" in f.filename]
+            assert frames
+            shown.append(str(error) + "".join(f"{f.name}: {f.locals}" for f in frames))
+    out = capfd.readouterr()
+    everything = "\n".join([*shown, caplog.text, out.out, out.err, repr(dict(os.environ))])
+    for secret in (raw, root):
+        for form in _forms(secret):
+            assert form not in everything
+    assert made.owner_token not in everything.replace(repr(made.__dict__), "")
+    assert holder.to_text() not in everything
+    for thing in (key, made.vault, made.vault.root, domain, holder, made.vault.store.box):
+        with pytest.raises(TypeError):
+            pickle.dumps(thing)
+        with pytest.raises(TypeError):
+            copy.copy(thing)
+    made.vault.close()
+
+
+def test_secret_compares_in_constant_time() -> None:
+    assert Secret(b"a" * 32) == Secret(b"a" * 32)
+    assert Secret(b"a" * 32) != Secret(b"b" * 32)
+    with pytest.raises(TypeError):
+        hash(Secret(b"a"))

@@ -1,0 +1,375 @@
+"""V4: a stolen file tells nothing. V5: every change and every older copy is noticed. Migrations."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from protector_support import House, build, new_key, parameter_mark, raw_database
+from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
+from shoal.protector import Vault, migrate, upkeep
+from shoal.protector.entries import size_class
+from shoal.protector.store import connect
+
+PLANTED = "Xq7CANARY"
+
+
+def planted(word: str) -> str:
+    return f"{PLANTED}-{word}"
+
+
+def fill(house: House) -> list[str]:
+    """Put a planted string wherever the vault takes one; the pseudonyms made."""
+    made = []
+    for kind in ("random", "keyed", "reversible"):
+        house.owner.create_domain(planted(kind), kind=kind)
+        made += house.operator.pseudonymize(planted(kind), [planted(f"id-{i}") for i in range(50)], purpose=planted("purpose"))
+    own = house.owner.create_domain(planted("own"), kind="self-generated")
+    from shoal.protector import Holder
+
+    registration = Holder.generate().registration(house.vault.id, own.id)
+    house.operator.register(own.name, registration, identity=planted("holder"))
+    made.append(registration["pseudonym"])
+    house.owner.add_actor(planted("actor"), ["operator"])
+    asked = house["Rita"].request(planted("random"), made[:3], purpose=planted("why"), case=planted("case"))
+    house["Aldo"].approve(asked.id)
+    assert set(house["Rita"].reveal(asked.id).identities.values()) == {planted(f"id-{i}") for i in range(3)}
+    house.owner.plant_honeytoken(planted("random"), planted("honey"))
+    return made
+
+
+def stored_bytes(house: House) -> bytes:
+    """Every byte an intruder finds: the files of SQLite, or a dump of all rows of PostgreSQL."""
+    if house.vault.store.dialect == "sqlite":
+        files = sorted(Path(house.place).parent.glob(Path(house.place).name + "*"))
+        return b"".join(f.read_bytes() for f in files)
+    import psycopg
+
+    out = b""
+    with psycopg.connect(house.place) as connection:
+        for table in ("meta", "state", "objects", "entries", "audit", "checkpoints"):
+            for row in connection.execute(f"SELECT * FROM vault_{table}").fetchall():
+                out += b"|".join(c if isinstance(c, bytes) else str(c).encode() for c in row)
+    return out
+
+
+def test_a_stolen_file_tells_nothing(house: House) -> None:
+    """V4: no planted string, no pseudonym, no token, in any encoding, before and after closing."""
+    made = fill(house)
+    for closed in (False, True):
+        if closed:
+            house.vault.close()
+        content = stored_bytes(house)
+        assert len(content) > 100_000
+        for text in (PLANTED, *made, *house.tokens.values(), house.owner_share, "Rita", "Aldo", "Otto", "Udo"):
+            for form in (text.encode(), text.encode("utf-16-le"), text.encode().hex().encode(), text.lower().encode()):
+                assert form not in content
+
+
+@pytest.mark.parametrize("kind", ["random", "reversible", "keyed"])
+def test_a_stolen_file_hides_the_count(sqlite_house: House, kind: str) -> None:
+    """V4: the number of rows depends on the size class only."""
+    sqlite_house.owner.create_domain("d", kind=kind)
+    seen = []
+    for start, stop in ((0, 5), (5, 600), (600, 1000)):
+        sqlite_house.operator.pseudonymize("d", [f"{i}" for i in range(start, stop)])
+        with sqlite3.connect(sqlite_house.place) as raw:
+            rows = raw.execute("SELECT count(*), min(length(sealed)), max(length(sealed)) FROM vault_entries").fetchone()
+        seen.append(rows)
+    assert len(set(seen)) == 1
+    assert seen[0][0] == (1024 if kind == "random" else 0)
+
+
+def test_size_classes() -> None:
+    for n in (1, 1000, 1024, 1025, 5000, 10**6, 10**7 + 1):
+        assert n <= size_class(n) <= max(1024, n * 1.25)
+    assert len({size_class(n) for n in range(1, 100_000)}) < 32
+
+
+def test_files_are_private(sqlite_house: House) -> None:
+    for file in Path(sqlite_house.place).parent.glob("data.vault*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def _flip(data: bytes, bit: int) -> bytes:
+    out = bytearray(data)
+    out[(bit // 8) % len(out)] ^= 1 << bit % 8
+    return bytes(out)
+
+
+ROWS = [
+    ("vault_entries", "id", "sealed"),
+    ("vault_entries", "id", "lookup"),
+    ("vault_objects", "tag", "sealed"),
+    ("vault_audit", "seq", "sealed"),
+    ("vault_audit", "seq", "hash"),
+    ("vault_checkpoints", "seq", "body"),
+    ("vault_checkpoints", "seq", "signature"),
+]
+
+
+def detected(house: House) -> bool:
+    """Whether a full check notices something; any refusal to open counts."""
+    try:
+        vault = house.reopen()
+    except TamperError:
+        return True
+    try:
+        return not upkeep.verify(vault.login(house.owner_token)).ok  # type: ignore[attr-defined]
+    except TamperError:
+        return True
+    except AccessError:  # the token itself is gone: let the check run without it
+        problems: list[str] = []
+        with vault.store.read() as tx:
+            upkeep._check_objects(tx, problems)
+        return bool(problems)
+    finally:
+        vault.close()
+
+
+@pytest.fixture
+def filled(house: House) -> House:
+    """A vault with a few people in it, its owner's token at hand."""
+    house.owner.create_domain("d")
+    house.operator.pseudonymize("d", [f"{i:04d}" for i in range(40)])
+    house.owner_token = house.owner.issue_token("Otto")  # type: ignore[attr-defined]
+    assert not detected(house)
+    return house
+
+
+@pytest.mark.parametrize(("table", "key", "column"), ROWS)
+def test_flipped_bits_are_noticed(filled: House, table: str, key: str, column: str) -> None:
+    """V5: one bit in any sealed, hashed or signed cell."""
+    mark = parameter_mark(filled)
+    database = raw_database(filled)
+    found = database.execute(f"SELECT {key}, {column} FROM {table} ORDER BY {key}").fetchall()
+    for number, (row, cell) in enumerate(found[:: max(1, len(found) // 4)]):
+        bit = (number * 7919 + 13) % (8 * len(cell))
+        database.execute(f"UPDATE {table} SET {column} = {mark} WHERE {key} = {mark}", (_flip(bytes(cell), bit), row))
+        assert detected(filled)
+        database.execute(f"UPDATE {table} SET {column} = {mark} WHERE {key} = {mark}", (cell, row))
+    database.close()
+    assert not detected(filled)
+
+
+def test_flipped_state_and_head_are_noticed(filled: House) -> None:
+    database = raw_database(filled)
+    mark = parameter_mark(filled)
+    (state,) = database.execute("SELECT sealed FROM vault_state").fetchone()
+    database.execute(f"UPDATE vault_state SET sealed = {mark}", (_flip(bytes(state), 77),))
+    assert detected(filled)
+    database.execute(f"UPDATE vault_state SET sealed = {mark}", (state,))
+    for name in ("root", "vault", "format"):
+        (value,) = database.execute(f"SELECT value FROM vault_meta WHERE name = {mark}", (name,)).fetchone()
+        database.execute(f"UPDATE vault_meta SET value = {mark} WHERE name = {mark}", (_flip(bytes(value), 9), name))
+        assert detected(filled)
+        database.execute(f"UPDATE vault_meta SET value = {mark} WHERE name = {mark}", (value, name))
+    database.close()
+    assert not detected(filled)
+
+
+def test_swapped_rows_are_noticed(filled: House) -> None:
+    """V5: two rows exchange their contents, with and without their lookup tags; two objects likewise."""
+    database = raw_database(filled)
+    mark = parameter_mark(filled)
+    (a, la, sa), (b, lb, sb) = database.execute("SELECT id, lookup, sealed FROM vault_entries ORDER BY id LIMIT 2").fetchall()
+    update = f"UPDATE vault_entries SET sealed = {mark} WHERE id = {mark}"
+    database.execute(update, (sb, a))
+    database.execute(update, (sa, b))
+    assert detected(filled)
+    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (os.urandom(16), a))
+    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (la, b))
+    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (lb, a))
+    assert detected(filled)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "table", ["vault_entries", "vault_objects", "vault_audit", "vault_checkpoints", "vault_state", "vault_meta"]
+)
+@pytest.mark.parametrize("which", ["ASC", "DESC"])
+def test_missing_rows_are_noticed(filled: House, table: str, which: str) -> None:
+    """V5: a row cut out at the beginning or the end of any table."""
+    key = {"vault_entries": "id", "vault_objects": "tag", "vault_state": "id", "vault_meta": "name"}.get(table, "seq")
+    database = raw_database(filled)
+    database.execute(f"DELETE FROM {table} WHERE {key} = (SELECT {key} FROM {table} ORDER BY {key} {which} LIMIT 1)")
+    database.close()
+    assert detected(filled)
+
+
+def test_added_and_doubled_rows_are_noticed(filled: House) -> None:
+    database = raw_database(filled)
+    mark = parameter_mark(filled)
+    row_id, sealed = database.execute("SELECT id, sealed FROM vault_entries ORDER BY id DESC LIMIT 1").fetchone()
+    insert = f"INSERT INTO vault_entries (id, lookup, sealed) VALUES ({mark}, {mark}, {mark})"
+    database.execute(insert, (row_id + 1, os.urandom(16), sealed))
+    assert detected(filled)
+    database.execute(f"DELETE FROM vault_entries WHERE id = {mark}", (row_id + 1,))
+    assert not detected(filled)
+    database.execute(insert, (7 << 40, os.urandom(16), sealed))
+    assert detected(filled)
+    database.close()
+
+
+def test_one_row_put_back_is_noticed(filled: House) -> None:
+    """V5: a single object of an older time (a revoked token) put back."""
+    database = raw_database(filled)
+    mark = parameter_mark(filled)
+    before = {bytes(t): bytes(s) for t, s in database.execute("SELECT tag, sealed FROM vault_objects WHERE kind = 4").fetchall()}
+    filled.owner.revoke_tokens("Olga")
+    after = {bytes(t) for (t,) in database.execute("SELECT tag FROM vault_objects WHERE kind = 4").fetchall()}
+    gone = next(iter(set(before) - after))
+    database.execute(f"INSERT INTO vault_objects (tag, kind, sealed) VALUES ({mark}, 4, {mark})", (gone, before[gone]))
+    database.close()
+    assert detected(filled)
+
+
+def test_truncated_file_is_noticed(tmp_path: Path) -> None:
+    """V5: a file cut off anywhere does not open as if nothing had happened."""
+    house = build(str(tmp_path / "data.vault"), tmp_path)
+    house.owner.create_domain("d")
+    house.operator.pseudonymize("d", [f"{i:04d}" for i in range(3000)])
+    house.owner_token = house.owner.issue_token("Otto")  # type: ignore[attr-defined]
+    house.vault.close()
+    file = Path(house.place)
+    whole = file.read_bytes()
+    for share in (0.0, 0.1, 0.5, 0.9, 0.999):
+        for leftover in tmp_path.glob("data.vault-*"):
+            leftover.unlink()
+        file.write_bytes(whole[: int(len(whole) * share)])
+        if share == 0.0:
+            with pytest.raises(DataError, match="no vault"):
+                house.reopen()
+        else:
+            assert detected(house)
+    for leftover in tmp_path.glob("data.vault-*"):
+        leftover.unlink()
+    file.write_bytes(whole)
+    assert not detected(house)
+
+
+def test_rollback_is_noticed(tmp_path: Path) -> None:
+    """V5: the whole database put back to an older state is refused, by a new process and by a running one."""
+    house = build(str(tmp_path / "data.vault"), tmp_path)
+    house.owner.create_domain("d")
+    house.vault.close()
+    shutil.copy(house.place, tmp_path / "old")
+    house.operator.pseudonymize("d", ["person"])
+    house.vault.close()
+    shutil.copy(house.place, tmp_path / "new")
+    shutil.copy(tmp_path / "old", house.place)
+    with pytest.raises(TamperError, match="older"):
+        house.reopen()
+    with pytest.raises(TamperError, match="older"):
+        house.operator.pseudonymize("d", ["another"])
+    house.vault.close()
+    shutil.copy(tmp_path / "new", house.place)
+    house.reopen().close()
+
+
+def test_rollback_of_postgresql_is_noticed(filled: House) -> None:
+    """The same where the database is a server: all rows of an older time, put back one by one."""
+    database = raw_database(filled)
+    tables = ("meta", "state", "objects", "entries", "audit", "checkpoints")
+    old = {t: database.execute(f"SELECT * FROM vault_{t}").fetchall() for t in tables}
+    filled.operator.pseudonymize("d", ["another"])
+    for table, rows in old.items():
+        database.execute(f"DELETE FROM vault_{table}")
+        for row in rows:
+            marks = ", ".join([parameter_mark(filled)] * len(row))
+            database.execute(f"INSERT INTO vault_{table} VALUES ({marks})", tuple(row))
+    database.close()
+    with pytest.raises(TamperError, match="older"):
+        filled.reopen()
+
+
+def test_anchor_rules(tmp_path: Path) -> None:
+    house = build(str(tmp_path / "data.vault"), tmp_path)
+    token = house.owner.issue_token("Otto")
+    anchor = tmp_path / "anchor"
+    kept = anchor.read_bytes()
+    assert stat.S_IMODE(anchor.stat().st_mode) == 0o600
+    anchor.unlink()
+    with pytest.raises(TamperError, match="no anchor"):
+        house.reopen()
+    with pytest.raises(ShoalError, match="role"):
+        Vault.open(house.place, key=house.key, anchor=anchor, accept=house.tokens["Olga"], clock=house.clock)
+    assert not anchor.exists()
+    Vault.open(house.place, key=house.key, anchor=anchor, accept=token, clock=house.clock).close()
+    house.reopen().close()
+    anchor.write_bytes(bytes(1024))
+    with pytest.raises(TamperError, match="damaged"):
+        house.reopen()
+    for half in (0, 512):  # a write that broke off damages one slot only
+        torn = bytearray(kept)
+        torn[half : half + 512] = bytes(512)
+        anchor.write_bytes(bytes(torn))
+        house.reopen().close()
+    with pytest.raises(UsageError, match="another vault"):
+        Vault.create(tmp_path / "b.vault", key=new_key(), owner="a", auditor="b", anchor=anchor)
+    house.vault.close()
+
+
+def test_creation_is_whole_or_not(place: str, tmp_path: Path) -> None:
+    house = build(place, tmp_path)
+    with pytest.raises(UsageError, match="already"):
+        Vault.create(place, key=new_key(), owner="a", auditor="b", anchor=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    house.vault.close()
+    house.reopen().close()
+
+
+def test_crash_during_creation_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.protector import store
+
+    def stop(name: str) -> None:
+        if name == "before-commit":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        Vault.create(tmp_path / "a.vault", key=new_key(), owner="a", auditor="b", anchor=tmp_path / "anchor")
+    monkeypatch.undo()
+    build(str(tmp_path / "a.vault"), tmp_path).vault.close()
+
+
+def test_no_vault_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no vault"):
+        Vault.open(tmp_path / "none.vault", key=new_key())
+    (tmp_path / "text.vault").write_text("hello, this is not a database at all, but a text of some length" * 50)
+    with pytest.raises(ShoalError):
+        Vault.open(tmp_path / "text.vault", key=new_key())
+
+
+def test_migrations_make_the_tables_of_the_schema(place: str) -> None:
+    """The migrations and the schema agree; every step can be undone."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    from shoal.protector.schema import metadata
+
+    engine = connect(place)
+    with engine.begin() as connection:
+        assert migrate.version(connection) is None
+        migrate.upgrade(connection)
+        assert migrate.version(connection) == migrate.HEAD
+        assert ScriptDirectory.from_config(migrate.config(connection)).get_heads() == [migrate.HEAD]
+        migration = MigrationContext.configure(connection, opts={"version_table": "vault_version"})
+        assert compare_metadata(migration, metadata) == []
+        migrate.downgrade(connection, "base")
+        migrate.upgrade(connection)
+    engine.dispose()
+
+
+def test_other_table_versions_are_refused(sqlite_house: House) -> None:
+    sqlite_house.vault.close()
+    with sqlite3.connect(sqlite_house.place) as raw:
+        raw.execute("UPDATE vault_version SET version_num = '0000'")
+    with pytest.raises(DataError, match="vault migrate"):
+        sqlite_house.reopen()
