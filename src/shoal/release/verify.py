@@ -90,6 +90,8 @@ def verify(folder: str | Path, *, key: str | None = None, progress: Progress | N
     checks: list[Check] = []
     told(0.0, "reading the certificate")
     try:
+        if (place / cert.NAME).is_symlink():
+            raise TamperError("the certificate is a link, not a file.")
         certificate = cert.read(place / cert.NAME)
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
@@ -112,6 +114,8 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
         return Check(name, True, look())
     except ShoalError as error:
         return Check(name, False, error.message)
+    except OSError as error:
+        return Check(name, False, f"a file of the release cannot be read ({type(error).__name__})")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         return Check(name, False, f"the certificate lacks a part or has one of the wrong type ({type(error).__name__})")
 
@@ -169,6 +173,8 @@ def _plan(place: Path, certificate: dict[str, Any]) -> str:
 def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
     """The data of a release, counted again; small files by both ways, which must agree."""
     data, require = certificate["data"], certificate["require"]
+    if Path(data["file"]).name != data["file"] or (place / data["file"]).is_symlink():
+        raise TamperError("the certificate names data outside the folder.")
     path = place / data["file"]
     header = recount_read.header(path)
     if [h.removeprefix("'") for h in header] != [c.removeprefix("'") for c in data["columns"]]:

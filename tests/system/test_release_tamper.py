@@ -1,0 +1,164 @@
+"""One changed byte, number, cell or file anywhere in a release folder is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import TamperError
+from shoal.release import certificate as cert
+from shoal.release import sign
+from shoal.release.verify import verify
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """A CSV and a Parquet release of the same small table."""
+    rng = np.random.default_rng(3)
+    n = 120
+    table = pa.table(
+        {"age": rng.integers(20, 60, n), "sex": rng.choice(["f", "m"], n), "ill": rng.choice(["flu", "cold", "hiv"], n)}
+    )
+    place = tmp_path_factory.mktemp("releases")
+    asked = {
+        "roles": {"quasi": ["age", "sex"], "sensitive": ["ill"]},
+        "require": {"k": 4, "diversity": {"ill": {"distinct": 2}}, "closeness": {"ill": {"t": 0.6}}},
+        "allow": {"suppress": 0.2},
+    }
+    return {f: shoal.anonymize(table, asked, format=f).write(place / f) for f in ("csv", "parquet")}
+
+
+def flipped(content, at):
+    return content[:at] + bytes([content[at] ^ 0x01]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_one_changed_byte_in_any_file(releases, tmp_path, form):
+    rng = np.random.default_rng(11)
+    folder = tmp_path / "r"
+    shutil.copytree(releases[form], folder)
+    assert verify(folder).ok
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        places = {0, 1, len(content) // 2, len(content) - 2, len(content) - 1, *rng.integers(0, len(content), 12).tolist()}
+        for at in sorted(places):
+            path.write_bytes(flipped(content, at))
+            result = verify(folder)
+            assert not result.ok, f"{path.name} at {at}"
+            with pytest.raises((TamperError, shoal.errors.VerificationError)):
+                result.require()
+        for changed in (content + b"\n", content[:-1], b"", content + content):
+            path.write_bytes(changed)
+            assert not verify(folder).ok, path.name
+        path.write_bytes(content)
+    assert verify(folder).ok
+
+
+def test_added_missing_renamed_and_linked_files(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    for name in ("data.csv", "plan.json", "report.html", "certificate.json"):
+        (folder / name).rename(tmp_path / "aside")
+        assert not verify(folder).ok
+        (folder / name).symlink_to(tmp_path / "aside")
+        assert not verify(folder).ok
+        (folder / name).unlink()
+        (tmp_path / "aside").rename(folder / name)
+    for extra in ("more.csv", ".hidden"):
+        (folder / extra).write_text("x")
+        assert not verify(folder).ok
+        (folder / extra).unlink()
+    assert verify(folder).ok
+
+
+def resign(folder, change):
+    """What a forger can do: change the certificate, fix the hashes, sign with a key of his own."""
+    made = json.loads((folder / cert.NAME).read_text())
+    change(made)
+    made.pop("signature")
+    made.pop("key")
+    names = [f["name"] for f in made["files"]]
+    made["files"] = [cert.file_entry(folder / n) for n in names]
+    (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
+
+
+NUMBERS = [
+    ("k", lambda c: c.update(k=c["k"] + 1)),
+    ("after.k", lambda c: c["after"].update(k=c["after"]["k"] + 1)),
+    ("classes", lambda c: c["after"].update(classes=c["after"]["classes"] - 1)),
+    ("records", lambda c: c["after"].update(records=c["after"]["records"] + 1)),
+    ("unique", lambda c: c["after"].update(unique=1)),
+    ("l", lambda c: c["after"]["sensitive"]["ill"].update(distinct=9)),
+    ("entropy", lambda c: c["after"]["sensitive"]["ill"].update(entropy=2.9)),
+    ("t", lambda c: c["after"]["sensitive"]["ill"].update(t_equal=0.0001)),
+    ("sizes", lambda c: c["after"].update(sizes={"99": 1})),
+    ("suppressed", lambda c: c["utility"].update(suppressed=c["utility"]["suppressed"] + 1)),
+    ("suppressed share", lambda c: c["utility"].update(suppressed_share=0.5)),
+    ("records in", lambda c: c["input"].update(records=c["input"]["records"] + 1)),
+    ("requirement", lambda c: c["requirements"][0].update(asked=2)),
+    ("require", lambda c: c["require"].update(k=2)),
+    ("verdict", lambda c: c.update(verdict="All is well.")),
+    ("quasi", lambda c: c["data"].update(quasi=["sex"])),
+    ("columns", lambda c: c["data"].update(columns=["age", "sex"])),
+    ("plan seed", lambda c: c["plan"].update(seed=99)),
+    ("nothing at all", lambda c: c.pop("after")),
+    ("wrong type", lambda c: c.update(after=[1])),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), NUMBERS, ids=[n for n, _ in NUMBERS])
+def test_a_forger_with_his_own_key_is_found_by_counting(releases, tmp_path, name, change):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    resign(folder, change)
+    result = verify(folder)
+    assert not result.ok, name
+    assert result.checks[1].ok, "the forger's signature itself fits"
+
+
+def test_a_forger_who_changes_one_cell_is_found(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    lines = (folder / "data.csv").read_text().splitlines()
+    first = lines[1].split(",")
+    first[0] = '"999"'
+    (folder / "data.csv").write_text("\n".join([lines[0], ",".join(first), *lines[2:]]) + "\n")
+    resign(folder, lambda c: None)
+    assert [c.name for c in verify(folder).failed] == ["re-count"]
+
+
+def test_the_expected_key_unmasks_any_forger(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    honest = json.loads((folder / cert.NAME).read_text())["key"]["fingerprint"]
+    resign(folder, lambda c: c.update(title="Another title"))
+    assert verify(folder).ok, "no number was changed, so counting finds nothing"
+    assert not verify(folder, key=honest).ok
+
+
+def test_a_hostile_certificate_cannot_read_elsewhere(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    (tmp_path / "secret.csv").write_text("age,sex,ill\n1,f,flu\n")
+    made = json.loads((folder / cert.NAME).read_text())
+    for bad in ("../secret.csv", str(tmp_path / "secret.csv")):
+        made["files"][0]["name"] = bad
+        made.pop("signature", None)
+        made.pop("key", None)
+        (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
+        assert not verify(folder).ok
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b"null", b"\xff\xfe", b'{"format":"shoal-certificate/1"}', b"[" * 100_000, b'{"a":1,"a":2}']
+)
+def test_broken_certificates_are_refused_not_crashed_on(releases, tmp_path, content):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    (folder / cert.NAME).write_bytes(content)
+    assert not verify(folder).ok
