@@ -129,7 +129,7 @@ class Postgres:
         stop_process(self.process, signal.SIGQUIT)
 
     def stop(self) -> None:
-        stop_process(self.process, signal.SIGINT)
+        stop_process(self.process, signal.SIGQUIT)  # nothing is to be saved
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -207,7 +207,7 @@ class MariaDB:
         stop_process(self.process, signal.SIGKILL)
 
     def stop(self) -> None:
-        stop_process(self.process)
+        stop_process(self.process, signal.SIGKILL)  # nothing is to be saved
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -315,7 +315,8 @@ def start_mariadb(home: MariaHome | None = None) -> MariaDB:
         _bootstrap_mariadb(common, home, password, env, folder)
         process = _start(
             [*common, f"--port={port}", f"--bind-address={HOST}", f"--socket={folder}/s", f"--pid-file={folder}/pid",
-             f"--tmpdir={folder}", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", "--skip-name-resolve"],
+             f"--tmpdir={folder}", "--character-set-server=utf8mb4",
+             "--collation-server=utf8mb4_general_ci", "--skip-name-resolve"],
             log, folder, env,
         )  # fmt: skip
         wait_until(lambda: listening(port), process=process, log=log, what="MariaDB")

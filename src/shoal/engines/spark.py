@@ -313,7 +313,7 @@ def _cast(value: exp.Expr, to: str) -> exp.Expr:
 
 def spark_errors() -> tuple[type[Exception], ...]:
     """What Spark, its Java bridge and its remote connection raise."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     kinds: list[type[Exception]] = [PySparkException, Py4JError, ConnectionError]
