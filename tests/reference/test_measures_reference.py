@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import measures_oracle as oracle
 import numpy as np
 import pytest
 
+import measures_oracle as oracle
 from shoal.measures import anonymity, closeness, diversity, entropy, entropy_risk, finite, loss, presence, recoding_loss, risk
 from shoal.measures.individual import benedetti_franconi
 from shoal.measures.measurement import Measured

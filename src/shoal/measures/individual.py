@@ -6,8 +6,8 @@ sampling weights in the class; the risk is
 
 .. math:: r = E[1/F \mid f] = \frac{p^f}{f}\,{}_2F_1(f, f; f+1; 1-p) = \frac{p}{f}\,{}_2F_1(1, 1; f+1; 1-p).
 
-The second form has positive terms only and stays exact where the first one overflows. For small :math:`f` there are closed
-forms, for example :math:`r = \frac{p}{1-p}\ln\frac1p` for a sample unique.
+The second form is :math:`\int_0^1 u^{f-1} p/(p+(1-p)u)\,du`: a series of positive terms, and a recursion in :math:`f` that
+starts from :math:`r = \frac{p}{1-p}\ln\frac1p` for a sample unique. One of the two is short and stable for every p and f.
 
 Source   METHODS §33; Benedetti & Franconi 1998; Capobianchi, Polettini & Lucarelli 2001
 Differs  exact for every f (a common package approximates f > 3 and, by default, all f)
@@ -24,8 +24,9 @@ import numpy.typing as npt
 from shoal.errors import DataError, UsageError
 from shoal.model.counts import ClassCounts, FloatArray, IntArray
 
-CLOSED_FORM_FROM = 0.02
-"""Below this 1 − p the closed forms lose digits and the series is used."""
+LARGE = 30
+"""From this class size the series is short for every p."""
+TERMS = 64
 
 
 @dataclass(frozen=True)
@@ -99,28 +100,32 @@ def benedetti_franconi(sample: npt.ArrayLike, population: npt.ArrayLike) -> Floa
 
 
 def _exact(f: FloatArray, p: FloatArray) -> FloatArray:
-    from scipy.special import hyp2f1
-
-    q = 1.0 - p
-    out: FloatArray = p / f * hyp2f1(1.0, 1.0, f + 1.0, q)
-    far = q > CLOSED_FORM_FROM
-    for size, form in ((1.0, _f1), (2.0, _f2), (3.0, _f3)):
-        here = far & (f == size)
-        out[here] = form(p[here], q[here])
-    out[p >= 1.0] = 1.0 / f[p >= 1.0]
+    """Series where it is short (p ≥ ½ or f ≥ 30), else a recursion in f from the closed form for f = 1."""
+    out = np.empty_like(p)
+    short = (p >= 0.5) | (f >= LARGE)
+    out[short] = _series(f[short], p[short])
+    out[~short] = _recursion(f[~short], p[~short])
     return np.clip(out, p / f, 1.0 / f)
 
 
-def _f1(p: FloatArray, q: FloatArray) -> FloatArray:
-    out: FloatArray = -p / q * np.log(p)
-    return out
+def _series(f: FloatArray, p: FloatArray) -> FloatArray:
+    """(p/f) Σ_j j! q^j / ((f+1)…(f+j)): positive terms that fall at least as fast as 2^−j here."""
+    q = 1.0 - p
+    term = p / f
+    total = term.copy()
+    for j in range(1, TERMS):
+        term = term * (j * q / (f + j))
+        total += term
+    return total
 
 
-def _f2(p: FloatArray, q: FloatArray) -> FloatArray:
-    out: FloatArray = p / q + (p / q) ** 2 * np.log(p)
-    return out
-
-
-def _f3(p: FloatArray, q: FloatArray) -> FloatArray:
-    out: FloatArray = p / (2 * q**2) * (q - 2 * p) - (p / q) ** 3 * np.log(p)
+def _recursion(f: FloatArray, p: FloatArray) -> FloatArray:
+    """r(1) = −(p/q) ln p and r(f+1) = (p/q) (1/f − r(f)): with p < q each step shrinks the error."""
+    odds = p / (1.0 - p)
+    at = -odds * np.log(p)
+    out = at.copy()
+    for n in range(1, int(f.max(initial=1.0))):
+        at = odds * (1.0 / n - at)
+        here = f == n + 1
+        out[here] = at[here]
     return out

@@ -147,12 +147,14 @@ def checked_population(release: npt.ArrayLike, population: npt.ArrayLike | None)
     """Both sizes as whole numbers, with f ≤ F in every class; the release itself where no population is given."""
     f = np.asarray(release)
     big = f if population is None else np.asarray(population)
+    if f.size == 0:
+        raise DataError("the release has no records, so no risk is defined.", hint="A risk of nobody is not zero.")
     if not (np.issubdtype(f.dtype, np.integer) and np.issubdtype(big.dtype, np.integer)):
         raise DataError("class sizes must be whole numbers.", hint="Pass counts of people or records.")
     f, big = f.astype(np.int64), big.astype(np.int64)
     if f.shape != big.shape or f.ndim != 1:
         raise UsageError("release and population need one size per class.", hint="Match the classes of both first.")
-    if len(f) == 0 or int(f.sum()) == 0:
+    if int(f.sum()) == 0:
         raise DataError("the release has no records, so no risk is defined.", hint="A risk of nobody is not zero.")
     short = f > big
     if bool(short.any()) or int(f.min()) < 0:

@@ -1,0 +1,129 @@
+"""The commands ``measure`` and ``inspect``: one JSON object on stdout, words on stderr, exit codes, nothing guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shoal.cli import main
+
+ROWS = "name,age,sex,town,ill\n" + "".join(
+    f"canary{i},{20 + i % 4},{'fm'[i % 2]},{'canaryville' if i < 3 else 'b'},{'canaryflu' if i % 3 else 'hiv'}\n"
+    for i in range(24)
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "people.csv"
+    file.write_text(ROWS, encoding="utf-8")
+    return file
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main([str(w) for w in words])
+    out = capsys.readouterr()
+    return int(stop.value.code or 0), out.out, out.err
+
+
+def test_measure_json_is_one_object(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(
+        capsys, "measure", table, "--qi", "age,sex", "--sensitive", "ill", "--population", "1k", "--suda", "--json"
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert (found["records"], found["classes"], found["k"], found["unique"]) == (24, 4, 6, 0)
+    assert found["population"] == 1000
+    assert found["suda"]["msus"] == 0
+    assert "canary" not in out
+
+
+def test_without_quasi_identifiers_nothing_is_guessed(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("--json",), ()):
+        code, out, err = run(capsys, "measure", table, *words)
+        assert code == 2
+        assert "none is guessed" in err
+        if words:
+            assert json.loads(out)["error"]["exit_code"] == 2
+        else:
+            assert out == ""
+
+
+def test_measure_for_people_to_read(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--qi", "age,sex", "--sensitive", "ill", "--by", "town", "--explain")
+    code, out, _ = run(capsys, "measure", table, *words)
+    assert code == 0
+    for part in ("None of 24 records is one of a kind on age + sex", "Group sizes", "Columns that together identify", "Formula:"):
+        assert part in out
+    assert "canary" not in out
+
+
+def test_requirement_decides_the_exit_code(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "measure", table, "--qi", "age,sex", "--require", "k>=6")[0] == 0
+    code, out, _ = run(capsys, "measure", table, "--qi", "age,sex", "--require", "k>=7", "--json")
+    assert code == 1
+    assert json.loads(out)["requirement"] == {"requirement": "k >= 7", "met": False, "found": 6.0}
+    assert run(capsys, "measure", table, "--qi", "age,sex", "--require", "kk>=7")[0] == 2
+
+
+def test_report_is_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "r.html"
+    code, _, err = run(capsys, "measure", table, "--qi", "age,sex", "--sensitive", "ill", "--report", file)
+    assert code == 0
+    assert "Report written" in err
+    assert "canary" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--qi", "agee"), 2, "Did you mean 'age'"),
+        (("--qi", "age,age"), 2, "named twice"),
+        (("--qi", "age", "--sensitive", "age"), 2, "both quasi-identifier and sensitive"),
+        (("--qi", "age", "--missing", "never"), 2, "Rules: own, wildcard, drop"),
+        (("--qi", "age", "--population", "5"), 2, "smaller than the table"),
+        (("--qi", "age", "--hierarchy", "ill"), 2, "column=file"),
+        (("--qi", "age", "--unit", "age"), 2, "names people"),
+    ],
+)
+def test_mistakes_are_told(table: Path, words: tuple[str, ...], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found, out, err = run(capsys, "measure", table, *words)
+    assert (found, out) == (code, "")
+    assert said in err
+    assert "canary" not in err
+
+
+def test_empty_and_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.write_text("age,sex\n", encoding="utf-8")
+    code, out, err = run(capsys, "measure", empty, "--qi", "age", "--json")
+    assert code == 3
+    assert json.loads(out)["error"]["type"] == "EmptyTableError"
+    assert "no rows" in err
+    assert run(capsys, "measure", tmp_path / "none.csv", "--qi", "age")[0] in (2, 3)
+
+
+def test_inspect(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "inspect", table, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["suggested"]["direct"] == ["name"]
+    assert found["suggested"]["quasi"] == ["age", "sex", "town", "ill"]
+    assert found["columns"][4]["confidence"] < 0.5  # 'ill' says nothing by its name
+    assert all(c["reason"] and 0 < c["confidence"] <= 1 for c in found["columns"])
+    code, shown, _ = run(capsys, "inspect", table)
+    assert code == 0
+    assert "Next: shoal measure" in shown
+    assert "canary" not in out + shown
+
+
+def test_columns_named_like_terminal_codes_are_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "evil.csv"
+    file.write_text('"a[red]","b\x1b[2Jx"\n1,2\n1,2\n', encoding="utf-8")
+    code, out, _ = run(capsys, "inspect", file)
+    assert code == 0
+    assert "\x1b" not in out
+    assert "a[red]" in out
