@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
 from shoal.engines.kinds import columns_of
+from shoal.engines.remote import spellings, table_expression
 from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.roles import Column
 
@@ -63,9 +64,15 @@ class DuckDB(Engine):
     # -- schema -----------------------------------------------------------------------------------------------------
 
     def relation(self, table: str, **options: Any) -> Relation:
-        found = self.describe(exp.to_table(table, dialect="duckdb") if "." in table else exp.table_(table, quoted=True), table)
         source = f"duckdb://{self._file}::{table}" if self._file else table
-        return replace(found, source=source)
+        first: UnreadableError | None = None
+        for schema, name in spellings(table):
+            try:
+                return replace(self.describe(table_expression(schema, name), table), source=source)
+            except UnreadableError as error:
+                first = first or error
+        assert first is not None
+        raise first
 
     def describe(self, sql: exp.Expr, source: str, **details: Any) -> Relation:
         """The columns of a query or table, from its plan alone."""

@@ -134,10 +134,14 @@ def connect(source: str) -> tuple[Engine, str]:
 
 def _open_url(source: str, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
     engine, table = connect(source)
-    relation = engine.relation(table, **options)
-    if not relation.columns:
-        raise UnreadableError(f"table '{table}' has no columns.", hint="Check the name and your rights to read it.")
-    return make_table(engine, relation, name or table, roles)
+    try:
+        relation = engine.relation(table, **options)
+        if not relation.columns:
+            raise UnreadableError(f"table '{table}' has no columns.", hint="Check the name and your rights to read it.")
+        return make_table(engine, relation, name or table, roles)
+    except BaseException:
+        engine.close()
+        raise
 
 
 def _stem(path: Path) -> str:
