@@ -1,0 +1,258 @@
+"""Canaries: a unique string in every cell, column name and file name may appear only where it was declared to."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from shoal.cli import main
+
+ROWS = 60
+PREFIX = "kanarie"
+
+
+def hostile_table(path, *, ragged=False):
+    """Every cell holds a canary of its own; one quasi-identifier also has frequent values."""
+    cells = []
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow([f"col{PREFIX}{c}" for c in ("name", "job", "town", "age", "ill", "free")])
+        for i in range(ROWS):
+            job = f"{PREFIX}job{i}x" if i < 6 else f"work{i % 4}"
+            row = [f"{PREFIX}name{i}x", job, f"{PREFIX}town{i}x", 7_000_007 + 30 * i, f"{PREFIX}ill{i}x", f"{PREFIX}free{i}x"]
+            cells += [str(c) for c in row if PREFIX in str(c) or str(c).startswith("700")]
+            if ragged and i == 40:
+                row = row[:3]
+            writer.writerow(row)
+    return cells
+
+
+def policy_text(**change):
+    roles = {
+        "direct": [f"col{PREFIX}name"],
+        "quasi": {f"col{PREFIX}{c}": {} for c in ("job", "town", "age")},
+        "sensitive": [f"col{PREFIX}ill"],
+        "insensitive": [f"col{PREFIX}free"],
+    }
+    return json.dumps({"roles": roles, "require": {"k": 5}, "allow": {"suppress": 0.5}, **change})
+
+
+def run(capfd, *words):
+    with pytest.raises(SystemExit) as end:
+        main([str(w) for w in words])
+    said = capfd.readouterr()
+    return int(end.value.code or 0), said.out + said.err
+
+
+def leaks(text, cells):
+    return [c for c in cells if c in text]
+
+
+@pytest.fixture
+def scene(tmp_path):
+    table = tmp_path / f"file{PREFIX}secret.csv"
+    cells = hostile_table(table)
+    policy = tmp_path / "policy.yml"
+    policy.write_text(policy_text())
+    return tmp_path, table, policy, cells
+
+
+def test_canaries_appear_only_in_the_declared_data(scene, capfd):
+    place, table, policy, cells = scene
+    code, said = run(capfd, "anonymize", table, "--policy", policy, "--out", place / "out", "--json")
+    assert code == 0, said
+    assert not leaks(said, cells)
+    for path in (place / "out").iterdir():
+        found = leaks(path.read_text(encoding="utf-8"), cells)
+        if path.name == "data.csv":
+            assert all("free" in c or "ill" in c for c in found), "only the columns that are published as they are"
+        else:
+            assert not found, path.name
+        assert "secret" not in path.read_text(encoding="utf-8"), "the name of the input file stays at home"
+
+
+def test_canaries_stay_out_of_every_other_format(scene, capfd):
+    place, table, policy, cells = scene
+    for form in ("parquet", "arrow"):
+        code, said = run(capfd, "anonymize", table, "--policy", policy, "--out", place / form, "--format", form)
+        assert code == 0, said
+        assert not leaks(said, cells)
+        raw = next((place / form).glob("data.*")).read_bytes()
+        assert not [c for c in cells if c.encode() in raw and not ("free" in c or "ill" in c)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "code"),
+    [
+        ("draft", ["anonymize", "TABLE", "--draft", "OUT/draft.yml"], 0),
+        ("inspect", ["inspect", "TABLE"], 0),
+        ("measure", ["measure", "TABLE", "--qi", f"col{PREFIX}job,col{PREFIX}town", "--sensitive", f"col{PREFIX}ill"], 0),
+        ("check", ["check", "TABLE", "--policy", "POLICY"], 1),
+        ("check json", ["check", "TABLE", "--policy", "POLICY", "--format", "json"], 1),
+        ("check sarif", ["check", "TABLE", "--policy", "POLICY", "--format", "sarif"], 1),
+        ("check junit", ["check", "TABLE", "--policy", "POLICY", "--format", "junit"], 1),
+        ("check md", ["check", "TABLE", "--policy", "POLICY", "--format", "md"], 1),
+        ("unknown option", ["anonymize", "TABLE", "--polcy", "POLICY"], 2),
+        ("unknown format", ["anonymize", "TABLE", "--policy", "POLICY", "--out", "OUT/r", "--format", "pdf"], 2),
+        ("verify nothing", ["verify", "OUT"], 1),
+    ],
+)
+def test_no_command_repeats_a_cell(scene, capfd, name, words, code):
+    place, table, policy, cells = scene
+    (place / "o").mkdir()
+    names = {"TABLE": str(table), "POLICY": str(policy)}
+    ended, said = run(capfd, *[names.get(w, w.replace("OUT", str(place / "o"))) for w in words])
+    assert ended == code, said
+    assert not leaks(said, cells)
+    for path in (place / "o").rglob("*"):
+        assert not leaks(path.read_text(), cells)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("infeasible", {"require": {"k": 59, "diversity": {f"col{PREFIX}ill": {"distinct": 80}}}}),
+        ("wrong hierarchy", {"gap": True}),
+        ("numbers asked of text", {"intervals": True}),
+        ("unclassified", {"drop": f"col{PREFIX}free"}),
+        ("ragged", {"ragged": True}),
+        ("not text", {"binary": True}),
+        ("no disk", {"readonly": True}),
+    ],
+)
+def test_no_error_repeats_a_cell(scene, capfd, name, change):
+    place, table, policy, cells = scene
+    asked = json.loads(policy_text())
+    if "require" in change:
+        asked["require"] = change["require"]
+    if "gap" in change:
+        (place / "h.csv").write_text("one;*\ntwo;*\n")
+        asked["roles"]["quasi"][f"col{PREFIX}town"] = {"hierarchy": "h.csv"}
+    if "intervals" in change:
+        asked["roles"]["quasi"][f"col{PREFIX}town"] = {"hierarchy": {"intervals": [5]}}
+    if "drop" in change:
+        asked["roles"]["insensitive"] = []
+    if "ragged" in change:
+        hostile_table(table, ragged=True)
+    if "binary" in change:
+        table.write_bytes(table.read_bytes().replace(b"town7", b"to\xff\xfe7"))
+    policy.write_text(json.dumps(asked))
+    out = "/proc/nowhere/out" if "readonly" in change else place / "out"
+    code, said = run(capfd, "anonymize", table, "--policy", policy, "--out", out)
+    if name != "not text":
+        assert code in (1, 2, 3), said
+    assert code != 4, said
+    assert not leaks(said, cells)
+    assert not [p for p in place.iterdir() if p.name.startswith(".shoal")]
+    if code:
+        assert not (place / "out").exists()
+
+
+def test_python_errors_carry_no_cell_in_message_or_cause(scene):
+    import traceback
+
+    import shoal
+
+    place, table, _, cells = scene
+    asked = json.loads(policy_text())
+    (place / "h.csv").write_text("one;*\ntwo;*\n")
+    asked["roles"]["quasi"][f"col{PREFIX}town"] = {"hierarchy": str(place / "h.csv")}
+    with pytest.raises(shoal.errors.ShoalError) as caught:
+        shoal.anonymize(str(table), asked)
+    assert not leaks("".join(traceback.format_exception(caught.value)), cells)
+
+
+KILLED = """
+import sys
+from shoal.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
+    rng = np.random.default_rng(2)
+    table = tmp_path / "t.csv"
+    with table.open("w") as out:
+        out.write("age,town,ill\n")
+        out.writelines(f"{rng.integers(18, 90)},t{rng.integers(0, 40)},i{rng.integers(0, 5)}\n" for _ in range(4_000))
+    (tmp_path / "p.yml").write_text("roles: {quasi: [age, town], sensitive: [ill]}\nrequire: {k: 5}\nallow: {suppress: 0.05}\n")
+    words = [
+        sys.executable,
+        "-c",
+        KILLED,
+        "anonymize",
+        str(table),
+        "--policy",
+        str(tmp_path / "p.yml"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+    start = time.perf_counter()
+    subprocess.run(words, check=True, capture_output=True, env=environment)
+    whole = time.perf_counter() - start
+    from shoal.release.verify import verify
+
+    assert verify(tmp_path / "out").ok
+    os.rename(tmp_path / "out", tmp_path / "kept")
+    killed = 0
+    for share in [*rng.uniform(0.4, 1.0, 6).tolist(), 0.9]:
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        try:
+            process.wait(timeout=whole * share)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+        if (tmp_path / "out").exists():
+            assert verify(tmp_path / "out").ok, "what is there is whole"
+            for path in (tmp_path / "out").iterdir():
+                path.unlink()
+            (tmp_path / "out").rmdir()
+    assert killed >= 3
+    subprocess.run(words, check=True, capture_output=True, env=environment)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".shoal")], "the next run sweeps what killed ones left"
+
+
+def test_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    import pyarrow as pa
+
+    import shoal
+    from shoal.release import anonymize as room
+
+    table = pa.table({"a": [1, 2] * 20, "s": ["x", "y"] * 20})
+    for name in ("recode", "recount", "body", "run_attacks"):
+
+        def stop(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(room, name, stop)
+            with pytest.raises(KeyboardInterrupt):
+                shoal.anonymize(table, quasi=["a"], sensitive=["s"], k=2).write(tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+    assert shoal.anonymize(table, quasi=["a"], sensitive=["s"], k=2).write(tmp_path / "out").is_dir()
+
+
+def test_no_network_is_used(scene, monkeypatch, capfd):
+    import socket
+
+    place, table, policy, _ = scene
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert run(capfd, "anonymize", table, "--policy", policy, "--out", place / "out")[0] == 0
+    assert run(capfd, "verify", place / "out")[0] == 0
+    page = (place / "out" / "report.html").read_text()
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "<script" not in page
