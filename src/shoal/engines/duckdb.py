@@ -128,6 +128,11 @@ class DuckDB(Engine):
             return self.explain_late(found.position)
         return found
 
+    def types(self, relation: Relation) -> dict[str, str]:
+        """DuckDB's own type of each column."""
+        found = self._table(f"DESCRIBE {self.render(exp.select('*').from_(relation.sql.copy()))}", relation.source)
+        return dict(zip(found["column_name"].to_pylist(), found["column_type"].to_pylist(), strict=True))
+
     def fresh(self, prefix: str) -> str:
         self._names += 1
         return f"shoal_{prefix}_{self._names}"

@@ -165,14 +165,20 @@ def open_jsonl(path: Path, options: dict[str, Any]) -> Opened:
     """JSON lines: the columns and their kinds are DuckDB's reading of a sample, without dates guessed from text."""
     require_option(options, (), "JSON lines")
     engine = DuckDB(stable_order=True)
-    body = (
-        f"FROM read_json({path_literal(path)}, format = 'newline_delimited', "
-        "dateformat = '%Y-%m-%d', timestampformat = '%Y-%m-%d %H:%M:%S', maximum_depth = 1)"
+    relation = engine.view(
+        f"FROM read_json({path_literal(path)}, format = 'newline_delimited', dateformat = '%Y-%m-%d', "
+        "timestampformat = '%Y-%m-%d %H:%M:%S')",
+        str(path),
+        format="jsonl",
     )
-    relation = engine.view(body, str(path))
-    nested = [c.name for c in relation.columns if c.kind == "other"]
-    if nested:
-        raise UnreadableError(f"column '{nested[0]}' of '{path.name}' is not flat.", hint="Unnest it into columns of its own.")
+    types = engine.types(relation)
+    odd = [c.name for c in relation.columns if c.kind == "other" or types[c.name] == "JSON"]
+    if odd:
+        raise UnreadableError(
+            f"column '{odd[0]}' of '{path.name}' is not flat or holds values of several types.",
+            hint="Give each line the same flat fields, each of one type.",
+            column=odd[0],
+        )
     return engine, relation
 
 

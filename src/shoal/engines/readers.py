@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
+from shoal.errors import UnreadableError
+
 CHUNK_ROWS = 1 << 20
+
+
+@contextmanager
+def _whole_files() -> Iterator[None]:
+    """Errors of the file system and of broken files in our own words."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise UnreadableError("a Parquet file is not there any more.", hint="Was it moved or replaced?") from None
+    except (OSError, pa.ArrowException):
+        raise UnreadableError("a Parquet file is broken or may not be read.", hint="Write it again.") from None
 
 
 class Reader(Protocol):
@@ -52,14 +68,15 @@ class ParquetReader:
     def rows(self) -> int:
         import pyarrow.parquet as pq
 
-        return sum(pq.read_metadata(f).num_rows for f in self._files)
+        with _whole_files():
+            return sum(pq.read_metadata(f).num_rows for f in self._files)
 
     def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
         import pyarrow.parquet as pq
 
         dictionaries = [n for n in names if n in self._text]
         for path in self._files:
-            with pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
+            with _whole_files(), pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
                 for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(names), use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
                     yield [by_name[n] for n in names]

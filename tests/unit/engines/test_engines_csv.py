@@ -209,7 +209,7 @@ def test_unknown_option_and_format(tmp_path: Path) -> None:
     path = write(tmp_path, "a\n1\n")
     with pytest.raises(UsageError, match="Did you mean 'delimiter'"):
         open_table(path, delimeter=";")
-    with pytest.raises(UsageError, match="format of 'x.doc'"):
+    with pytest.raises(UsageError, match=r"format of 'x\.doc'"):
         open_table(write(tmp_path, "a", "x.doc"))
     with pytest.raises(UsageError, match="one character"):
         open_table(path, delimiter="::")

@@ -173,9 +173,8 @@ class _Stamp(StreamStep):
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         def work(table: Any, seen: int) -> Any:
             assert set(table.column_names) == {self.column, "who"}
-            stamped = [
-                f"{v}/{w}/{seen + i}" for i, (v, w) in enumerate(zip(table[self.column].to_pylist(), table["who"].to_pylist(), strict=True))
-            ]
+            pairs = zip(table[self.column].to_pylist(), table["who"].to_pylist(), strict=True)
+            stamped = [f"{v}/{w}/{seen + i}" for i, (v, w) in enumerate(pairs)]
             return table.set_column(table.column_names.index(self.column), self.column, pa.array(stamped))
 
         return work

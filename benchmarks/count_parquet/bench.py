@@ -1,0 +1,85 @@
+"""COUNT of generated people from Parquet against the same GROUP BY in plain DuckDB, in one run. See README.md."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from common import record  # noqa: E402
+from make_people import QUASI, people_file  # noqa: E402
+
+COARSE = "strftime(date_of_birth, '%Y')"
+
+
+def shoal_count(path: Path, coarse: bool) -> tuple[int, int]:
+    from shoal.engines.open import open as open_table
+    from shoal.model.plan import Prefix
+
+    through: dict[str, Any] = {"date_of_birth": Prefix("date_of_birth", length=4, fill="")} if coarse else {}
+    with open_table(path) as table:
+        counts = table.count(QUASI, through=through)
+    return counts.n_classes, int((counts.sizes == 1).sum())
+
+
+def duckdb_count(path: Path, coarse: bool) -> tuple[int, int]:
+    import duckdb
+    import pyarrow.compute as pc
+
+    first, *rest = QUASI
+    columns = ", ".join([f"{COARSE} AS {first}" if coarse else first, *rest])
+    with duckdb.connect() as connection:
+        table = connection.sql(f"SELECT {columns}, count(*) AS n FROM '{path}' GROUP BY ALL").to_arrow_table()
+    return table.num_rows, int(pc.sum(pc.equal(table["n"], 1)).as_py())
+
+
+def one(who: str, n: int, coarse: bool) -> None:
+    """One count in a process of its own: wall and processor seconds, peak memory, answer; after a warm-up on few rows."""
+    count = shoal_count if who == "shoal" else duckdb_count
+    count(people_file(300_000), coarse)
+    path = people_file(n)
+    start, cpu = time.perf_counter(), time.process_time()
+    answer = count(path, coarse)
+    seconds, used = time.perf_counter() - start, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{seconds:.3f} {used:.3f} {peak} {answer[0]} {answer[1]}")
+
+
+def main(n: int, repeats: int) -> None:
+    people_file(n)
+    for coarse in (False, True):
+        runs: dict[str, list[list[float]]] = {"shoal": [], "duckdb": []}
+        for _ in range(repeats):
+            for who in runs:
+                out = subprocess.run(
+                    [sys.executable, __file__, "--one", who, str(n), str(int(coarse))], capture_output=True, text=True, check=True
+                )
+                runs[who].append([float(x) for x in out.stdout.split()])
+        assert runs["shoal"][0][3:] == runs["duckdb"][0][3:], "the answers differ"
+        best = {who: min(r[0] for r in rs) for who, rs in runs.items()}
+        cpu = {who: min(r[1] for r in rs) for who, rs in runs.items()}
+        record(
+            HERE,
+            question="coarse" if coarse else "raw",
+            n=n,
+            columns=len(QUASI),
+            seconds={who: [r[0] for r in rs] for who, rs in runs.items()},
+            cpu_seconds={who: [r[1] for r in rs] for who, rs in runs.items()},
+            peak={who: int(max(r[2] for r in rs)) for who, rs in runs.items()},
+            ratio=round(best["shoal"] / best["duckdb"], 3),
+            cpu_ratio=round(cpu["shoal"] / cpu["duckdb"], 3),
+            answer={"classes": int(runs["shoal"][0][3]), "unique": int(runs["shoal"][0][4])},
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1")
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000, int(sys.argv[2]) if len(sys.argv) > 2 else 3)

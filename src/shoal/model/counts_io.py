@@ -1,0 +1,132 @@
+"""ClassCounts to Parquet and back: what COUNT found, kept for later without the rows.
+
+One file: a row per class with a code per column, its size and, where counted, its records and weight; categories and sensitive
+counts travel in the file's metadata as Arrow. Counts hold data values (the categories): keep such a file as safe as the table.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UnreadableError
+from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.roles import MissingPolicy
+
+FORMAT = "shoal-counts/1"
+
+
+def write_counts(counts: ClassCounts, path: str | Path) -> Path:
+    """Write counts to a Parquet file (mode 0600), whole or not at all.
+
+    >>> import tempfile
+    >>> c = ClassCounts([2, 1], ["age"], [[0, -1]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     back = read_counts(write_counts(c, Path(folder) / "c.parquet"))
+    >>> back.sizes.tolist(), back.codes[0].tolist(), back.columns
+    ([2, 1], [0, -1], ('age',))
+    """
+    import os
+    import tempfile
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    data: dict[str, Any] = {f"c{i}": codes for i, codes in enumerate(counts.codes)}
+    data["size"] = counts.sizes
+    if counts.records is not None:
+        data["records"] = counts.records
+    if counts.weights is not None:
+        data["weight"] = counts.weights
+    table = pa.table(data).replace_schema_metadata({"shoal": json.dumps(_described(counts), sort_keys=True)})
+    target = Path(path)
+    handle, name = tempfile.mkstemp(prefix=".shoal-", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        pq.write_table(table, temporary, compression="zstd")
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def read_counts(path: str | Path) -> ClassCounts:
+    """Counts from a file that :func:`write_counts` made."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[b"shoal"])
+        if about["format"] != FORMAT:
+            raise KeyError
+    except (OSError, KeyError, ValueError, pa.ArrowException):
+        raise UnreadableError(f"'{path}' does not hold counts that Shoal wrote.", hint="Count the table again.") from None
+    number = {n: table[n].to_numpy() for n in table.column_names}
+    return ClassCounts(
+        number["size"],
+        columns=about["columns"],
+        codes=[number[f"c{i}"] for i in range(about["coded"])],
+        categories=[_unpacked(c) for c in about["categories"]],
+        sensitive={s["column"]: _sensitive(s) for s in about["sensitive"]},
+        records=number.get("records"),
+        weights=number.get("weight"),
+        n_people=about["n_people"],
+        unit=about["unit"],
+        missing=MissingPolicy(about["missing"]),
+    )
+
+
+def _described(counts: ClassCounts) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "columns": list(counts.columns),
+        "coded": len(counts.codes),
+        "categories": [_packed(c) for c in counts.categories],
+        "sensitive": [
+            {
+                "column": s.column,
+                "classes": _packed(s.classes),
+                "values": _packed(s.values),
+                "counts": _packed(s.counts),
+                "categories": _packed(s.categories),
+            }
+            for s in counts.sensitive.values()
+        ],
+        "n_people": counts.n_people,
+        "unit": counts.unit,
+        "missing": counts.missing.value,
+    }
+
+
+def _sensitive(about: dict[str, Any]) -> SensitiveCounts:
+    numbers = [_unpacked(about[n]).to_numpy() for n in ("classes", "values", "counts")]
+    return SensitiveCounts(about["column"], numbers[0], numbers[1].astype(np.int32), numbers[2], _unpacked(about["categories"]))
+
+
+def _packed(values: Any) -> str | None:
+    """An array as Arrow stream, compressed, as text."""
+    import pyarrow as pa
+
+    if values is None:
+        return None
+    array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
+    sink = pa.BufferOutputStream()
+    table = pa.table({"v": array})
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _unpacked(text: str | None) -> Any:
+    import pyarrow as pa
+
+    if text is None:
+        return None
+    values = pa.ipc.open_stream(base64.b64decode(text)).read_all()["v"]
+    return values.combine_chunks()
