@@ -168,7 +168,7 @@ class MariaDBTarget(Target):
             if rows:
                 marks = ", ".join(["%s"] * len(types))
                 values = [[_mysql(r[c]) for c in types] for r in rows]
-                cur.executemany(f"INSERT INTO {self.quote(table)} VALUES ({marks})".replace("%%", "%"), values)
+                cur.executemany(f"INSERT INTO {self.quote(table).replace('%', '%%')} VALUES ({marks})", values)
         return self.source(table)
 
     def read(self, table: str) -> list[Row]:
