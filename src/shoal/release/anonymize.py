@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, UsageError, VerificationError
-from shoal.model.attack import AttackResult
 from shoal.model.plan import Drop, Keep, Plan
 from shoal.release import certificate as cert
 from shoal.release import folder, sign
+from shoal.release.attacks import run_attacks
 from shoal.release.decide import Decision, decide
 from shoal.release.describe import body
 from shoal.release.judge import Finding, judge, recursive_levels
@@ -128,7 +128,7 @@ class Release:
         plan_file = stage / cert.PLAN
         plan_file.write_text(self.plan.to_json(), encoding="utf-8", newline="\n")
         progress(0.9, "attacking")
-        attacks = run_attacks(self.prepared, self.decision, facts, stage, data, self.earlier)
+        attacks = run_attacks(self.prepared, self.decision, data, self.earlier)
         made = body(
             self.prepared,
             self.decision,
@@ -288,29 +288,6 @@ def input_hash(table: Table, signer: sign.Signer) -> str | None:
             return signer.keyed_hash(iter(lambda: content.read(1 << 20), b""), purpose="input")
     except OSError:
         return None
-
-
-def run_attacks(
-    prepared: Prepared, decision: Decision, facts: Facts, stage: Path, data: Path, earlier: tuple[Path, ...]
-) -> list[AttackResult]:
-    """The attacks that need nothing but the release and its making, worst first."""
-    from shoal.attack import Scene, run_all
-    from shoal.attack.structure import Recoded as Structure
-
-    structure = None
-    if decision.codes:
-        structure = Structure(prepared.base, decision.codes, decision.finer, decision.stays)
-    scene = Scene(
-        released=decision.released,
-        k=prepared.policy.smallest_class,
-        distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
-        t={c: x.t for c, x in prepared.policy.closeness.items()},
-        minimal=decision.proven,
-        recoded=structure,
-        files=(data,),
-        seed=prepared.policy.seed,
-    )
-    return run_all(scene)
 
 
 def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from shoal.errors import InfeasibleError, InternalError, PolicyError
 from shoal.model.counts import MISSING, ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.plan import Drop, Keep, Plan, Step, Suppression
 from shoal.release.check import facts_of_counts
+from shoal.release.checklist import check_coarse, safe_harbor_steps
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, requirements, silent
 
@@ -54,10 +55,18 @@ class Decision:
 def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
     """The plan that meets the policy and loses least, with the method that the policy names; or the plan given, re-checked."""
     if given is not None:
-        return _given(prepared, given, progress)
-    if prepared.policy.method == "lattice":
-        return _lattice(prepared, progress)
-    raise PolicyError(f"method '{prepared.policy.method}' is not here yet.", hint="Use method: lattice.")
+        decision = _given(prepared, given, progress)
+    elif prepared.policy.method == "lattice":
+        decision = _lattice(prepared, progress)
+    else:
+        raise PolicyError(f"method '{prepared.policy.method}' is not here yet.", hint="Use method: lattice.")
+    if _listed(prepared):
+        check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
+    return decision
+
+
+def _listed(prepared: Prepared) -> bool:
+    return prepared.policy.preset is not None and prepared.policy.preset.checklist == "safe-harbor"
 
 
 def _lattice(prepared: Prepared, progress: Progress) -> Decision:
@@ -236,27 +245,31 @@ def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> Sensitiv
 def other_steps(prepared: Prepared) -> tuple[Step, ...]:
     """What happens to the columns that are not quasi-identifiers."""
     policy, steps = prepared.policy, list[Step]()
+    listed = safe_harbor_steps(prepared) if _listed(prepared) else {}
     for name in prepared.schema.names:
         if name in policy.direct:
             steps.append(_direct(name, policy.direct[name]))
         elif name == policy.unit and name not in policy.quasi:
             steps.append(_unit(name, policy.publish_unit))
         elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
-            steps.append(Keep(name))
+            steps.append(listed.get(name, Keep(name)))
         elif name not in policy.quasi:
             raise InternalError(f"column '{name}' has no step.")
     return tuple(steps)
 
 
 def _direct(name: str, mask: str) -> Step:
-    if mask == "drop":
-        return Drop(name)
-    raise PolicyError(f"mask '{mask}' of column '{name}' is not here yet.", hint="Use mask: drop, or a vault for pseudonyms.")
+    return Drop(name) if mask == "drop" else _pseudonym(name)
 
 
 def _unit(name: str, publish: str) -> Step:
-    if publish == "drop":
-        return Drop(name)
-    if publish == "keep":
-        return Keep(name)
-    raise PolicyError(f"publish: {publish} of unit '{name}' is not here yet.", hint="Use publish: drop.")
+    if publish == "pseudonym":
+        return _pseudonym(name)
+    return Keep(name) if publish == "keep" else Drop(name)
+
+
+def _pseudonym(name: str) -> Step:
+    """A keyed hash; the key comes from the environment (``SHOAL_KEY``), never from the policy."""
+    from shoal.transform.mask import KeyedHash
+
+    return KeyedHash(name)

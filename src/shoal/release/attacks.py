@@ -1,0 +1,113 @@
+"""Attack a release before it exists for others: what the plan's choice, the classes and earlier releases give away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import HierarchyGapError, PolicyError, VerificationError
+from shoal.model.attack import AttackResult, worst_first
+from shoal.model.counts import CodeArray
+from shoal.model.plan import Drop, Plan
+from shoal.release import certificate as cert
+from shoal.release.decide import Decision
+from shoal.release.prepare import Prepared
+from shoal.release.reuse import read_plan
+from shoal.release.verify import verify
+
+if TYPE_CHECKING:
+    from shoal.attack.structure import Recoded
+
+MOST_ROWS = 200_000
+"""Published records up to which row order and joins are examined on the table itself."""
+
+
+def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...]) -> list[AttackResult]:
+    """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
+    from shoal.attack import Scene, run_all
+    from shoal.attack.intersection import joined_records
+    from shoal.attack.structure import Recoded
+
+    structure = Recoded(prepared.base, decision.codes, decision.finer, decision.stays) if decision.codes else None
+    table = published_table(data, int(decision.released.n_records))
+    scene = Scene(
+        released=decision.released,
+        k=prepared.policy.smallest_class,
+        distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
+        t={c: x.t for c, x in prepared.policy.closeness.items()},
+        minimal=decision.proven,
+        recoded=structure if decision.finer else None,
+        table=table,
+        files=(data,) if data.is_file() else (),
+        earlier=[earlier_structure(prepared, place) for place in earlier] if structure else (),
+        seed=prepared.policy.seed,
+    )
+    results = run_all(scene)
+    for place in earlier:
+        before = cert.read(place / cert.NAME)
+        old = published_table(place / before["data"]["file"], before["after"]["records"])
+        if table is not None and old is not None:
+            results.append(joined_records(table, old, _unchanged(prepared, before)))
+    broken = [r for r in results if r.verdict == "broken"]
+    if broken:
+        raise VerificationError(
+            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
+            hint="Publish the same plan as before (--plan), coarser levels, or only people who are new.",
+            attacks=tuple(broken),
+        )
+    return worst_first(results)
+
+
+def published_table(data: Path, records: int) -> Any:
+    """A published file as a pyarrow table, or None where it is large."""
+    import pyarrow as pa
+
+    from shoal.release.recount_read import batches, header
+
+    if records > MOST_ROWS:
+        return None
+    names = header(data)
+    return pa.Table.from_batches(list(batches(data, names)))
+
+
+def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:
+    """Columns that both releases publish as they were."""
+    old = {c["name"] for c in before["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")}
+    return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if c in old]
+
+
+def earlier_structure(prepared: Prepared, place: Path) -> Recoded:
+    """How an earlier release would publish the people of this table: its plan on these base classes."""
+    from shoal.attack.structure import Recoded
+    from shoal.kernels.group import group_codes
+
+    verify(place).require()
+    plan, base = read_plan(place / cert.PLAN), prepared.base
+    codes = tuple(_earlier_codes(prepared, plan, j) for j in range(len(base.columns)))
+    groups = group_codes(codes, n_rows=base.n_classes)
+    sizes = np.bincount(groups.ids, weights=base.sizes, minlength=groups.n)
+    return Recoded(base, codes, kept=sizes[groups.ids] >= plan.suppression.k)
+
+
+def _earlier_codes(prepared: Prepared, plan: Plan, j: int) -> CodeArray:
+    """Codes of one column under an earlier plan; a column it did not publish tells nothing."""
+    from shoal.hierarchies.evaluate import evaluate
+    from shoal.kernels.text import canonical_text
+
+    base, name = prepared.base, prepared.base.columns[j]
+    steps = plan.for_column(name)
+    if not steps or isinstance(steps[0], Drop):
+        return np.zeros(base.n_classes, dtype=np.int32)
+    texts = canonical_text(base.categories[j]).to_pylist()
+    try:
+        found = evaluate(steps[0], texts)
+    except HierarchyGapError:
+        raise PolicyError(
+            f"the earlier plan does not cover all values of '{name}', so the two releases cannot be compared.",
+            hint="Name an earlier release of the same table after --previous.",
+        ) from None
+    label = getattr(steps[0], "missing_label", None)
+    missing = found.labels.index(label) if label in found.labels else -1
+    return np.append(found.index, missing).astype(np.int32)[base.codes[j]]

@@ -1,0 +1,152 @@
+"""Pseudonyms, the safe-harbor list, earlier releases: what a policy can ask for besides k."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.errors import PolicyError, TamperError, UsageError, VerificationError
+from shoal.release.verify import verify
+
+
+def visits(n=80, rows=3, varying=False):
+    rng = np.random.default_rng(1)
+    out = {"person": [], "region": [], "ill": []}
+    for i in range(n):
+        for _ in range(rows):
+            out["person"].append(f"P-{i:05d}")
+            out["region"].append(f"r{rng.integers(0, 4) if varying else i % 4}")
+            out["ill"].append(str(rng.choice(["a", "b", "c"])))
+    return pa.table(out)
+
+
+def test_pseudonyms_keep_people_countable(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_KEY", "correct horse battery staple 42!")
+    asked = {
+        "roles": {"quasi": ["region"], "sensitive": ["ill"]},
+        "unit": {"column": "person", "publish": "pseudonym"},
+        "require": {"k": 5},
+    }
+    release = shoal.anonymize(visits(), asked, format="parquet")
+    folder = release.write(tmp_path / "out")
+    rows = pq.read_table(folder / "data.parquet").to_pylist()
+    assert len({r["person"] for r in rows}) == 80
+    assert not any(r["person"].startswith("P-") for r in rows)
+    assert release.certificate["after"]["people"] == 80
+    assert release.certificate["k"] == 20
+    assert verify(folder).ok
+    assert "horse" not in (folder / "plan.json").read_text()
+
+
+def test_linked_rows_that_single_people_out_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_KEY", "correct horse battery staple 42!")
+    asked = {"roles": {"quasi": {"region": {"max_level": 0}}, "sensitive": ["ill"]}, "require": {"k": 5}}
+    linked = {**asked, "unit": {"column": "person", "publish": "pseudonym"}}
+    with pytest.raises(VerificationError, match="stay linked"):
+        shoal.anonymize(visits(n=40, rows=3, varying=True), linked).write(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert shoal.anonymize(visits(n=40, rows=3, varying=True), {**asked, "unit": "person"}).write(tmp_path / "out").is_dir()
+
+
+def test_pseudonyms_need_a_key(monkeypatch, tmp_path):
+    monkeypatch.delenv("SHOAL_KEY", raising=False)
+    asked = {
+        "roles": {"quasi": ["region"], "direct": {"person": {"mask": "pseudonym"}}, "sensitive": ["ill"]},
+        "require": {"k": 5},
+    }
+    with pytest.raises(UsageError):
+        shoal.anonymize(visits(), asked).write(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def clinic(n=300):
+    rng = np.random.default_rng(2)
+    return pa.table(
+        {
+            "patient_name": [f"n{i}" for i in range(n)],
+            "age": rng.integers(20, 99, n),
+            "sex": rng.choice(["f", "m"], n),
+            "admission_date": pa.array(
+                [f"2024-{m:02d}-{d:02d}" for m, d in zip(rng.integers(1, 13, n), rng.integers(1, 28, n), strict=True)]
+            ).cast(pa.date32()),
+            "diagnosis": rng.choice(["x", "y", "z"], n),
+        }
+    )
+
+
+def test_the_safe_harbor_list_is_enforced(tmp_path):
+    roles = {
+        "direct": ["patient_name"],
+        "quasi": {"age": {"hierarchy": {"intervals": [5, 10], "top": 90}, "min_level": 1}, "sex": {}},
+    }
+    roles |= {"sensitive": ["diagnosis"], "insensitive": ["admission_date"]}
+    asked = {"roles": roles, "preset": "hipaa-safe-harbor", "allow": {"suppress": 0.2}, "date": "2026-01-01"}
+    release = shoal.anonymize(clinic(), asked)
+    folder = release.write(tmp_path / "out")
+    text = (folder / "data.csv").read_text()
+    assert "2024-0" not in text, "dates are published as years"
+    assert "2024" in text
+    named = {**asked, "roles": {**roles, "direct": [], "insensitive": ["admission_date", "patient_name"]}}
+    with pytest.raises(PolicyError, match="safe-harbor list removes"):
+        shoal.anonymize(clinic(), named)
+    fine = {
+        **asked,
+        "roles": {**roles, "quasi": {"age": {"hierarchy": {"intervals": [5]}, "max_level": 1}, "sex": {}}},
+        "require": {"k": 5},
+    }
+    with pytest.raises(PolicyError, match="finer than the safe-harbor list"):
+        shoal.anonymize(clinic(), {**fine, "allow": {"suppress": 1.0}})
+
+
+def test_earlier_releases_of_the_same_people(tmp_path):
+    """Two releases, each 2-anonymous, that together single people out: the second is refused; the same plan is not."""
+    table = pa.table({"a": [1, 1, 2, 2] * 5, "b": [1, 2, 1, 2] * 5, "s": ["x", "y"] * 10})
+    steps = {"a": {"hierarchy": "flat"}, "b": {"hierarchy": "flat"}}
+    first = {
+        "roles": {"quasi": {"a": {**steps["a"], "max_level": 0}, "b": {**steps["b"], "min_level": 1}}, "sensitive": ["s"]},
+        "require": {"k": 10},
+    }
+    second = {
+        "roles": {"quasi": {"a": {**steps["a"], "min_level": 1}, "b": {**steps["b"], "max_level": 0}}, "sensitive": ["s"]},
+        "require": {"k": 10},
+    }
+    shoal.anonymize(table, first).write(tmp_path / "first")
+    with pytest.raises(VerificationError, match="intersection"):
+        shoal.anonymize(table, second, previous=[tmp_path / "first"]).write(tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+    again = shoal.anonymize(table, first, previous=[tmp_path / "first"]).write(tmp_path / "again")
+    attacks = json.loads((again / "certificate.json").read_text())["attacks"]
+    assert next(a for a in attacks if a["name"] == "intersection")["verdict"] == "holds"
+    data = tmp_path / "first" / "data.csv"
+    data.write_text(data.read_text().replace("x", "y", 1))
+    with pytest.raises(TamperError, match="does not verify"):
+        shoal.anonymize(table, first, previous=[tmp_path / "first"]).write(tmp_path / "third")
+
+
+def test_the_report_escapes_hostile_names(tmp_path):
+    name = "<script>alert(1)</script>"
+    table = pa.table({name: ["a", "b"] * 10, "x' onload='y": ["p", "q"] * 10})
+    release = shoal.anonymize(
+        table, {"title": "<b>&", "roles": {"quasi": [name], "sensitive": ["x' onload='y"]}, "require": {"k": 2}}
+    )
+    page = release.report()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "<b>&amp;" not in page
+    assert "default-src 'none'" in page
+
+
+def test_small_counts_are_not_shown(tmp_path):
+    """Three people of a rare group are suppressed: the report names neither the group nor the count."""
+    values = ["common"] * 40 + ["other"] * 30 + ["raregroup"] * 3
+    table = pa.table({"g": values, "s": ["x", "y", "z"] * 24 + ["x"]})
+    release = shoal.anonymize(
+        table, {"roles": {"quasi": {"g": {"max_level": 0}}, "sensitive": ["s"]}, "require": {"k": 5}, "allow": {"suppress": 0.1}}
+    )
+    assert release.certificate["utility"]["suppressed"] == 3
+    assert "raregroup" not in json.dumps(release.certificate) + release.report() + release.plan.to_json()
