@@ -80,14 +80,14 @@ def pitman(s: Sample, cells: int | None) -> Fit:
     for alpha0 in (0.05, 0.3, 0.6, 0.9):
         start = (math.log(alpha0 / (1 - alpha0)), math.log(max(1.0, _ewens_theta(s.people, s.classes) * (1 - alpha0))))
         found = optimize.minimize(
-            lambda x: -likelihood(1 / (1 + math.exp(-x[0])), math.exp(min(x[1], 60.0))),
+            lambda x: -likelihood(_logistic(x[0]), math.exp(min(x[1], 60.0))),
             start,
             method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000},
         )
         if -found.fun > best:
             best, at = -float(found.fun), (float(found.x[0]), float(found.x[1]))
-    alpha, total = 1 / (1 + math.exp(-at[0])), math.exp(at[1])
+    alpha, total = _logistic(at[0]), math.exp(min(at[1], 60.0))
     theta = total - alpha
     if alpha < 1e-4 or best <= likelihood(1e-9, _ewens_theta(s.people, s.classes) + 1e-9) + 1e-9:
         theta = _ewens_theta(s.people, s.classes)
@@ -165,6 +165,10 @@ MODELS: tuple[tuple[str, Callable[[Sample, int | None], Fit]], ...] = (
     ("snb", snb),
     ("poisson-gamma", poisson_gamma),
 )
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-min(max(x, -40.0), 35.0)))
 
 
 def _ewens_theta(n: int, u: int) -> float:

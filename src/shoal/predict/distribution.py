@@ -231,4 +231,7 @@ def _positive(p: Floats, copies: Floats | None, *, cells: int, normalize: bool) 
         )
     if abs(total - 1.0) > 1e-14:
         p = p / total
+        keep = p > 0  # a cell may fall below the smallest number
+        if not bool(keep.all()):
+            p, copies = p[keep], None if copies is None else copies[keep]
     return Distribution(p, copies, cells)
