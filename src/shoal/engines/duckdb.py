@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
 from shoal.engines.kinds import columns_of
-from shoal.engines.remote import spellings, table_expression
+from shoal.engines.remote import Remembered, spellings, table_expression
 from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.roles import Column
 
@@ -244,11 +244,16 @@ class DuckDB(Engine):
         self._writable()
         self._refuse_taken(name)
         first = next(batches)
-        reader = pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
+        source = Remembered(_chain(first, batches))
+        reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
         view = self.fresh("load")
         self._register(view, reader)
         try:
             self.run(f"CREATE TABLE {identifier(name)} AS FROM {view}", name)
+        except EngineError:
+            if source.error is not None:
+                raise source.error from None
+            raise
         finally:
             self._unregister(view)
 
@@ -257,6 +262,8 @@ class DuckDB(Engine):
         if self._file is not None:
             self._connection.close()
             self._connection = self._connect(read_only=False)
+            for name, data in self._registered.items():  # value maps that the query to come is joined with
+                self._connection.register(name, data)
 
     def _refuse_taken(self, name: str) -> None:
         query = f"SELECT count(*) AS n FROM information_schema.tables WHERE lower(table_name) = lower({literal(name)})"  # noqa: S608

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import chain
 from typing import Any
 
 from sqlglot import exp, parse_one
 
 from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast, column, string
-from shoal.engines.remote import Address, Reading, build_relation, no_table, spellings, table_expression
+from shoal.engines.remote import Address, Reading, Remembered, build_relation, no_table, spellings, table_expression
 from shoal.errors import DataError, EngineError, OutputError, UsageError, need
 from shoal.model.roles import Column
 
@@ -175,17 +176,15 @@ class Postgres(Engine):
 
         schema, table = self._free(name)
         first = next(batches)
-
-        def rest() -> Iterator[Any]:
-            yield first
-            yield from batches
-
-        reader = pa.RecordBatchReader.from_batches(first.schema, rest())
+        source = Remembered(chain([first], batches))
+        reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
         with self.snapshot():
             try:
                 with self._cursor() as cursor:
                     cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
-            except (adbc_driver_manager.Error, OSError) as error:
+            except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+                if source.error is not None:
+                    raise source.error from None
                 raise self._failed(error) from None
 
     def _free(self, name: str) -> tuple[str | None, str]:

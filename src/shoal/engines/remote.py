@@ -137,3 +137,23 @@ def no_table(table: str, shown: str) -> EngineError:
         hint="Check the name (schema.table, exact case) and the rights of the user.",
         table=table,
     )
+
+
+class Remembered:
+    """Batches on their way through a driver, which would hide what went wrong at their source.
+
+    >>> batches = Remembered(iter([1, 2]))
+    >>> list(batches), batches.error
+    ([1, 2], None)
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._batches
+        except BaseException as error:
+            self.error = error
+            raise
