@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -144,7 +145,7 @@ def sniff(text: str) -> str:
 
 def parse_rows(text: str, delimiter: str, name: str) -> list[list[str]]:
     try:
-        rows = [row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True) if row]
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
     except csv.Error:
         raise UnreadableError(f"'{name}' is not a well-formed CSV.", hint="Quote fields that hold the delimiter.") from None
     if not rows:

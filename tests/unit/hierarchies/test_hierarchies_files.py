@@ -1,0 +1,145 @@
+"""ARX files byte for byte, lint, preview."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import HierarchyError, OutputError, UnreadableError
+from shoal.hierarchies import FromTree, lint, preview, read_arx, rule_from_json, write_arx
+from shoal.model.hierarchy import Hierarchy
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b"1;0-4;*\n2;0-4;*\n", id="plain"),
+        pytest.param(b"1;0-4;*\r\n2;0-4;*\r\n", id="windows"),
+        pytest.param(b"1;0-4;*\n2;0-4;*", id="no last newline"),
+        pytest.param("\ufeffé;x;*\n".encode(), id="bom"),
+        pytest.param(b'"a;b";x;*\n"c";x;*\n', id="odd quoting"),
+        pytest.param(b"a,x,*\nb,x,*\n", id="commas"),
+        pytest.param(b"a;x;*\n\nb;x;*\n", id="empty line"),
+        pytest.param(b"a;x;*\r\nb;x;*\n", id="mixed line ends"),
+        pytest.param(b"=cmd();x;*\n", id="formula"),
+        pytest.param(b"a;x;*\na;x;*\n", id="a line twice"),
+    ],
+)
+def test_what_is_read_is_written_byte_for_byte(tmp_path, raw):
+    (tmp_path / "in.csv").write_bytes(raw)
+    rule = read_arx(tmp_path / "in.csv", "c")
+    write_arx(rule, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes() == raw
+    assert rule_from_json(rule.to_json()) == rule
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+@pytest.mark.data
+def test_the_files_of_arx_come_out_unchanged(shared_data, tmp_path):
+    files = sorted((shared_data / "arx_adult").glob("adult_hierarchy_*.csv"))
+    assert len(files) == 9
+    for file in files:
+        write_arx(read_arx(file), tmp_path / "out.csv")
+        assert (tmp_path / "out.csv").read_bytes() == file.read_bytes(), file.name
+
+
+@pytest.mark.data
+def test_levels_of_arx_ages(shared_data):
+    rule = read_arx(shared_data / "arx_adult" / "adult_hierarchy_age.csv", "age")
+    h = rule.over("age", ["39", "17"])
+    assert h.leaves[:2] == ("39", "17")
+    assert h.n_leaves == 100  # the rest of the listed domain counts in the loss
+    assert [h.levels[i].labels[h.levels[i].groups[0]] for i in range(5)] == ["39", "35-39", "30-39", "20-39", "*"]
+    assert [len(level.labels) for level in h.levels] == [100, 20, 10, 5, 1]
+    assert lint(rule.rows) == []
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\r\n\x00", exclude_categories=["Cs"]), min_size=1, max_size=8),
+        min_size=1,
+        max_size=8,
+        unique=True,
+    )
+)
+def test_any_values_survive_writing_and_reading(tmp_path_factory, values):
+    file = tmp_path_factory.mktemp("arx") / "h.csv"
+    write_arx(FromTree(tuple((v, "g", "*") for v in values)), file)
+    assert [r[0] for r in read_arx(file).rows] == values
+
+
+def test_a_built_hierarchy_can_be_written(tmp_path):
+    h = Hierarchy.from_rows("z", [["1234", "12", "*"], ["1299", "12", "*"]])
+    write_arx(h, tmp_path / "h.csv")
+    assert (tmp_path / "h.csv").read_text() == "1234;12;*\n1299;12;*\n"
+
+
+@pytest.mark.parametrize(
+    "raw, error, words",
+    [
+        (b"", HierarchyError, "no rows"),
+        (b"a;b\nc\n", HierarchyError, "line 2 .* has 1 fields"),
+        (b"a;x\na;y\n", HierarchyError, "1 lines .* other parents"),
+        (b"a;x;p\nb;x;q\n", HierarchyError, "not monotone"),
+        (b"\xff\xfe\x00", UnreadableError, "not UTF-8"),
+        (b'"a;b\n', UnreadableError, "well-formed"),
+    ],
+)
+def test_broken_files_are_refused_without_showing_them(tmp_path, raw, error, words):
+    (tmp_path / "h.csv").write_bytes(raw)
+    with pytest.raises(error, match=words):
+        read_arx(tmp_path / "h.csv")
+
+
+def test_missing_files_and_full_disks(tmp_path):
+    with pytest.raises(UnreadableError, match="cannot be read"):
+        read_arx(tmp_path / "none.csv")
+    with pytest.raises(OutputError, match="could not be written"):
+        write_arx(FromTree((("a", "*"),)), tmp_path / "nowhere" / "h.csv")
+
+
+class TestLint:
+    @pytest.mark.parametrize(
+        "rows, codes",
+        [
+            ([], ["empty"]),
+            ([["a", "x"], ["b"]], ["ragged"]),
+            ([["a", "x", "*"], ["a", "x", "*"]], ["duplicate"]),
+            ([["a", "x", "*"], ["a", "y", "*"]], ["conflict"]),
+            ([["a", " ", "*"], ["b", " ", "*"]], ["blank"]),
+            ([["a", "x", "p"], ["b", "x", "q"]], ["not-monotone", "no-top"]),
+            ([["a", "A", "*"], ["b", "B", "*"]], ["unreachable"]),
+            ([["a", "x"], ["b", "x"], ["c", "y"]], ["no-top"]),
+            ([["a", "x", "*"], ["b", "x", "*"]], []),
+        ],
+    )
+    def test_findings(self, rows, codes):
+        assert [f.code for f in lint(rows)] == codes
+
+    def test_cover(self):
+        found = lint([["a", "*"], ["b", "*"]], values=["a", "CANARY"], counts=[3, 4])
+        assert [(f.code, f.severity) for f in found] == [("missing", "error"), ("unused", "warning")]
+        assert "4 records" in found[0].message
+        assert not any("CANARY" in f.message for f in found)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3), min_size=1, max_size=8))
+    def test_a_hierarchy_can_be_built_exactly_where_lint_finds_no_error(self, rows):
+        errors = [f for f in lint(rows) if f.severity == "error"]
+        try:
+            FromTree(tuple(rows)).over("c", sorted({r[0] for r in rows}))
+        except HierarchyError:
+            assert errors
+        else:
+            assert not errors
+
+
+def test_preview_counts_every_level_and_names_no_small_group():
+    h = Hierarchy.from_rows("z", [["1234", "12", "*"], ["1299", "12", "*"], ["2000", "20", "*"]])
+    levels = preview(h, [1, 6, 3], k=5)
+    assert [(p.level, p.groups, p.smallest, p.largest, p.below_k) for p in levels] == [(0, 3, 1, 6, 2), (1, 2, 3, 7, 1), (2, 1, 10, 10, 0)]
+    assert levels[0].shown == (("1299", 6),)
+    assert preview(h, np.zeros(3, int))[0].groups == 0
