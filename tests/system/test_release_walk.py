@@ -216,3 +216,17 @@ def test_people_are_counted_not_rows(tmp_path, capsys):
         rows = list(csv.DictReader(source))
     assert "person" not in rows[0]
     assert run(capsys, "verify", tmp_path / "out")[0] == 0
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "md"])
+def test_the_gate_takes_several_tables(tmp_path, table, policy, capsys, form):
+    policy.write_text(POLICY.replace("k: 5", "k: 2").replace("  direct: [name]\n", "").replace("[cost]", "[cost, name]"))
+    more = people(tmp_path / "more.csv", n=50, seed=5)
+    code, out, err = run(capsys, "check", table, more, "--policy", policy, "--format", form)
+    assert code == 1, err
+    if form == "json":
+        assert [t["records"] for t in json.loads(out)["tables"]] == [400, 50]
+    if form == "junit":
+        assert len(ET.fromstring(out).findall("testsuite")) == 2
+    if form == "sarif":
+        assert len(json.loads(out)["runs"]) == 2

@@ -15,15 +15,15 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Files, or ENGINE-URL::table.")],
     policy: Annotated[Path, typer.Option("--policy", help="The policy (YAML).")],
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
     as_json: _shared.Json = False,
 ) -> None:
-    """Does a table meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
+    """Does a table (or each of several) meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
     import shoal
-    from shoal.release.check import FORMATS
+    from shoal.release.check import FORMATS, render_all
     from shoal.release.check import check as look
     from shoal.release.folder import write_text
 
@@ -31,11 +31,11 @@ def check(
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
     asked = shoal.Policy.load(policy)
     with _shared.progress("counting") as told:
-        result = look(shoal.open(table), asked, progress=told)
-    text = result.render("json" if as_json else form)
+        results = [look(shoal.open(table), asked, progress=told) for table in tables]
+    text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)
     else:
         typer.echo(text, nl=False)
-    if not result.ok:
+    if not all(r.ok for r in results):
         raise typer.Exit(1)

@@ -55,6 +55,23 @@ class CheckResult:
         return makers[form](self)
 
 
+def render_all(results: Sequence[CheckResult], form: str) -> str:
+    """Several tables in one text of the same format; one table is written as it is."""
+    if len(results) == 1:
+        return results[0].render(form)
+    texts = [r.render(form) for r in results]
+    if form == "json":
+        return json.dumps({"ok": all(r.ok for r in results), "tables": [r.to_json() for r in results]}, indent=2) + "\n"
+    if form == "junit":
+        head, *_ = texts[0].split("\n", 1)
+        return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
+    if form == "sarif":
+        logs = [json.loads(t) for t in texts]
+        logs[0]["runs"] = [run for log in logs for run in log["runs"]]
+        return json.dumps(logs[0], indent=2, ensure_ascii=False) + "\n"
+    return "\n".join(texts)
+
+
 def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> CheckResult:
     """Count a table where it is and judge it; nothing is written.
 

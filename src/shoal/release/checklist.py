@@ -48,7 +48,7 @@ def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step
             if label_of.setdefault(want, have) != have:
                 raise PolicyError(
                     f"column '{name}' would be published finer than the safe-harbor list allows.",
-                    hint=f"Give '{name}' a hierarchy with the groups of the list (dates: years; ZIP: three digits; ages: 90 and over "
-                    "together) and a min_level.",
+                    hint=f"Give '{name}' a hierarchy with the list's groups (dates: years; ZIP: three digits; ages: 90 and over "
+                    "in one) and a min_level.",
                     column=name,
                 )

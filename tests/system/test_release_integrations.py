@@ -1,0 +1,120 @@
+"""The pipeline integrations run, and their failure output holds counts only."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def yaml(path):
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+
+
+def rendered(model, **arguments):
+    """The dbt test as SQL: what dbt does with a generic test, with its two helpers."""
+    jinja2 = pytest.importorskip("jinja2")
+    text = (ROOT / "integrations" / "dbt" / "macros" / "k_anonymity.sql").read_text()
+    text = re.sub(r"{%\s*test (\w+)\(", r"{% macro \1(", text).replace("{% endtest %}", "{% endmacro %}")
+
+    class Adapter:
+        def quote(self, name):
+            return '"' + name.replace('"', '""') + '"'
+
+    class Exceptions:
+        def raise_compiler_error(self, message):
+            raise ValueError(message)
+
+    environment = jinja2.Environment(extensions=["jinja2.ext.do"])
+    module = environment.from_string(text, globals={"adapter": Adapter(), "exceptions": Exceptions()}).module
+    return module.k_anonymity(model, **arguments)
+
+
+def test_the_dbt_test_on_duckdb():
+    import duckdb
+
+    con = duckdb.connect()
+    con.execute("""create table t as select * from (values ('f', 1, 'p1'), ('f', 1, 'p1'), ('m', 2, 'p2'), ('m', 2, 'p3'),
+                   (null, 2, 'p4'), (null, 2, 'p5')) v("the sex", age, person)""")
+    assert con.execute(rendered("t", quasi_identifiers=["the sex", "age"], k=2)).fetchall() == []
+    failed = con.execute(rendered("t", quasi_identifiers=["the sex", "age"], k=3)).fetchall()
+    assert failed == [(3, 6, 2, 3)], "three classes with six members, the smallest has two: counts, no values"
+    assert con.execute(rendered("t", quasi_identifiers=["the sex", "age"], k=2, unit="person")).fetchall() == [(1, 1, 1, 2)]
+
+
+def test_the_dbt_test_refuses_nonsense():
+    for wrong in (
+        {"quasi_identifiers": [], "k": 5},
+        {"quasi_identifiers": "age", "k": 5},
+        {"quasi_identifiers": ["age"], "k": 1},
+    ):
+        with pytest.raises(ValueError, match="k_anonymity"):
+            rendered("t", **wrong)
+
+
+def test_the_pandera_example_runs():
+    pytest.importorskip("pandera")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(ROOT / "integrations" / "pandera" / "example.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "refused: a class on age_band, sex has fewer than 2 members"
+
+
+def test_the_pandera_check_edges():
+    pytest.importorskip("pandera")
+    import pandas as pd
+
+    from shoal.errors import UsageError
+    from shoal.release.pandera_check import k_anonymous, smallest_class
+
+    frame = pd.DataFrame({"a": ["x", "x", None, None], "id": [1, 1, 2, 3]})
+    assert smallest_class(frame, ["a"]) == 2
+    assert smallest_class(frame, ["a"], unit="id") == 1
+    assert smallest_class(frame.head(0), ["a"]) == 0
+    for wrong in (0, 1, True, 2.5):
+        with pytest.raises(UsageError):
+            k_anonymous(["a"], wrong)
+    with pytest.raises(UsageError):
+        k_anonymous("a", 5)
+
+
+def test_the_action_and_the_hook_call_what_exists(tmp_path):
+    action = yaml(ROOT / "integrations" / "github" / "action.yml")
+    script = action["runs"]["steps"][1]["run"]
+    hook = yaml(ROOT / ".pre-commit-hooks.yaml")[0]
+    assert "${{" not in script, "inputs reach the shell through the environment only"
+    table, policy = tmp_path / "t.csv", tmp_path / "policy.yml"
+    table.write_text("sex,s\nf,x\nf,y\nm,x\n")
+    policy.write_text("roles: {quasi: [sex], sensitive: [s]}\nrequire: {k: 2}\n")
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "shoal").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from shoal.cli import main; main()' \"$@\"\n")
+    (bin_folder / "shoal").chmod(0o755)
+    environment = {
+        "PATH": f"{bin_folder}:/usr/bin:/bin",
+        "SHOAL_TABLE": str(table),
+        "SHOAL_POLICY": str(policy),
+        "SHOAL_SARIF": str(tmp_path / "s.sarif"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "not met" in (tmp_path / "summary.md").read_text()
+    assert '"ruleId": "k"' in (tmp_path / "s.sarif").read_text()
+    words = [*hook["entry"].split(), *hook["args"], str(table)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    table.write_text("sex,s\nf,x\nf,y\nm,x\nm,y\n")
+    (tmp_path / "u.csv").write_text("sex,s\nf,x\nf,y\n")
+    words.append(str(tmp_path / "u.csv"))
+    assert subprocess.run(words, env=environment, capture_output=True, check=False, cwd=tmp_path).returncode == 0
