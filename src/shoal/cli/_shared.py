@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.errors import InternalError, ShoalError, UsageError
+from shoal.model.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,26 +55,7 @@ def say(message: str) -> None:
 
 def put_json(value: Any) -> None:
     """One object on stdout. Infinite and undefined numbers become null."""
-    typer.echo(json.dumps(clean(value), ensure_ascii=False, indent=2))
-
-
-def clean(value: Any) -> Any:
-    """A value that JSON can hold: arrays to lists, estimates to objects, non-finite numbers to null."""
-    if hasattr(value, "to_json"):
-        return clean(value.to_json())
-    if isinstance(value, dict):
-        return {str(k): clean(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(v) for v in value]
-    if hasattr(value, "tolist"):
-        return clean(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, str | int | bool) or value is None:
-        return value
-    if isinstance(value, Path):
-        return str(value)
-    raise InternalError(f"a result of type '{type(value).__name__}' cannot be written as JSON.")
+    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
 
 
 @contextlib.contextmanager

@@ -10,13 +10,13 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from shoal.errors import DataError, RequirementError, UnreadableError, UsageError
+from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.registry.population import Population
 from shoal.registry.record import Record
 from shoal.registry.summary import MIN_POPULATION, summarize
@@ -35,21 +35,30 @@ class Entry:
     people: int
 
 
-@dataclass
 class Ledger:
     """What this holder has published, with exact sizes; private."""
 
-    entries: list[Entry] = field(default_factory=list)
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = []
+        self._of_codes: dict[tuple[str, ...], dict[Population, Entry]] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Remember a publication; the newest version of a topic is the one that counts."""
+        self.entries.append(entry)
+        topics = self._of_codes.setdefault(entry.record.codes, {})
+        known = topics.get(entry.record.population)
+        if known is None or known.record.version < entry.record.version:
+            topics[entry.record.population] = entry
 
     def latest(self, codes: tuple[str, ...], population: Population) -> Entry | None:
-        found = [e for e in self.entries if e.record.topic == (codes, str(population))]
-        return max(found, key=lambda e: e.record.version, default=None)
+        return self._of_codes.get(codes, {}).get(population)
 
     def related(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
         """Publications of the same quasi-identifier for populations inside or around this one."""
-        for entry in self.entries:
-            other = entry.record.population
-            if entry.record.codes == codes and other != population and (other.contains(population) or population.contains(other)):
+        for other, entry in self._of_codes.get(codes, {}).items():
+            if other != population and (other.contains(population) or population.contains(other)):
                 yield entry
 
     @classmethod
@@ -139,7 +148,5 @@ def publish(proposal: Proposal, signer: Signer, ledger: Ledger) -> Record:
     if proposal.unchanged:
         return proposal.record
     record = proposal.record.signed(signer).verify()
-    if any(e.record.id == record.id for e in ledger.entries):
-        raise DataError("this record was published before.")
-    ledger.entries.append(Entry(record, proposal.people))
+    ledger.add(Entry(record, proposal.people))
     return record

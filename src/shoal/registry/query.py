@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -23,7 +23,7 @@ class Shelf(Protocol):
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]: ...
     def population(self, population: str) -> list[Record]: ...
-    def similar(self, codes: Sequence[str], *, limit: int = 500) -> list[Record]: ...
+    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> Mapping[str, float]: ...
     def statements(self) -> list[Statement]: ...
     def head(self) -> tuple[int, str]: ...
 
@@ -146,9 +146,9 @@ class Registry:
         more = list(notes)
         if quarrel is not None:
             more.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
-        similar = self.shelf.similar(records[0].codes) if len(records) <= 5 else []
+        kappas = self.shelf.kappas(records[0].codes) if len(records) <= 5 and fit != "margins only" else {}
         for record in records[:5]:
-            strange = outlier(record, similar)
+            strange = outlier(record, kappas)
             if strange:
                 more.append(f"The record of {record.holder} stands out. {strange}")
         trust = trusted_keys(self.anchors, self.shelf.statements()) if self.anchors else {}

@@ -84,9 +84,10 @@ class Mirror:
         names = [t for t in self.index["topics"] if t.partition("|")[2] == population]
         return [self._record(i) for t in sorted(names) for i in self.index["topics"][t]]
 
-    def similar(self, codes: Sequence[str], *, limit: int = 500) -> list[Record]:
+    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> dict[str, float]:
         names = sorted(t for t in self.index["topics"] if t.partition("|")[0] == ",".join(codes))
-        return [self._record(i) for t in names for i in self.index["topics"][t]][:limit]
+        identities = [i for t in names for i in self.index["topics"][t]][:limit]
+        return {i: self._record(i).summary.statistics["kappa"].value for i in identities}
 
     def statements(self) -> list[Statement]:
         return [Statement.from_json(s).verify() for s in self._read("statements.json")]

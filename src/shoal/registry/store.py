@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ RECORDS = sa.Table(
     sa.Column("key", sa.String(64), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("status", sa.String(12), nullable=False),
+    sa.Column("kappa", sa.Float, nullable=False),
     sa.Column("body", sa.Text, nullable=False),
     sa.UniqueConstraint("codes", "population", "key", "version", name="registry_one_version"),
     sa.Index("registry_topic", "codes", "population", "status"),
@@ -59,6 +61,12 @@ LOG = sa.Table(
     sa.Column("subject", sa.String(64), nullable=False),
     sa.Column("digest", sa.String(64), nullable=False),
     sa.Column("hash", sa.String(64), nullable=False),
+)
+TOKENS = sa.Table(
+    "registry_tokens",
+    META,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("label", sa.String(120), nullable=False),
 )
 START = "0" * 64
 
@@ -97,27 +105,27 @@ class Store:
 
     def submit(self, record: Record) -> Record:
         """Take a record: verified, not seen before, the next version of its holder's topic."""
-        body = canonical(record.verify().to_json()).decode("utf-8")
-        if len(body.encode("utf-8")) > LARGEST_BYTES:
+        return self.submit_many([record])[0]
+
+    def submit_many(self, records: Sequence[Record]) -> list[Record]:
+        """Take several records, all or none."""
+        bodies = [canonical(record.verify().to_json()).decode("utf-8") for record in records]
+        if any(len(body.encode("utf-8")) > LARGEST_BYTES for body in bodies):
             raise DataError("the record is larger than a record can be.")
         with self._writing() as db:
-            self._check_new(db, record)
-            mine = (
-                (RECORDS.c.codes == _codes(record.codes))
-                & (RECORDS.c.population == str(record.population))
-                & (RECORDS.c.key == record.key)
-            )
-            db.execute(sa.update(RECORDS).where(mine, RECORDS.c.status == "current").values(status="superseded"))
-            row: dict[str, Any] = {
-                "id": record.id,
-                "codes": _codes(record.codes),
-                "population": str(record.population),
-                "holder": record.holder,
-            }
-            row |= {"key": record.key, "version": record.version, "status": "current", "body": body}
-            db.execute(sa.insert(RECORDS).values(**row))
-            self._append(db, "record", record.id, body)
-        return record
+            for record, body in zip(records, bodies, strict=True):
+                self._take(db, record, body)
+        return list(records)
+
+    def _take(self, db: Connection, record: Record, body: str) -> None:
+        self._check_new(db, record)
+        topic = (RECORDS.c.codes == _codes(record.codes)) & (RECORDS.c.population == str(record.population))
+        mine = topic & (RECORDS.c.key == record.key) & (RECORDS.c.status == "current")
+        db.execute(sa.update(RECORDS).where(mine).values(status="superseded"))
+        row: dict[str, Any] = {"id": record.id, "codes": _codes(record.codes), "population": str(record.population)}
+        row |= {"holder": record.holder, "key": record.key, "version": record.version, "status": "current", "body": body}
+        db.execute(sa.insert(RECORDS).values(**row, kappa=record.summary.statistics["kappa"].value))
+        self._append(db, "record", record.id, body)
 
     def _check_new(self, db: Connection, record: Record) -> None:
         if db.scalar(sa.select(RECORDS.c.id).where(RECORDS.c.id == record.id)):
@@ -208,10 +216,24 @@ class Store:
         where = (RECORDS.c.status == "current", RECORDS.c.id > after)
         return self._records(sa.select(RECORDS.c.body).where(*where).order_by(RECORDS.c.id).limit(limit))
 
-    def similar(self, codes: Sequence[str], *, limit: int = 500) -> list[Record]:
-        """Current records of the same quasi-identifier anywhere."""
+    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> dict[str, float]:
+        """κ of current records of the same quasi-identifier anywhere, by record id."""
         where = (RECORDS.c.codes == _codes(codes), RECORDS.c.status == "current")
-        return self._records(sa.select(RECORDS.c.body).where(*where).order_by(RECORDS.c.id).limit(limit))
+        with self.engine.connect() as db:
+            rows = db.execute(sa.select(RECORDS.c.id, RECORDS.c.kappa).where(*where).limit(limit))
+            return {row.id: row.kappa for row in rows}
+
+    def add_token(self, label: str) -> str:
+        """A new token that may publish; only its hash is kept, so it is shown once."""
+        token = secrets.token_urlsafe(32)
+        with self._writing() as db:
+            db.execute(sa.insert(TOKENS).values(digest=_digest(token), label=label[:120]))
+        return token
+
+    def knows_token(self, token: str) -> bool:
+        """Whether a token may publish; compared by its hash, so timing tells nothing of it."""
+        with self.engine.connect() as db:
+            return db.scalar(sa.select(TOKENS.c.label).where(TOKENS.c.digest == _digest(token))) is not None
 
     def _records(self, query: sa.Select[Any]) -> list[Record]:
         with self.engine.connect() as db:
@@ -232,6 +254,10 @@ class Store:
         with self.engine.connect() as db:
             row = db.execute(sa.select(LOG.c.line, LOG.c.hash).order_by(LOG.c.line.desc()).limit(1)).first()
         return (row.line, row.hash) if row else (0, START)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _codes(codes: Sequence[str]) -> str:

@@ -115,12 +115,13 @@ def dispute(records: Sequence[Record]) -> Dispute | None:
     return Dispute(tuple(records), spread) if spread else None
 
 
-def outlier(record: Record, others: Sequence[Record], *, factor: float = 6.0, floor: float = 0.25) -> str | None:
-    """A sentence when κ lies far from that of comparable records (same quasi-identifier; parents, siblings, other holders).
+def outlier(record: Record, kappas: Mapping[str, float], *, factor: float = 6.0, floor: float = 0.25) -> str | None:
+    """A sentence when κ lies far from that of comparable records (same quasi-identifier; any population, any holder).
 
-    Far: more than ``factor`` median absolute deviations and more than ``floor`` nats from the median of at least three.
+    Far: more than ``factor`` median absolute deviations and more than ``floor`` nats from the median of at least three others.
+    ``kappas`` gives κ by record id.
     """
-    values = [o.summary.statistics["kappa"].value for o in others if o.codes == record.codes and o.id != record.id]
+    values = [kappa for identity, kappa in kappas.items() if identity != record.id]
     if len(values) < 3:
         return None
     middle = stats.median(values)

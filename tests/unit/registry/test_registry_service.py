@@ -151,8 +151,9 @@ class TestTrust:
     def test_an_outlier_is_named(self):
         usual = [make([c + i for c in AGES], population=Population.parse(f"NL/Place{i}@2021")) for i in range(5)]
         strange = make([100_000] + [10] * 94, population=Population.parse("NL/Odd@2021"))
-        assert "nats from the median" in outlier(strange, usual)
-        assert outlier(usual[0], usual) is None
+        kappas = {r.id: r.summary.statistics["kappa"].value for r in [*usual, strange]}
+        assert "nats from the median" in outlier(strange, kappas)
+        assert outlier(usual[0], kappas) is None
 
 
 class TestStore:
@@ -301,8 +302,8 @@ class _Only:
     def population(self, population):
         return [self.record]
 
-    def similar(self, codes, *, limit=500):
-        return []
+    def kappas(self, codes, *, limit=500):
+        return {}
 
     def statements(self):
         return []

@@ -1,0 +1,36 @@
+"""One application for everything that ``shoal serve`` offers: the registry, and the vault where one is given."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+
+from shoal.server import registry_api
+from shoal.server.common import LOOPBACK, new_app
+
+if TYPE_CHECKING:
+    from shoal.protector.vault import Vault
+    from shoal.registry.store import Store
+
+
+def create_app(store: Store, vault: Vault | None = None, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
+    """The registry under ``/registry/v1`` and, with a vault, the protector under ``/vault/v1``."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        store.close()
+        if vault is not None:
+            vault.close()
+
+    app = new_app("Shoal", hosts=hosts, lifespan=lifespan)
+    app.include_router(registry_api.create_router(store))
+    if vault is not None:
+        from shoal.server import protector_api
+
+        app.include_router(protector_api.create_router(vault))
+        protector_api.install_errors(app)
+    return app

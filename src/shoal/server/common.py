@@ -1,0 +1,97 @@
+"""What every service shares: only known host names, errors as answers, loopback unless TLS is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+def new_app(title: str, *, hosts: Sequence[str] = LOOPBACK, **options: Any) -> FastAPI:
+    """An application that answers only under the given host names (against DNS rebinding) and turns errors into answers."""
+    app = FastAPI(title=title, version="1", docs_url=None, redoc_url=None, **options)
+    allowed = {h.lower() for h in hosts}
+
+    @app.middleware("http")
+    async def guard(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        host = request.headers.get("host", "")
+        name = host if host.startswith("[") and host.endswith("]") else host.rsplit(":", 1)[0]
+        if name.lower() not in allowed:
+            return JSONResponse(_problem("WrongHost", "this address is not served here.", ""), status_code=400)
+        response = await call(request)
+        for header, value in HEADERS.items():
+            response.headers.setdefault(header, value)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    install_errors(app)
+    return app
+
+
+def install_errors(app: FastAPI) -> None:
+    """ShoalErrors as answers: 400 usage and data, 401/403 refusals, 404 unknown, 409 tampering; never a value."""
+
+    async def refused(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, ShoalError)
+        code = status_of(error)
+        headers = {"WWW-Authenticate": "Bearer"} if code == 401 else None
+        return JSONResponse(_problem(type(error).__name__, error.message, error.hint), status_code=code, headers=headers)
+
+    async def misshaped(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        parts = [".".join(str(p) for p in e["loc"]) + ": " + e["type"] for e in error.errors()]
+        message = "the request does not fit: " + "; ".join(parts[:5])
+        return JSONResponse(_problem("Unprocessable", message, "See /openapi.json."), status_code=422)
+
+    app.add_exception_handler(ShoalError, refused)
+    app.add_exception_handler(RequestValidationError, misshaped)
+
+
+def status_of(error: ShoalError) -> int:
+    """The HTTP status of an error: its own ``status`` if it has one, else by its kind."""
+    own = getattr(error, "status", None)
+    if isinstance(own, int):
+        return own
+    reason = getattr(error, "reason", "")
+    if isinstance(error, AccessError):
+        return {"token": 401, "unknown": 404}.get(reason, 403)
+    if isinstance(error, UsageError | DataError):
+        return 404 if reason == "unknown" else 400
+    if isinstance(error, TamperError):
+        return 409
+    return 400 if isinstance(error, RequirementError) else 500
+
+
+def _problem(kind: str, message: str, hint: str) -> dict[str, str]:
+    return {"error": kind, "message": message, "hint": hint}
+
+
+def run(app: FastAPI, *, host: str, port: int, tls_cert: Path | None = None, tls_key: Path | None = None) -> None:
+    """Serve until stopped. Beyond loopback, TLS is required."""
+    import uvicorn
+
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("TLS needs both a certificate and its key.")
+    if host not in LOOPBACK and tls_cert is None:
+        raise UsageError(
+            f"serving on '{host}' without TLS would send tokens in the clear.",
+            hint="Give --tls-cert and --tls-key, or use 127.0.0.1.",
+        )
+    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    if tls_cert is not None:
+        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
+    uvicorn.run(app, host=host, port=port, **options)
