@@ -65,7 +65,7 @@ def count_by_codes(
     for done, request in enumerate(requests):
         columns = [column(n, request.through.get(n)) for n in request.columns]
         for name, item in zip(request.columns, columns, strict=True):
-            _check_gap(name, item, coded[name])
+            check_gap(name, item, coded[name])
         out.append(_count(request, columns, column, rows))
         if progress is not None:
             progress(0.5 + 0.5 * (done + 1) / len(requests), "counting")
@@ -77,7 +77,7 @@ def read_codes(relation: Relation, names: Sequence[str], progress: Progress | No
     coded = {n: CodedColumn(one_of(relation, n)) for n in names}
     total = int(relation.reader.rows()) if progress is not None else 0
     seen = 0
-    for chunk in _ahead(relation.reader.chunks(names)):
+    for chunk in read_ahead(relation.reader.chunks(names)):
         for name, values in zip(names, chunk, strict=True):
             coded[name].add(values)
         seen += len(chunk[0])
@@ -86,7 +86,7 @@ def read_codes(relation: Relation, names: Sequence[str], progress: Progress | No
     return coded
 
 
-def _ahead(source: Iterator[Any]) -> Iterator[Any]:
+def read_ahead(source: Iterator[Any]) -> Iterator[Any]:
     """The items of an iterator, made by a thread one step ahead."""
     waiting: queue.Queue[Any] = queue.Queue(maxsize=2)
     stop = threading.Event()
@@ -118,7 +118,7 @@ def _ahead(source: Iterator[Any]) -> Iterator[Any]:
                 continue
 
 
-def _check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:
+def check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:
     """Stop where a value map does not cover the data, with the number of values and records."""
     if item.gap_codes is None:
         return

@@ -197,12 +197,11 @@ class Ranked:
         self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
         missing_rank_value: Any = None
         if step is not None:
-            before = values
             values, missing_rank_value, self.column = apply_step(step, values, coded.column)
             uncovered = values.is_null().to_numpy(zero_copy_only=False)
             if uncovered.any():
                 self.gap_codes = [np.append(uncovered, False)[p] for p in positions]
-            self.before = before
+        self.after = values  # the published value of each distinct original
         distinct = values.dictionary_encode() if step is not None else None
         old = distinct.dictionary if distinct is not None else values
         if missing_rank_value is not None:

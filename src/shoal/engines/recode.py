@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.base import Engine, Progress, Relation
+from shoal.engines.coded_recode import can_recode, recode_by_codes
 from shoal.engines.open import connect, is_url
-from shoal.engines.recode_sql import Published, Rows, facts, final, published, suppressed
+from shoal.engines.recode_sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.staging import Staging, is_staged
 from shoal.engines.statistical_write import BANDS
 from shoal.engines.table import Recoded
@@ -45,6 +46,9 @@ def recode(
     unit = plan.suppression.unit if plan.suppression.scope != "none" and kept is None else None
     if unit is not None:
         schema.require(unit, what="unit")
+    staged = any(is_staged(s) for s in plan.steps)
+    if isinstance(target, Path) and class_map is None and not staged and can_recode(relation, names, plan):
+        return _by_codes(relation, schema, names, steps, plan, unit, kept, target, output_format(target, format), raw, progress)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         records = engine.count_rows(relation)
@@ -56,6 +60,33 @@ def recode(
         else:
             job.to_table(engine, str(target))
     return _report(job, schema, names, records, str(out), target, dropped, rows)
+
+
+def _by_codes(
+    relation: Relation,
+    schema: Schema,
+    names: Sequence[str],
+    steps: Mapping[str, Step],
+    plan: Plan,
+    unit: str | None,
+    kept: Any,
+    path: Path,
+    format: str,
+    raw: bool,
+    progress: Progress | None,
+) -> Recoded:
+    """The quick way for files and frames."""
+    suppression_columns(plan, names, kept)
+    rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress)
+    batches = rows.batches(progress, dictionaries=format == "parquet")
+    first = next(batches)
+    write_file(path, format, first.schema, _chain(first, batches), _labelled(rows.columns, steps), raw=raw)
+    out = len(rows.order)
+    changed = dict.fromkeys(schema.names, 0.0) | {n: c / max(1, out) for n, c in rows.changed.items()}
+    changed |= {n: 1.0 for n in schema.names if n not in names}
+    if progress is not None:
+        progress(1.0, "written")
+    return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),))
 
 
 def expression_steps(plan: Plan, schema: Schema) -> dict[str, Step]:

@@ -154,6 +154,20 @@ class Rows:
     cells: bool
 
 
+def suppression_columns(plan: Plan, names: Sequence[str], kept: Any) -> list[str]:
+    """The published columns that form the classes; every one must be published."""
+    rule = plan.suppression
+    if rule.scope == "none" or (rule.k < 2 and kept is None):
+        return []
+    by = list(rule.columns) or ([n for n in kept.column_names if n in names] if kept is not None else [])
+    if not by:
+        raise UsageError("suppression names no columns.", hint="Give Suppression(columns=…) the quasi-identifiers.")
+    for name in by:
+        if name not in names:
+            raise missing_column(name, list(names), table="the published table", what="column of the suppression")
+    return by
+
+
 def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: ExitStack) -> Rows:
     """``p`` without the classes that do not stay (scope ``rows``), or with their quasi-identifiers blanked (``cells``)."""
     rule = plan.suppression
@@ -163,12 +177,7 @@ def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: 
     if rule.scope == "none" or (rule.k < 2 and kept is None):
         picked = exp.select(*[column(n, "p") for n in (*everything, *flags)])
         return Rows(picked.from_(_sub(source.query, "p")), source.columns, source.flagged, False)
-    by = list(rule.columns) or ([n for n in kept.column_names if n in names] if kept is not None else [])
-    if not by:
-        raise UsageError("suppression names no columns.", hint="Give Suppression(columns=…) the quasi-identifiers.")
-    for name in by:
-        if name not in names:
-            raise missing_column(name, names, table="the published table", what="column of the suppression")
+    by = suppression_columns(plan, names, kept)
     at = [names.index(n) for n in by]
     stays, keys = _staying(engine, source, plan, at, kept, by, stack)
     on = exp.and_(*[engine.same(k, column(f"k{j}", "q")) for j, k in enumerate(keys)])

@@ -80,7 +80,7 @@ def scramble(key: Any) -> Any:
 def group_radix(key: Any, bits: int) -> Any:
     """Sort rows by key (stable), then number the runs by their first row."""
     n = len(key)
-    keys, rows = _sort_with_rows(key, bits)
+    keys, rows = sort_with_rows(key, bits)
     starts = np.zeros(n, np.bool_)
     groups = 0
     for i in range(n):
@@ -105,7 +105,7 @@ def group_radix(key: Any, bits: int) -> Any:
 
 
 @njit
-def _sort_with_rows(key: Any, bits: int) -> Any:
+def sort_with_rows(key: Any, bits: int) -> Any:
     n = len(key)
     keys = key.copy()
     rows = np.arange(n).astype(np.int64)

@@ -70,7 +70,7 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     if n == 0:
         return Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
     sizes = [int(c) for c in cards] if cards is not None else [int(c.max()) + 1 for c in columns]
-    return _group_packed(*pack(columns, sizes))
+    return group_keys(*pack(columns, sizes))
 
 
 def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[KeyArray, int]:
@@ -95,7 +95,8 @@ def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[Key
     return key, space
 
 
-def _group_packed(key: KeyArray, space: int) -> Grouping:
+def group_keys(key: KeyArray, space: int) -> Grouping:
+    """Group rows by one unsigned key below ``space``."""
     from shoal.kernels._jit import HAVE_NUMBA
 
     n = len(key)
