@@ -65,13 +65,22 @@ def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
         if code in _MOMENTS:
             return raw.cast(pa.string()).cast(pa.timestamp("us"))
         if code == _TIME:
-            return raw.cast(pa.string()).cast(pa.time64("us"))
+            return _times(raw.cast(pa.string()))
         return raw if field.charsetnr == _BINARY_CHARSET else raw.cast(pa.string())
     except pa.ArrowInvalid:
         raise DataError(
             "a date or time column holds a value that is no date (0000-00-00) or no time of day.",
             hint="Replace such values in the database, or open the table with types={column: 'text'}.",
         ) from None
+
+
+def _times(text: Any) -> Any:
+    """Times of day; MySQL's TIME may also be a duration of many hours, which is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moment = pc.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("us"))
+    return moment.cast(pa.time64("us"))
 
 
 def _integers(text: Any) -> Any:

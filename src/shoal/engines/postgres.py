@@ -45,7 +45,7 @@ ORDER BY a.attnum
 """
 
 
-class LooseNumeric(exp.Func):
+class LooseNumeric(exp.Expression):
     """A ``numeric`` column without a declared scale; becomes a cast to the scale that its values need when SQL is rendered."""
 
     arg_types = {"this": True, "table": True}  # noqa: RUF012  sqlglot's own form
