@@ -124,8 +124,8 @@ def _us(path: Path) -> Iterator[Topic]:
     yield ("postcode/US/zip3",), "US@2010", [c for c in three.values() if c], len(three)
 
 
-def _generated(people: int = 400_000) -> Iterator[Topic]:
-    """Age and sex by municipality of the generated country, and of the whole."""
+def _generated(people: int = 200_000, largest: int = 25) -> Iterator[Topic]:
+    """Age and sex in the largest municipalities of the generated country, and in the whole."""
     import pyarrow.compute as pc
 
     from shoal import datasets
@@ -135,7 +135,8 @@ def _generated(people: int = 400_000) -> Iterator[Topic]:
     age = np.minimum(REFERENCE_YEAR - pc.year(table["date_of_birth"]).to_numpy(), OLDEST)
     sex = np.array(table["sex"].cast("string").to_pylist())
     place = np.array(table["municipality"].cast("string").to_pylist())
-    for name in ("", *sorted(set(place))):
+    names, sizes = np.unique(place, return_counts=True)
+    for name in ("", *names[np.argsort(-sizes, kind="stable")][:largest].tolist()):
         here = (place == name) if name else np.ones(len(place), dtype=bool)
         by_sex = {s: np.bincount(age[here & (sex == s)], minlength=OLDEST + 1) for s in ("F", "M")}
         yield from _age_topics(f"Shoalland/{name}@2026" if name else "Shoalland@2026", by_sex)
