@@ -1,0 +1,160 @@
+"""``shoal predict`` and ``shoal design`` end to end: JSON keys, exit codes, plots, watching."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(list(words))
+    out = capsys.readouterr()
+    return int(stop.value.code or 0), out.out, out.err
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    code, out, _ = run(capsys, *words, "--json")
+    assert code == 0, out
+    found: dict[str, Any] = json.loads(out)
+    assert {"value", "low", "high", "grade", "method"} <= set(found)
+    return found
+
+
+def test_uniqueness(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert answer(capsys, "predict", "uniqueness", "--uniform", "365", "--group-size", "23")["value"] == pytest.approx(0.4927028)
+    assert answer(capsys, "predict", "uniqueness", "--p", "0.4,0.3,0.15,0.1,0.05", "--group-size", "3")["value"] == pytest.approx(0.336)
+    file = tmp_path / "ages.csv"
+    file.write_text("age,people\n0,8\n1,6\n2,3\n3,2\n4,1\n", encoding="utf-8")
+    got = answer(capsys, "predict", "uniqueness", "--counts", f"{file}:people", "--group-size", "3")
+    assert (got["value"], got["grade"]) == (pytest.approx(0.336), "A")
+    got = answer(capsys, "predict", "uniqueness", "--kappa", "0.4011", "--cells", "95", "--group-size", "10")
+    assert (got["value"], got["grade"]) == (pytest.approx(0.40151037), "C")
+    assert any("kappa" in n for n in got["notes"])
+    sums = ",".join(str(95.0 ** (1 - r)) for r in range(2, 7))
+    assert answer(capsys, "predict", "uniqueness", "--power-sums", sums, "--group-size", "15")["grade"] == "B"
+    tiny = answer(capsys, "predict", "uniqueness", "--uniform", "1000", "--group-size", "999")
+    assert tiny["log_value"] < -900
+
+
+def test_singletons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plot = tmp_path / "curve.svg"
+    got = answer(
+        capsys, "predict", "singletons", "--p", "0.4,0.3,0.2,0.1", "--group-size", "5", "--sizes", "5", "--law", "--best", "--plot", str(plot)
+    )
+    assert got["value"] == pytest.approx(1.357)
+    assert got["p_none"]["value"] == pytest.approx(0.183)
+    assert got["pmf"] == pytest.approx([0.183, 0.421, 0.252, 0.144, 0])
+    assert sum(got["in_groups_of"].values()) == pytest.approx(1)
+    assert plot.read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    got = answer(capsys, "predict", "singletons", "--kappa", "0.01", "--cells", "95", "--group-size", "95")
+    assert got["grade"] == "B"
+
+
+def test_interval_quasi_population_zipf(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    got = answer(capsys, "predict", "interval", "--normal", "5.289", "--width", "1", "--group-size", "10", "--plot", str(tmp_path / "i.png"))
+    assert got["value"] == pytest.approx(6.2234099, abs=1e-6)
+    assert (tmp_path / "i.png").read_bytes().startswith(b"\x89PNG")
+    got = answer(capsys, "predict", "interval", "--normal", "5.289", "--width", "1", "--second", "4.83,1,0.5028", "--group-size", "10")
+    assert got["value"] == pytest.approx(9.68318, abs=1e-5)
+    got = answer(capsys, "predict", "interval", "--length", "100", "--target", "0.1", "--group-size", "20")
+    assert got["details"]["share"] <= 0.1
+    got = answer(capsys, "predict", "quasi", "--values", "sex=2,birth=21900,zip=100000", "--people", "300000000", "--k", "100", "--subsets", "3")
+    assert got["possible"] is True
+    assert got["value"] == pytest.approx(0.9338, abs=1e-4)
+    assert got["allowed"]["cells"] == 2654620
+    got = answer(capsys, "predict", "population", "--population", "5000", "--frequencies", "1=120,2=25,3=10,4=6,5=3,8=2,15=1,30=1")
+    assert got["value"] == pytest.approx(0.1328413, abs=1e-6)
+    assert got["models"]["pitman"]["uniques"] == pytest.approx(679.952, rel=1e-3)
+    assert got["models"]["poisson-gamma"]["failed"]
+    got = answer(
+        capsys, "predict", "zipf", "--exponent", "0.632", "--places", "2497", "--people", "42598300", "--records", "2",
+        "--limit", "0.05", "--plot", str(tmp_path / "z.html"),
+    )  # fmt: skip
+    assert got["value"] == pytest.approx(0.0237118, abs=1e-6)
+    assert got["records_allowed"] == 2
+    assert "<svg" in (tmp_path / "z.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("uniqueness", "--p", "0.5,0.6", "--group-size", "2"),
+        ("uniqueness", "--group-size", "2"),
+        ("uniqueness", "--uniform", "5", "--p", "1", "--group-size", "2"),
+        ("uniqueness", "--uniform", "5", "--group-size", "-2"),
+        ("uniqueness", "--kappa", "0.1", "--group-size", "2"),
+        ("singletons", "--p", "a,b", "--group-size", "2"),
+        ("interval", "--normal", "0", "--width", "1", "--group-size", "2"),
+        ("interval", "--normal", "1", "--group-size", "2"),
+        ("quasi", "--values", "x", "--people", "5"),
+        ("population", "--population", "lots", "--frequencies", "1=2"),
+        ("population", "--population", "10"),
+        ("zipf", "--people", "10"),
+    ],
+)
+def test_wrong_usage_ends_with_code_two_and_one_object(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    code, out, err = run(capsys, "predict", *words, "--json")
+    assert code == 2
+    assert json.loads(out)["error"]["exit_code"] == 2
+    assert err.strip()
+
+
+QUESTIONS = """
+population: 1000000
+respondents: 200
+target: 6%
+questions:
+  age: {range: [18, 97], unit: year}
+  sex: {shares: [0.51, 0.49]}
+  education: {shares: [0.2, 0.3, 0.3, 0.2], keep: true}
+"""
+
+
+def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "questions.yml"
+    file.write_text(QUESTIONS, encoding="utf-8")
+    got = answer(capsys, "design", str(file), "--letter")
+    assert got["suggestion"]["text"] == "ask age in 10-year bands: 72 % → 4.7 %"
+    assert got["light"] == "red"
+    assert "We ask 3 questions of 200 people" in got["letter"]
+    code, out, _ = run(capsys, "design", str(file), "--plot", str(tmp_path / "w.svg"), "--heat-map", str(tmp_path / "h.png"), "--require")
+    assert code == 1
+    assert "Cheapest change: ask age in 10-year bands" in out
+    assert (tmp_path / "w.svg").is_file()
+    assert (tmp_path / "h.png").is_file()
+    code, out, _ = run(capsys, "design", str(file), "--target", "unique<=90%", "--respondents", "150", "--population", "17.5M", "--require")
+    assert code == 0
+    code, _, err = run(capsys, "design", str(tmp_path / "none.yml"))
+    assert code == 3
+    code, _, err = run(capsys, "design", str(file), "--watch", "--json")
+    assert code == 2
+    code, _, err = run(capsys, "design", str(file), "--plot", str(tmp_path / "no" / "w.svg"))
+    assert code == 3
+    assert "could not be written" in err
+
+
+def test_design_watches_the_file_and_survives_a_broken_edit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "questions.yml"
+    file.write_text(QUESTIONS, encoding="utf-8")
+
+    def edit() -> None:
+        time.sleep(1.0)
+        file.write_text("population: [", encoding="utf-8")
+        time.sleep(1.0)
+        file.write_text(QUESTIONS.replace("[18, 97]", "[18, 27]"), encoding="utf-8")
+
+    writer = threading.Thread(target=edit)
+    writer.start()
+    code, out, err = run(capsys, "design", str(file), "--watch", "--every", "0.05", "--rounds", "3")
+    writer.join()
+    assert code == 0
+    assert out.count("respondents one of a kind") == 2
+    assert "PolicyError" in err

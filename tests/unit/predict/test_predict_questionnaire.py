@@ -1,0 +1,323 @@
+"""The questionnaire meter: numbers against listing, links, suggestions, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal import predict
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.predict import Questionnaire
+from shoal.predict.questionnaire_io import from_mapping, parse_target, read_questionnaire
+
+
+def survey(**options: Any) -> Questionnaire:
+    q = Questionnaire(**{"population": 1_000_000, "respondents": 1200, **options})
+    rng = np.random.default_rng(1)
+    q.add("age", values=80, ordered=True, band=1, unit="year").add("sex", shares=[0.51, 0.49])
+    q.add("region", counts=rng.integers(1, 30, 12)).add("education", shares=[0.2, 0.3, 0.3, 0.2], ordered=True)
+    return q.add("income", counts=rng.integers(5, 30, 10), ordered=True)
+
+
+def listed(q: Questionnaire, n: int) -> float:
+    cells = np.array([1.0])
+    for b in q.blocks():
+        cells = np.multiply.outer(cells, b.joint.ravel()).ravel()
+    return float((cells * (1 - cells) ** (n - 1)).sum())
+
+
+def test_meter_equals_listing_all_combinations_with_links_and_beyond_the_grid() -> None:
+    q = survey().link("education", "income", correlation=0.5)
+    assert q.meter().unique.value == pytest.approx(listed(q, 1200), abs=1e-9)
+    for i in range(3):
+        q.add(f"extra{i}", shares=np.array([4, 3, 2, 1]) / 10)
+    m = q.meter()
+    assert m.combinations == 80 * 2 * 12 * 4 * 10 * 64
+    assert "log-grid" in m.unique.method or "sum" in m.unique.method
+    assert m.unique.value == pytest.approx(listed(q, 1200), abs=1e-6)
+    assert m.population_unique.value == pytest.approx(listed(q, 1_000_000), abs=1e-6)
+
+
+def test_the_grid_error_bound_holds() -> None:
+    from shoal.predict import _meter
+
+    q = survey()
+    pieces = _meter.parts(q.blocks(), list(q.questions))
+    exact = listed(q, 5000)
+    for points in (1 << 9, 1 << 11, 1 << 14):
+        value, error = _meter.unique_share(pieces, 5000, points=points, listed=0)
+        assert abs(value - exact) <= error
+        assert error < 0.01
+
+
+def test_waterfall_shrinks_and_ends_at_the_meter() -> None:
+    m = survey().meter()
+    crowds, unique = [s.crowd for s in m.waterfall], [s.unique for s in m.waterfall]
+    assert crowds == sorted(crowds, reverse=True)
+    assert unique == sorted(unique)
+    assert unique[-1] == pytest.approx(m.unique.value, abs=1e-4)
+    assert np.prod([s.factor for s in m.waterfall]) == pytest.approx(1_000_000 / m.crowd, rel=1e-6)
+
+
+def test_pairs_and_triples_are_ranked_against_listing() -> None:
+    q = survey()
+    m = q.meter(worst=3)
+    assert m.triples[0][0] == ("age", "region", "income")
+    a, b = (q.questions[n].p for n in m.pairs[0][0])
+    cells = np.multiply.outer(a, b)
+    assert m.pairs[0][1] == pytest.approx(float((cells * (1 - cells) ** 1199).sum()), abs=1e-6)
+    assert [s for _, s in m.pairs] == sorted((s for _, s in m.pairs), reverse=True)
+
+
+def test_links_lower_uniqueness_and_a_joint_table_is_used_as_it_is() -> None:
+    free, tied = survey().meter().unique.value, survey().link("education", "income", correlation=0.9).meter().unique.value
+    assert tied < free
+    q = Questionnaire(population=1000, respondents=100)
+    q.add("a", shares=[0.5, 0.5]).add("b", shares=[0.5, 0.5]).link("a", "b", joint=[[50, 0], [0, 50]])
+    m = q.meter()
+    assert m.unique.value == pytest.approx(0.5**99, abs=1e-12)
+    assert m.unique.grade == "A"
+    three = survey().link("education", "income", "region", correlation=0.4)
+    block = three.blocks()[2]
+    assert block.joint.sum() == pytest.approx(1)
+    for i, name in enumerate(block.names):
+        margin = block.joint.sum(axis=tuple(j for j in range(3) if j != i))
+        assert np.abs(margin - three.questions[name].p).max() < 1e-6
+
+
+def test_one_factor_block_equals_the_bivariate_copula() -> None:
+    from shoal.predict._blocks import _one_factor
+
+    margins = [np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4]), np.array([0.3, 0.7])]
+    joint = _one_factor(margins, 0.5)
+    assert np.abs(joint.sum(axis=2) - predict.gaussian_copula(margins[:2], 0.5)).max() < 1e-8
+
+
+def test_information_gives_the_same_link_as_its_correlation() -> None:
+    q = survey()
+    mi = predict.mutual_information(predict.gaussian_copula([q.questions["education"].p, q.questions["income"].p], 0.6))
+    q.link("education", "income", information=mi)
+    assert q.links[0]["correlation"] == pytest.approx(0.6, abs=1e-6)
+
+
+@pytest.mark.parametrize("target", [0.02, 0.1, 0.3])
+def test_a_suggestion_reaches_the_target_and_is_checked(target: float) -> None:
+    q = survey(target=target)
+    s = q.suggest()
+    assert s.reached
+    assert s.after <= target < s.before == pytest.approx(q.meter().unique.value, abs=1e-3)
+    assert "→" in s.text
+
+
+def test_the_cheapest_single_change_is_a_band_of_age() -> None:
+    q = Questionnaire(population=1_000_000, respondents=200, target=0.06)
+    q.add("age", values=80, ordered=True, band=1, unit="year").add("sex", shares=[0.51, 0.49])
+    q.add("education", shares=[0.2, 0.3, 0.3, 0.2], keep=True)
+    s = q.suggest()
+    assert s.text == "ask age in 10-year bands: 72 % → 4.7 %"
+    cells = np.multiply.outer(np.multiply.outer(np.full(8, 1 / 8), [0.51, 0.49]), [0.2, 0.3, 0.3, 0.2])
+    assert s.after == pytest.approx(float((cells * (1 - cells) ** 199).sum()), abs=1e-9)
+
+
+def test_nothing_is_suggested_when_the_target_is_met_and_impossible_targets_say_so() -> None:
+    assert "nothing to change" in survey(target=1.0).suggest().text
+    q = Questionnaire(population=10, respondents=2, target=0.0)
+    q.add("x", values=2, keep=True)
+    s = q.suggest()
+    assert not s.reached
+    assert "not reached" in s.text or s.changes == ()
+
+
+def test_long_questionnaires_get_several_changes() -> None:
+    q = survey(target=0.05)
+    for i in range(7):
+        q.add(f"q{i}", shares=np.full(5, 0.2))
+    s = q.suggest()
+    assert s.reached
+    assert len(s.changes) > 1
+    assert len({c.question for c in s.changes}) == len(s.changes)
+
+
+def test_grades_and_lights() -> None:
+    q = Questionnaire(population=10_000, respondents=500, target=0.5)
+    q.add("a", shares=[0.5, 0.5])
+    assert (q.meter().unique.grade, q.meter().light) == ("A", "green")
+    q.add("b", counts=[3, 4, 5], source="table")
+    assert (q.meter().unique.grade, q.meter().light) == ("B", "green")
+    q.add("c", values=3)
+    assert (q.meter().unique.grade, q.meter().light) == ("C", "amber")
+    assert any("number of answers" in n for n in q.meter().unique.notes)
+
+
+def test_small_groups_are_counted_without_values() -> None:
+    q = survey(small_group=60)
+    q.subgroups = ("region", "sex")
+    warnings = q.meter().warnings
+    assert any(w.startswith("region: ") for w in warnings)
+    assert any("reporting by region × sex" in w for w in warnings)
+
+
+def test_the_thesis_appendix() -> None:
+    q = Questionnaire(population=16_000_000)
+    for i, share in enumerate((0.30, 0.79, 0.33, 0.37, 0.44, 0.00002)):
+        q.add(f"q{i}", shares=[share, 1 - share], labels=("this", "other"))
+    d = q.answer({f"q{i}": "this" for i in range(6)})
+    assert d.chain[-1] == pytest.approx(4.0744, abs=1e-3)
+    assert (d.crowd.low, d.crowd.high) == (0, pytest.approx(320))
+    assert "independent" in d.crowd.notes[0]
+
+
+def test_kappa_questions_have_the_kappa_asked_for() -> None:
+    q = Questionnaire(population=1000)
+    q.add("age", kappa=(0.0914, 95))
+    assert q.questions["age"].law.kappa == pytest.approx(0.0914, abs=1e-9)
+    assert q.meter().unique.grade == "C"
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda q: q.add("age", values=5),
+        lambda q: q.add("new"),
+        lambda q: q.add("new", values=5, shares=[1.0]),
+        lambda q: q.add("new", shares=[0.5, 0.6]),
+        lambda q: q.add("new", values=0),
+        lambda q: q.link("age"),
+        lambda q: q.link("age", "nobody", correlation=0.1),
+        lambda q: q.link("age", "sex"),
+        lambda q: q.link("age", "sex", correlation=2.0).blocks(),
+        lambda q: q.link("age", "sex", joint=[[1, 2]]).blocks(),
+        lambda q: q.link("age", "sex", correlation=0.1).link("age", "region", correlation=0.1),
+        lambda q: Questionnaire(population=10, respondents=20),
+        lambda q: Questionnaire(population=10).meter(),
+        lambda q: q.answer({"age": 200}),
+    ],
+)
+def test_bad_questionnaires_are_refused(build: Any) -> None:
+    with pytest.raises(UsageError):
+        build(survey())
+
+
+YAML = """
+population: 17000000
+respondents: 1200
+target: unique<=5%
+small_group: 5
+questions:
+  age: {range: [18, 97], band: 1, unit: year}
+  sex: {answers: {female: 0.51, male: 0.49}}
+  education: {shares: [0.2, 0.4, 0.4], ordered: true}
+  income: {counts: income.csv:people, ordered: true}
+  town: {table: people.csv:town}
+  height: {normal: {mean: 170, sd: 10, width: 5}}
+  station: {zipf: {places: 100, exponent: 0.6}}
+  shoe: {registry: {kappa: 0.1, cells: 20}}
+linked:
+  - {questions: [education, income], correlation: 0.5}
+subgroups: [sex]
+"""
+
+
+def test_a_questions_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "questions.yml").write_text(YAML, encoding="utf-8")
+    (tmp_path / "income.csv").write_text("band,people\nlow,30\nmiddle,50\nhigh,20\n", encoding="utf-8")
+    (tmp_path / "people.csv").write_text("town,name\n" + "A,x\n" * 3 + "B,y\n", encoding="utf-8")
+    q = read_questionnaire(tmp_path / "questions.yml", respondents=900)
+    assert (q.population, q.respondents, q.target, q.subgroups) == (17_000_000, 900, 0.05, ("sex",))
+    assert [x.answers for x in q.questions.values()][:6] == [80, 2, 3, 3, 2, q.questions["height"].answers]
+    assert q.questions["income"].p.tolist() == [0.3, 0.5, 0.2]
+    assert q.questions["town"].p.tolist() == [0.75, 0.25]
+    assert q.questions["sex"].labels == ("female", "male")
+    assert q.meter().unique.value > 0.5
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "says"),
+    [
+        ("questions: [1]", PolicyError, "population"),
+        ("population: 10\nquestions: 5", PolicyError, "mapping"),
+        ("population: 10\nquestions: {a: 5}", PolicyError, "description"),
+        ("population: 10\nquestions: {a: {valeus: 5}}", PolicyError, "valeus"),
+        ("population: 10\nquestions: {a: {values: 5, shares: [1]}}", PolicyError, "exactly one"),
+        ("population: 10\nquestions: {a: {shares: 5}}", PolicyError, "not understood"),
+        ("population: 10\nquestions: {a: {range: [9, 1]}}", PolicyError, "empty"),
+        ("population: 10\nquestions: {a: {counts: nowhere.csv}}", UnreadableError, "cannot be read"),
+        ("population: 10\ntarget: often\nquestions: {a: {values: 5}}", PolicyError, "target"),
+        ("population: 10\nquestions: {a: {values: 5}}\nlinked: [a]", PolicyError, "link"),
+        ("population: 10\nquestions: {a: {values: 5}}\nsubgroups: [b]", UsageError, "'b'"),
+        ("population: 10\nquestions: {a: {values: 5}}\nindependence: maybe", PolicyError, "independence"),
+        ("population: [", PolicyError, "YAML"),
+        ("- 1", PolicyError, "mapping"),
+    ],
+)
+def test_bad_files_are_refused_with_a_next_step(tmp_path: Path, data: str, error: type[ShoalError], says: str) -> None:
+    (tmp_path / "q.yml").write_text(data, encoding="utf-8")
+    with pytest.raises(error, match=says):
+        read_questionnaire(tmp_path / "q.yml")
+    with pytest.raises(UnreadableError):
+        read_questionnaire(tmp_path / "none.yml")
+
+
+def test_targets() -> None:
+    assert [parse_target(t) for t in (0.05, "5%", "unique <= 5 %", {"unique": "0.05"})] == [0.05] * 4
+    for bad in ("", "%", "1.2.3", None, True, [5]):
+        with pytest.raises(PolicyError):
+            parse_target(bad)
+
+
+def test_an_xlsform_is_read(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    survey_sheet, choices = book.active, book.create_sheet("choices")
+    survey_sheet.title = "survey"
+    for row in (
+        ["type", "name", "label", "constraint"],
+        ["select_one sex", "sex", "Your sex?", None],
+        ["select_one region or_other", "region", "Where?", None],
+        ["select_multiple sport", "sports", "Which?", None],
+        ["integer", "age", "Age?", ". >= 18 and . < 100"],
+        ["integer", "salary", "Pay?", None],
+        ["text", "remarks", "Anything?", None],
+        ["note", "thanks", "Thank you", None],
+    ):
+        survey_sheet.append(row)
+    for row in (
+        ["list_name", "name", "label"],
+        ["sex", "f", "female"],
+        ["sex", "m", "male"],
+        ["region", "n", "north"],
+        ["region", "s", "south"],
+        ["sport", "a", "a"],
+        ["sport", "b", "b"],
+        ["sport", "c", "c"],
+    ):
+        choices.append(row)
+    file = tmp_path / "form.xlsx"
+    book.save(file)
+    q = read_questionnaire(file, population=5000, respondents=200)
+    assert {n: x.answers for n, x in q.questions.items()} == {"sex": 2, "region": 3, "sports": 8, "age": 82}
+    assert q.skipped == ("salary", "remarks")
+    assert q.meter().unique.grade == "C"
+    with pytest.raises(UsageError, match="how many people"):
+        read_questionnaire(file)
+    (tmp_path / "broken.xlsx").write_bytes(b"no zip")
+    with pytest.raises(UnreadableError):
+        read_questionnaire(tmp_path / "broken.xlsx", population=5)
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    q = from_mapping({"population": 100, "questions": {"=cmd|' /C calc'!A0": {"values": 4}, "$x^2$<script>": {"values": 90}}})
+    m = q.meter()
+    assert any("<script>" in w for w in m.warnings)  # as text; each face escapes for itself
+    pytest.importorskip("matplotlib")
+    from shoal.report import plots
+
+    page = plots.save(plots.waterfall(m), tmp_path / "w.html", title="<script>").read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert "http://www.w3.org" in page
+    assert "https://" not in page.replace("https://matplotlib.org/", "")
+    again = plots.save(plots.waterfall(m), tmp_path / "w2.html", title="<script>").read_text(encoding="utf-8")
+    assert page == again
