@@ -71,6 +71,10 @@ class Dates(Rule):
         high = self.high if self.high is not None else high
         return dataclasses.replace(self, low=low, high=high, on_text=on_text)
 
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        found = super().labels(column, texts, level)
+        return [label if _ISO.fullmatch(text) else None for text, label in zip(texts, found, strict=True)]
+
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         name = self.levels[level - 1]
         if name in _PREFIXES and missing_label is None:

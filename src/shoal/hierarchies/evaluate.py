@@ -43,9 +43,9 @@ def evaluate(step: Step, texts: Sequence[str]) -> Labelled:
         return listed(list(texts))
     if isinstance(step, Constant):
         return Labelled(np.zeros(len(texts), dtype=np.int64), (step.value,))
-    label = getattr(step, "label", None)  # steps whose rule gives the label of each value
-    if callable(label):
-        return listed([label(t) for t in texts])
+    labels = getattr(step, "labels", None)  # steps whose rule gives the label of each value
+    if callable(labels):
+        return listed(labels(texts))
     raise UsageError(f"step '{step.kind}' of '{step.column}' cannot be carried out on texts.")
 
 

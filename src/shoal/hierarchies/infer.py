@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,17 +125,29 @@ def _numbers(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
     if high <= low:
         low, high = x[0], x[-1]
     integer = bool((x == np.floor(x)).all())
-    first, exponent = _round_width((high - low) / 14, integer)
-    widths = [w * 10.0**exponent for w in _LADDERS[first] if w * 10.0**exponent <= max((high - low) / 1.5, 0) or w == first]
-    if integer and widths[0] == 1:  # the value itself is level 0 already
-        widths = [w for w in (2.0, 4.0, 8.0, 16.0) if w <= (high - low) / 1.5] or [2.0]
-    plain = tuple(int(w) if float(w).is_integer() else round(w, 12) for w in widths)
-    bottom = float(math.ceil(low / widths[0]) * widths[0])
-    top = float(math.floor(high / widths[0]) * widths[0])
+    widths = _ladder(float(high - low), integer)
+    bottom, top = _inside(float(low), float(high), widths[0])
     if top <= bottom or not _tails_fit(x, sizes[order], bottom, top, k):
-        return Intervals(plain, why=f"numbers: bands of {_list(plain)}").fit(name, texts)
-    why = f"numbers: bands of {_list(plain)}; one group below {number_text(bottom)}; one group from {number_text(top)}"
-    return Intervals(plain, round(top, 12), round(bottom, 12), why=why).fit(name, texts)
+        widths = _ladder(float(x[-1] - x[0]), integer)
+        return Intervals(widths, why=f"numbers: bands of {_list(widths)}").fit(name, texts)
+    why = f"numbers: bands of {_list(widths)}; one group below {number_text(bottom)}; one group from {number_text(top)}"
+    return Intervals(widths, top, bottom, why=why).fit(name, texts)
+
+
+def _ladder(span: float, integer: bool) -> tuple[float, ...]:
+    """Round widths that divide one another: about fourteen bands, then fewer."""
+    first, exponent = _round_width(span / 14, integer)
+    widths = [float(f"{w}e{exponent}") for w in _LADDERS[first]]
+    if integer and widths[0] == 1:  # the value itself is level 0 already
+        widths = [2.0, 4.0, 8.0, 16.0]
+    kept = [w for w in widths if w <= span / 1.5] or widths[:1]
+    return tuple(int(w) if w.is_integer() and w < 1e15 else w for w in kept)
+
+
+def _inside(low: float, high: float, width: float) -> tuple[float, float]:
+    """The multiples of ``width`` next to ``low`` and ``high``, inwards."""
+    unit = Fraction(str(width))
+    return float(-(-Fraction(low) // unit) * unit), float(Fraction(high) // unit * unit)
 
 
 def _tails_fit(x: Any, sizes: Any, bottom: float, top: float, k: int) -> bool:

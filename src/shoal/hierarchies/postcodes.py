@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -66,6 +66,7 @@ class Postcode(Rule):
         return len(_LEVELS[self.country])
 
     def label(self, text: str, level: int) -> str | None:
+        """The area of one postcode; None where it is none."""
         found = _PATTERNS[self.country].fullmatch(text)
         if found is None:
             return None
@@ -79,6 +80,9 @@ class Postcode(Rule):
         if kept == "area":
             return area.upper()
         return f"{outward.upper()} {sector}" if kept == "sector" and sector else outward.upper()
+
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        return [self.label(t, level) for t in texts]
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         kept = _LEVELS[self.country][level - 1]

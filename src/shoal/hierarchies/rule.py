@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
 from shoal.hierarchies.evaluate import Labelled, evaluate
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.model.plan import SUPPRESSED, Cut, Keep, MapValues, OnGap, Step
+from shoal.model.plan import SUPPRESSED, Cut, Keep, MapValues, OnGap, Prefix, Step
 
 TOP = SUPPRESSED
 """Label of the highest level: everything together."""
@@ -99,7 +99,7 @@ class Rule:
         if level > self.inner:
             return MapValues(column, on_gap="top", top=self.top_label, missing_label=missing_label)
         step = self._inner_step(column, level, missing_label)
-        if self.on_text and isinstance(step, Cut):
+        if self.on_text and isinstance(step, (Cut, Prefix)):
             from shoal.hierarchies.step import Generalize
 
             return Generalize.of(column, self, level, missing_label=missing_label)
@@ -109,9 +109,9 @@ class Rule:
     def top_label(self) -> str:
         return TOP
 
-    def label(self, text: str, level: int) -> str | None:
-        """The label of one value; None where the value is not covered."""
-        return evaluate(self._inner_step("value", level, None), [text]).texts()[0]
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        """The label of each value at an inner level; None where a value is not covered."""
+        return list(evaluate(self._inner_step(column, level, None), texts).texts())
 
     def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
         """Leaves of the rule's own domain beyond the values at hand (a listed hierarchy counts them in its loss)."""

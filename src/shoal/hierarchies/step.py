@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from shoal.errors import HierarchyGapError
-from shoal.hierarchies.evaluate import evaluate
-from shoal.hierarchies.rule import Rule, rule_from_json
+from shoal.hierarchies.rule import Rule, gap_error, rule_from_json
 from shoal.model.plan import SUPPRESSED, OnGap, StreamStep, register_step
 
 
@@ -40,24 +38,15 @@ class Generalize(StreamStep):
 
     def labels(self, texts: Sequence[str]) -> list[str]:
         """The published label of each value."""
-        inner = self._rule._inner_step(self.column, self.level, None)
-        if isinstance(inner, Generalize):
-            return [self.label(t) for t in texts]
-        return evaluate(inner, texts).texts()
+        found = self._rule.labels(self.column, texts, self.level)
+        lost = [text for text, label in zip(texts, found, strict=True) if label is None]
+        if lost and self.on_gap == "error":
+            raise gap_error(self.column, lost, None)
+        return [SUPPRESSED if label is None else label for label in found]
 
     def label(self, text: str) -> str:
         """The published label of one value."""
-        found = self._rule.label(text, self.level)
-        if found is not None:
-            return found
-        if self.on_gap == "error":
-            raise HierarchyGapError(
-                f"hierarchy '{self.column}' does not cover a value.",
-                hint='Pass on_gap="suppress" or on_gap="top". See error.values.',
-                column=self.column,
-                values=(text,),
-            )
-        return SUPPRESSED
+        return self.labels([text])[0]
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         known: dict[str, str] = {}

@@ -51,7 +51,7 @@ def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray
     if whole:
         array = pa.array(np.rint(values).astype(np.int64), mask=~present)
     else:
-        array = pa.array(np.asarray(values, dtype=np.float64), mask=~present)
+        array = pa.array(np.asarray(values, dtype=np.float64) + 0.0, mask=~present)  # −0.0 is 0.0
     return with_column(table, column, array)
 
 

@@ -21,6 +21,7 @@ from shoal.errors import UsageError, nearest
 from shoal.hierarchies.dates import Dates
 from shoal.hierarchies.intervals import Intervals
 from shoal.hierarchies.postcodes import SMALL_ZIP3, Postcode, small_zip3
+from shoal.hierarchies.step import Generalize
 from shoal.model.plan import Cut, Drop, Keep, Step
 from shoal.model.roles import Column, Schema
 
@@ -138,10 +139,12 @@ def suggest(column: Column) -> str | None:
     ('birth', 'zip', None)
     """
     words = _words(column.name)
-    joined = "".join(words)
-    for item in ITEMS:
-        if any(re.fullmatch(item.words, w) for w in (*words, joined, *_pairs(words))) and not _wrong_kind(item, column):
-            return item.name
+    if {"id", "uuid", "guid"} & set(words) and not {"vehicle", "device", "plan"} & set(words):
+        return "code"
+    for candidates in (["".join(words), *_pairs(words)], words):  # two words together say more than one
+        for item in ITEMS:
+            if any(re.fullmatch(item.words, w) for w in candidates) and not _wrong_kind(item, column):
+                return item.name
     if column.kind in ("date", "timestamp"):
         return "date"
     return "photo" if column.kind == "binary" else None
@@ -175,7 +178,10 @@ def _years(column: Column) -> Step:
         return Keep(column.name)
     if column.kind not in ("date", "timestamp", "text"):
         return Drop(column.name)  # 20240131 as a number, or a time of day
-    return Dates(("year",), on_text=column.kind == "text").step(column.name, 1)
+    rule = Dates(("year",), on_text=column.kind == "text")
+    if column.kind == "text":  # what is no date is suppressed, not cut to four characters
+        return Generalize.of(column.name, rule, 1, on_gap="suppress")
+    return rule.step(column.name, 1)
 
 
 def _ages(column: Column) -> Step:

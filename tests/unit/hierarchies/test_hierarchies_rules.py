@@ -152,6 +152,10 @@ def test_typed_columns_are_read_by_their_canonical_text():
     assert not rule.on_text
     assert Intervals((10,)).fit("x", pa.array([1.5, 20.0])).step("x", 1).kind == "cut"
     assert Intervals((10,)).fit("x", pa.array(["1", "20"])).step("x", 1).kind == "generalize"
+    years = Dates(("year",)).fit("d", pa.array(["2020-05-17"])).step("d", 1)
+    assert years.kind == "generalize"
+    with pytest.raises(HierarchyGapError, match="1 values"):
+        years.start(0)(pa.table({"d": ["17/05/2020"]}), 0)
 
 
 class TestPrivacy:
