@@ -58,6 +58,8 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
         decision = _given(prepared, given, progress)
     elif prepared.policy.method == "lattice":
         decision = _lattice(prepared, progress)
+    elif prepared.policy.method == "local":
+        decision = _local(prepared, progress)
     else:
         raise PolicyError(f"method '{prepared.policy.method}' is not here yet.", hint="Use method: lattice.")
     if _listed(prepared):
@@ -104,6 +106,62 @@ def _lattice(prepared: Prepared, progress: Progress) -> Decision:
         f"no plan was found that meets {unmet[0].requirement} against the published table.",
         hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
     )
+
+
+def _local(prepared: Prepared, progress: Progress) -> Decision:
+    """Local recoding: each class gets the finest published values that still have company; no record is left out.
+
+    The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
+    """
+    from shoal.search.local import local
+
+    policy, base = prepared.policy, prepared.base
+    if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
+        raise PolicyError("level bounds cannot be kept by local recoding.", hint="Use method: lattice, or leave the bounds out.")
+    tight: dict[str, float] = {}
+    for _attempt in range(TRIES):
+        found = local(
+            base,
+            prepared.hierarchies,
+            requirements(policy, tight),
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            time_budget=policy.time_limit,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        stays = np.ones(base.n_classes, dtype=np.bool_)
+        coded = [_coded(texts) for texts in found.labels]
+        released = regrouped(base, tuple(c for c, _ in coded), stays)
+        unmet = [f for f in judged(prepared, released) if not f.met]
+        if not unmet:
+            break
+        if not _tighten(prepared, unmet, tight):
+            raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement}.", hint="Use method: lattice.")
+    return Decision(
+        plan=Plan(
+            other_steps(prepared),
+            Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
+            policy.seed,
+            notes=("the quasi-identifiers are recoded locally, class by class; the table of classes is not kept",),
+        ),
+        method="local",
+        levels={},
+        loss=found.ncp if policy.optimize == "ncp" else found.loss,
+        loss_name="ncp" if policy.optimize == "ncp" else "loss",
+        proven=False,
+        gap=float(found.ncp if policy.optimize == "ncp" else found.loss),
+        stays=stays,
+        codes=tuple(c for c, _ in coded),
+        labels=tuple(names for _, names in coded),
+        released=released,
+        class_map=found.class_map(),
+    )
+
+
+def _coded(texts: list[str | None]) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Codes of labels in order of first appearance; a missing one is −1."""
+    order: dict[str | None, int] = {}
+    codes = [MISSING if t is None else order.setdefault(t, len(order)) for t in texts]
+    return np.asarray(codes, dtype=np.int32), tuple(order)
 
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress) -> Decision:

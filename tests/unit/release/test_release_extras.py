@@ -150,3 +150,20 @@ def test_small_counts_are_not_shown(tmp_path):
     )
     assert release.certificate["utility"]["suppressed"] == 3
     assert "raregroup" not in json.dumps(release.certificate) + release.report() + release.plan.to_json()
+
+
+def test_local_recoding_is_released_and_proven_like_any_other(tmp_path):
+    rng = np.random.default_rng(3)
+    n = 300
+    table = pa.table({"age": rng.integers(18, 80, n), "sex": rng.choice(["f", "m"], n), "ill": rng.choice(["a", "b", "c"], n)})
+    asked = {"roles": {"quasi": ["age", "sex"], "sensitive": ["ill"]}, "require": {"k": 5, "closeness": {"ill": {"t": 0.5}}}}
+    whole = shoal.anonymize(table, {**asked, "allow": {"suppress": 0.0}})
+    local = shoal.anonymize(table, {**asked, "method": "local"})
+    folder = local.write(tmp_path / "local")
+    assert verify(folder).ok
+    assert local.k >= 5
+    assert local.to_json()["method"] == "local"
+    assert local.certificate["utility"]["suppressed"] == 0
+    assert local.certificate["utility"]["loss"] <= whole.certificate["utility"]["loss"]
+    with pytest.raises(PolicyError, match="one is needed"):
+        shoal.anonymize(table, asked, plan=folder / "plan.json")
