@@ -216,7 +216,8 @@ class SparkTarget(Target):
             table = self.fresh()
             self.frame(rows, types).coalesce(2).write.format("parquet").saveAsTable(table)
         else:  # a hostile name: Spark's catalog allows only letters, digits and underscores for stored tables
-            self.frame(rows, types).createOrReplaceTempView(table)
+            self.frame(rows, types).createOrReplaceTempView("plain_view")
+            self.execute(f"CREATE OR REPLACE TEMP VIEW {self.quote(table)} AS SELECT * FROM plain_view")
         return self.source(table)
 
     def read(self, table: str) -> list[Row]:

@@ -95,6 +95,9 @@ class MySQL(Engine):
         """Rows of a small question to the catalog, as text."""
         import pymysql
 
+        if self._busy:
+            with self._other() as other:
+                return other._rows(sql, parameters)
         try:
             with self._connect().cursor() as cursor:
                 cursor.execute(sql, parameters)
@@ -105,6 +108,9 @@ class MySQL(Engine):
     def _run(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
         import pymysql
 
+        if self._busy:
+            with self._other() as other:
+                return other._run(sql, parameters)
         try:
             with self._connect().cursor() as cursor:
                 cursor.execute(sql, parameters)
@@ -127,8 +133,10 @@ class MySQL(Engine):
             with self._other() as other:
                 yield from other.stream(query, batch_rows=batch_rows)
             return
-        cursor = self._connect().cursor(SSCursor)
+        connection = self._connect()
+        cursor = connection.cursor(SSCursor)
         self._busy = True
+        finished = False
         try:
             cursor.execute(self.render(query))
             fields = cursor._result.fields
@@ -139,13 +147,14 @@ class MySQL(Engine):
                 if not rows:
                     break
             cursor.close()
-            self._busy = False
+            finished, self._busy = True, False
         except (pymysql.Error, OSError) as error:
             raise self._failed(error) from None
         finally:
-            if self._busy:  # unfinished: the rest of the answer is in the way
+            if not finished:  # the rest of the answer is in the way
                 _forget(cursor)
-                self.close()
+                if self._connection is connection:
+                    self.close()
 
     @contextmanager
     def _other(self) -> Iterator[MySQL]:
@@ -162,8 +171,9 @@ class MySQL(Engine):
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
+        """One transaction; none where another stream is being read, since a connection holds one answer at a time."""
         self._depth += 1
-        if self._depth == 1:
+        if self._depth == 1 and not self._busy:
             self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         try:
             yield

@@ -123,7 +123,7 @@ class Spark(Engine):
 
     def _source(self, table: str, options: dict[str, Any]) -> tuple[exp.Expr, Any]:
         known = FORMATS.get(Path(table).suffix.lower())
-        if known or "/" in table or "\\" in table:
+        if known or "/" in table:
             frame = self._read(table, options.pop("format", None) or known or "parquet", options)
             view = f"shoal_{secrets.token_hex(8)}"
             with self._errors():
