@@ -9,6 +9,7 @@ Cost     one reading; about as many bytes per row as the narrow codes need, and 
 from __future__ import annotations
 
 import math
+import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,13 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
     if any(one_of(relation, n).kind not in KINDS for n in names):
         return False
-    return request.memory_budget is None or int(relation.reader.rows()) * BYTES_PER_ROW <= request.memory_budget
+    budget = half_of_memory() if request.memory_budget is None else request.memory_budget
+    return int(relation.reader.rows()) * BYTES_PER_ROW <= budget
+
+
+def half_of_memory() -> int:
+    """Half of the machine's memory in bytes: beyond it DuckDB counts, which can spill to disk."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def count_by_codes(
@@ -61,6 +68,8 @@ def count_by_codes(
             ranked[name, step] = Ranked(coded[name], step)
         return ranked[name, step]
 
+    if len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None:
+        return [_count_once(requests[0], column, coded, rows)]
     out = []
     for done, request in enumerate(requests):
         columns = [column(n, request.through.get(n)) for n in request.columns]
@@ -70,6 +79,14 @@ def count_by_codes(
         if progress is not None:
             progress(0.5 + 0.5 * (done + 1) / len(requests), "counting")
     return out
+
+
+def _count_once(request: CountRequest, column: Any, coded: dict[str, CodedColumn], rows: int) -> ClassCounts:
+    """One plain request: every column's codes are let go as soon as they are in the keys."""
+    columns = [column(n, request.through.get(n)) for n in request.columns]
+    for name, item in zip(request.columns, columns, strict=True):
+        check_gap(name, item, coded[name])
+    return _count(request, columns, column, rows, last=True)
 
 
 def read_codes(relation: Relation, names: Sequence[str], progress: Progress | None) -> dict[str, CodedColumn]:
@@ -132,7 +149,7 @@ def check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:
         raise gap_error(name, len(lost), records)
 
 
-def keys_of(columns: Sequence[Ranked], rows: int) -> tuple[KeyArray, list[int]] | None:
+def keys_of(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> tuple[KeyArray, list[int]] | None:
     """One key per row over the columns, and the width of each digit; None where keys would pass 2⁶³.
 
     Widths are rounded up to powers of two where the key space is too large for a direct table anyway: taking digits off by
@@ -151,12 +168,14 @@ def keys_of(columns: Sequence[Ranked], rows: int) -> tuple[KeyArray, list[int]] 
         for codes, lookup in c.pieces():
             add_digit(key[at : at + len(codes)], codes, width, lookup)
             at += len(codes)
+        if last:
+            c.chunks.clear()
     return key, widths
 
 
-def _count(request: CountRequest, columns: list[Ranked], column: Any, rows: int) -> ClassCounts:
-    """Classes of one request."""
-    table = _tally(columns, rows)
+def _count(request: CountRequest, columns: list[Ranked], column: Any, rows: int, *, last: bool = False) -> ClassCounts:
+    """Classes of one request; with ``last``, the codes are not needed again."""
+    table = _tally(columns, rows, last=last)
     unit = column(request.unit) if request.unit is not None else None
     records: IntArray | None = None
     sizes = table.counts
@@ -202,8 +221,8 @@ class _Tally:
         self.ranks, self.used, self.counts, self.n = ranks, used, counts, len(counts)
 
 
-def _tally(columns: Sequence[Ranked], rows: int) -> _Tally:
-    packed = keys_of(columns, rows)
+def _tally(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> _Tally:
+    packed = keys_of(columns, rows, last=last)
     if packed is None:
         return _tally_wide(columns)
     key, widths = packed

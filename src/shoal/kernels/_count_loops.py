@@ -116,18 +116,18 @@ def radix_sort(keys: Any, other: Any, bits: int) -> Any:
 
 @njit
 def runs(keys: Any) -> Any:
-    """Distinct keys and lengths of their runs, from sorted keys."""
+    """Distinct keys and lengths of their runs, from sorted keys, which are overwritten."""
     n = len(keys)
     distinct = 0
     for i in range(n):
         if i == 0 or keys[i] != keys[i - 1]:
             distinct += 1
-    out_keys = np.empty(distinct, np.uint64)
-    out_counts = np.zeros(distinct, np.int64)
+    counts = np.zeros(distinct, np.int64)
     g = -1
     for i in range(n):
-        if i == 0 or keys[i] != keys[i - 1]:
+        k = keys[i]
+        if g < 0 or k != keys[g]:
             g += 1
-            out_keys[g] = keys[i]
-        out_counts[g] += 1
-    return out_keys, out_counts
+            keys[g] = k
+        counts[g] += 1
+    return keys[:distinct], counts

@@ -52,8 +52,10 @@ def _from_table(table: IntArray) -> tuple[KeyArray, IntArray]:
 def _sorted_runs(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
     from shoal.kernels import _count_loops as loops
 
-    sorted_keys = loops.radix_sort(key, np.empty_like(key), max(1, (space - 1).bit_length()))
-    return loops.runs(sorted_keys)  # type: ignore[no-any-return]
+    distinct, counts = loops.runs(loops.radix_sort(key, np.empty_like(key), max(1, (space - 1).bit_length())))
+    if 2 * len(distinct) < len(key):
+        distinct = distinct.copy()  # a short view should not keep a long array alive
+    return distinct, counts
 
 
 def add_digit(key: KeyArray, digits: npt.NDArray[Any], width: int, lookup: npt.NDArray[np.uint32]) -> None:
