@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 MOST_IDENTITIES = 10_000
 
-_Plain = StringConstraints(pattern=r"^[^\x00\ud800-\udfff]*$")
-Text = Annotated[str, StringConstraints(min_length=1, max_length=4096), _Plain]
-Short = Annotated[str, StringConstraints(max_length=200), _Plain]
-Needed = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00\ud800-\udfff]*\S[^\x00\ud800-\udfff]*$")
-]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+Short = Annotated[str, StringConstraints(max_length=200)]
+Needed = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Identities = Annotated[list[Text], Field(min_length=1, max_length=MOST_IDENTITIES)]
 
 

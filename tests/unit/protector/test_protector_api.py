@@ -1,0 +1,180 @@
+"""The vault over HTTP: the walk with four eyes, refusals without values, and schemathesis over the OpenAPI."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+from protector_support import House
+from shoal.errors import UsageError
+
+fastapi = pytest.importorskip("fastapi")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the test client's own change of HTTP library
+    from fastapi.testclient import TestClient
+
+from shoal.server.protector_api import create_app, serve  # noqa: E402
+
+BASE = "/vault/v1"
+
+
+class Client:
+    """One person's side."""
+
+    def __init__(self, inner: Any, token: str) -> None:
+        self.inner = inner
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self.inner.post(BASE + path, json=body, headers=self.headers)
+
+    def get(self, path: str) -> Any:
+        return self.inner.get(BASE + path, headers=self.headers)
+
+
+@pytest.fixture
+def served(house: House) -> Iterator[tuple[House, dict[str, Client]]]:
+    house.owner.create_domain("d")
+    house.owner.create_domain("e")
+    house.owner.allow_translation("d", "e")
+    house.owner.create_domain("k", kind="keyed")
+    tokens = {**house.tokens, "Otto": house.owner.issue_token("Otto"), "Udo": house.owner.issue_token("Udo")}
+    with TestClient(create_app(house.vault), base_url="http://127.0.0.1", raise_server_exceptions=False) as inner:
+        yield house, {name: Client(inner, token) for name, token in tokens.items()}
+
+
+def test_the_walk(served: tuple[House, dict[str, Client]]) -> None:
+    _, people = served
+    made = people["Olga"].post("/domains/d/pseudonyms", {"identities": ["0012", "0013", "0012"]}).json()["pseudonyms"]
+    assert made[0] == made[2] != made[1]
+    found = people["Olga"].post("/domains/d/find", {"identity": "0012"}).json()
+    assert found == {"pseudonym": made[0]}
+    assert people["Olga"].post("/domains/d/find", {"identity": "nobody"}).json() == {"pseudonym": None}
+    moved = people["Olga"].post("/domains/d/translate", {"pseudonyms": made[:1], "target": "e", "purpose": "merge"})
+    assert moved.json()["pseudonyms"][0] != made[0]
+    ask = {"domain": "d", "pseudonyms": made[:2], "purpose": "adverse event", "case": "12"}
+    asked = people["Rita"].post("/requests", ask)
+    assert asked.status_code == 201
+    number = asked.json()["id"]
+    assert people["Rita"].post(f"/requests/{number}/approve").status_code == 403
+    assert people["Rita"].post(f"/requests/{number}/reveal").status_code == 403
+    assert people["Aldo"].get("/requests").json()["requests"][0]["id"] == number
+    assert people["Aldo"].post(f"/requests/{number}/approve").json()["status"] == "approved"
+    revealed = people["Rita"].post(f"/requests/{number}/reveal")
+    assert revealed.json()["identities"] == {made[0]: "0012", made[1]: "0013"}
+    assert revealed.headers["cache-control"] == "no-store"
+    assert people["Rita"].post(f"/requests/{number}/reveal").status_code == 403
+    verdict = people["Udo"].get("/audit/verify").json()
+    assert verdict["ok"]
+    assert sum(r["records"] for r in people["Udo"].get("/audit/report").json()["reveals"]) == 2
+    log = people["Udo"].get("/audit/events?last=500").text
+    assert "0012" not in log
+    assert "Rita" not in log
+
+
+def test_refusals(served: tuple[House, dict[str, Client]]) -> None:
+    house, people = served
+    inner = people["Olga"].inner
+    assert inner.get(BASE + "/domains").status_code == 401
+    assert Client(inner, "wrong").get("/domains").status_code == 401
+    assert inner.get(BASE + "/domains", headers={"Authorization": "Basic x"}).status_code == 401
+    assert people["Rita"].post("/domains/d/pseudonyms", {"identities": ["x"]}).status_code == 403
+    assert people["Olga"].post("/domains/none/pseudonyms", {"identities": ["x"]}).status_code == 404
+    assert people["Olga"].post("/domains/k/find", {"identity": "x"}).status_code == 400
+    bad = people["Olga"].post("/domains/d/pseudonyms", {"identities": ["Zq7secret", 5], "more": "Zq7secret"})
+    assert bad.status_code == 422
+    assert "Zq7secret" not in bad.text
+    for host in ("evil.example", "127.0.0.1.evil.example", ""):
+        assert inner.get(BASE + "/domains", headers={"Host": host, **people["Olga"].headers}).status_code == 400
+    house.owner.revoke_tokens("Olga")
+    assert people["Olga"].get("/domains").status_code == 401
+    assert people["Olga"].post("/domains/d/find", {"identity": "x"}).status_code == 401
+
+
+def test_tls_is_needed_beyond_loopback(sqlite_house: House) -> None:
+    with pytest.raises(UsageError, match="without TLS"):
+        serve(sqlite_house.vault, host="0.0.0.0")
+    from pathlib import Path
+
+    with pytest.raises(UsageError, match="both"):
+        serve(sqlite_house.vault, tls_cert=Path("cert.pem"))
+
+
+def test_gathered_lookups_agree_with_single_ones(sqlite_house: House) -> None:
+    """Many callers at once get the answers each would get alone, also the refusals."""
+    import httpx
+
+    house = sqlite_house
+    house.owner.create_domain("d")
+    ids = [f"{i:04d}" for i in range(120)]
+    made = dict(zip(ids[::2], house.operator.pseudonymize("d", ids[::2]), strict=True))
+    tokens = [house.tokens["Olga"], house.tokens["Rita"]]
+
+    async def run() -> list[Any]:
+        transport = httpx.ASGITransport(app=create_app(house.vault))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            calls = [
+                client.post(
+                    f"{BASE}/domains/d/find", json={"identity": x}, headers={"Authorization": f"Bearer {tokens[i % 10 == 9]}"}
+                )
+                for i, x in enumerate(ids)
+            ]
+            return list(await asyncio.gather(*calls))
+
+    for i, (identity, answer) in enumerate(zip(ids, asyncio.run(run()), strict=True)):
+        if i % 10 == 9:
+            assert answer.status_code == 403
+        else:
+            assert answer.json() == {"pseudonym": made.get(identity)}
+
+
+def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
+    """Generated requests over the whole OpenAPI, as a person of every role: no 5xx, and every answer is as described."""
+    import schemathesis
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
+
+    house = sqlite_house
+    house.clock.now = time.time()
+    for name, kind in (("d", "random"), ("k", "keyed"), ("own", "self-generated"), ("f", "format-preserving")):
+        house.owner.create_domain(name, kind=kind)
+    app = create_app(house.vault, hosts=("127.0.0.1", "testserver"))
+    tokens = [house.owner.add_actor("All", ["operator", "requester", "approver", "owner"]), house.owner.issue_token("Udo")]
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    checks = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
+    seen: dict[str, set[int]] = {}
+
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        test = hypothesis_settings(
+            max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True
+        )(_property(operation, tokens, checks, seen))
+        test()
+    assert len(seen) >= 16
+    assert all(code < 500 for codes in seen.values() for code in codes)
+    assert {200, 201, 403, 422} <= set().union(*seen.values())
+
+
+def _property(operation: Any, tokens: list[str], checks: Any, seen: dict[str, set[int]]) -> Any:
+    """A property test of one operation; every second case is aimed at a domain that exists."""
+    from hypothesis import given
+
+    @given(case=operation.as_strategy())
+    def test(case: Any) -> None:
+        codes = seen.setdefault(operation.label, set())
+        if "domain" in (case.path_parameters or {}) and len(case.path_parameters["domain"]) % 2:
+            case.path_parameters["domain"] = "dkf"[len(case.path_parameters["domain"]) % 3]
+        for token in tokens:
+            answer = case.call(headers={"Authorization": f"Bearer {token}"})
+            codes.add(answer.status_code)
+            case.validate_response(answer, checks=list(checks))
+
+    return test

@@ -1,0 +1,162 @@
+"""``shoal vault`` end to end: the walk with four eyes, exit codes, and no secret on argv, stdout or in errors."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.cli import main
+
+
+@pytest.fixture
+def shoal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run the command as a person; its JSON answer."""
+    for name in ("SHOAL_VAULT", "SHOAL_VAULT_TOKEN", "SHOAL_VAULT_KEY", "SHOAL_VAULT_ANCHOR", "SHOAL_VAULT_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "safe").mkdir()
+    monkeypatch.setenv("SHOAL_VAULT_KEY_FILE", "safe/vault.key")
+
+    def run(*words: str, who: str = "", code: int = 0) -> Any:
+        line = ["vault", *words, "--json"]
+        if words[0] not in ("key", "init"):
+            line += ["--vault", "data/study.vault"]
+        if who:
+            line += ["--token-file", f"hands/{who}.token"]
+        with pytest.raises(SystemExit) as stop:
+            main(line)
+        out = capsys.readouterr()
+        assert stop.value.code == code, out.err
+        return json.loads(out.out)
+
+    (tmp_path / "data").mkdir()
+    assert run("key", "--out", "safe/vault.key")["key_id"]
+    init = [
+        "init",
+        "--vault",
+        "data/study.vault",
+        "--owner",
+        "Otto",
+        "--auditor",
+        "Udo",
+        "--secrets",
+        "hands",
+        "--domain",
+        "study7",
+    ]
+    assert run(*init)["domain"] == "study7"
+    for name, role in (("Olga", "operator"), ("Rita", "requester"), ("Aldo", "approver")):
+        run("actor", "add", name, "--role", role, "--token-out", f"hands/{name}.token", who="owner")
+    return run
+
+
+def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("patient,age\n0012,30\n0013,40\n")
+    words = ["pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv"]
+    done = shoal(*words, who="Olga")
+    assert (done["rows"], done["columns"]) == (2, ["patient"])
+    lines = (tmp_path / "out.csv").read_text().split()
+    first = lines[1].split(",")[0].strip('"')
+    asked = shoal("request", first, "--domain", "study7", "--reason", "adverse event", "--case", "12", who="Rita")
+    assert shoal("reveal", asked["id"], "-o", "who.json", who="Rita", code=1)["error"]["type"] == "AccessError"
+    assert shoal("approve", asked["id"], who="Rita", code=1)["error"]["type"] == "AccessError"
+    assert shoal("requests", who="Aldo")["requests"][0]["status"] == "pending"
+    assert shoal("approve", asked["id"], who="Aldo")["status"] == "approved"
+    told = shoal("reveal", asked["id"], "-o", "who.json", who="Rita")
+    assert (told["known"], told["records"]) == (1, 1)
+    assert json.loads((tmp_path / "who.json").read_text())["identities"] == {first: "0012"}
+    assert stat.S_IMODE((tmp_path / "who.json").stat().st_mode) == 0o600
+    assert shoal("audit", "--verify", who="auditor")["ok"]
+    report = shoal("audit", "--report", "day", "--plot", "timeline.svg", who="auditor")
+    assert sum(r["records"] for r in report["reveals"]) == 1
+    assert (tmp_path / "timeline.svg").read_text().startswith("<?xml")
+    events = shoal("audit", "--last", "100", who="auditor")["events"]
+    actor = next(e["actor"] for e in events if e["action"] == "reveal" and e["outcome"] == "done")
+    words = [f"--{who}-{what}=hands/{who}.{what}" for who in ("owner", "auditor") for what in ("token", "share")]
+    assert shoal("resolve", actor, "--reason", "complaint", *words)["name"] == "Rita"
+
+
+def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    shoal("domain", "add", "second", "--kind", "reversible", who="owner")
+    zipf = shoal("domain", "add", "travel", "--renew-zipf", "0.632,2497,42598300,0.05", who="owner")
+    assert zipf["renew_uses"] == "2"
+    shoal("domain", "add", "bad", "--renew-zipf", "one,two", who="owner", code=2)
+    shoal("domain", "allow", "study7", "second", who="owner")
+    assert {d["name"] for d in shoal("domain", "list", who="owner")["domains"]} == {"study7", "second", "travel"}
+    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
+    first = (tmp_path / "out.csv").read_text().split()[1].strip('"')
+    moved = shoal("translate", first, "--from", "study7", "--to", "second", "--purpose", "merge", who="Olga")
+    assert moved["pseudonyms"][0].startswith("P-")
+    secret = tmp_path / "ids.txt"
+    secret.write_text("0012\n")
+    secret.chmod(0o600)
+    assert shoal("find", "--domain", "study7", "--identity-file", "ids.txt", who="Olga")["pseudonyms"] == [first]
+    assert shoal("rotate", "--domain", "study7", who="owner")["key_id"].split(".")[1] == "2"
+    assert shoal("rotate", "--signing", who="owner")["key_id"]
+    shoal("rotate", who="owner", code=2)
+    shoal("limit", "reveal", "--max", "10", "--alarm", "5", who="owner")
+    shoal("limit", "reveal", who="owner", code=2)
+    shoal("honeytoken", "study7", "--identity-file", "ids.txt", who="owner")
+    shoal("checkpoint", "--out", "outside.json", who="owner")
+    assert shoal("audit", "--verify", "--against", "outside.json", who="auditor")["ok"]
+    assert shoal("verify", who="owner")["ok"]
+    assert shoal("status")["storage"] == "sqlite"
+    assert shoal("anchor", "--accept", who="owner")["accepted"]
+    assert shoal("migrate")["version"] == "0001"
+    certificate = shoal("shred", "second", "--confirm", "second", "--out", "shred.json", who="owner")
+    assert certificate["name"] == "second"
+    shoal("actor", "token", "Olga", "--token-out", "hands/extra.token", "--days", "1", "--domain", "study7", who="owner")
+    shoal("actor", "grant", "Olga", "--role", "requester", who="owner")
+    assert shoal("actor", "revoke", "Olga", who="owner")["revoked"] == 2
+    shoal("deny", "REQ-NONE", who="Aldo", code=1)
+    shoal("withdraw", "REQ-NONE", who="Rita", code=1)
+
+
+def test_master_key_by_command(shoal: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "safe2").mkdir()
+    shoal("key", "--out", "safe2/new.key")
+    shoal("rotate", "--new-key-file", "safe2/new.key", who="owner")
+    assert shoal("status", code=1)["error"]["type"] == "TamperError"
+    monkeypatch.setenv("SHOAL_VAULT_KEY_FILE", "safe2/new.key")
+    assert shoal("status")["storage"] == "sqlite"
+
+
+def test_tampering_is_exit_code_1(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "data" / "study.vault") as raw:
+        raw.execute("UPDATE vault_audit SET hash = zeroblob(32) WHERE seq = 2")
+    answer = shoal("audit", "--verify", who="auditor", code=1)
+    assert answer["error"]["type"] == "TamperError"
+
+
+def test_nobody_and_unsafe_files(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    assert "who is acting" in shoal("requests", code=2)["error"]["message"]
+    (tmp_path / "hands" / "Rita.token").chmod(0o644)
+    assert "other users" in shoal("requests", who="Rita", code=2)["error"]["message"]
+    (tmp_path / "safe" / "vault.key").chmod(0o644)
+    assert shoal("status", code=2)["error"]["type"] == "KeyRefusedError"
+
+
+def test_no_option_takes_a_secret() -> None:
+    """V12: nothing secret can be put on the command line: keys, tokens, shares and identities come from files."""
+    import typer
+
+    from shoal.cli import build
+
+    group = typer.main.get_command(build())
+    vault = group.commands["vault"]  # type: ignore[attr-defined]
+    names = set()
+    pending = [vault]
+    while pending:
+        command = pending.pop()
+        pending += list(getattr(command, "commands", {}).values())
+        names |= {o for p in command.params for o in getattr(p, "opts", ())}
+    assert not names & {"--key", "--token", "--secret", "--password", "--identity", "--share", "--master"}
+    assert {"--key-file", "--token-file", "--identity-file"} <= names

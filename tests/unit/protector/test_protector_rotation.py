@@ -1,0 +1,220 @@
+"""V9: rotation keeps old data resolvable by policy; retired signing keys verify old logs; after shredding nothing resolves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protector_support import House, build, new_key
+from shoal.errors import AccessError, TamperError, UsageError
+from shoal.protector import Vault, keys, upkeep
+from shoal.protector.entries import slot_range
+from shoal.protector.store import KEY
+
+
+def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are sealed anew part by part; in between everything works, with old and new keys side by side."""
+    house.owner.create_domain("d")
+    ids = [f"{i:04d}" for i in range(1500)]
+    made = house.operator.pseudonymize("d", ids)
+    monkeypatch.setattr(upkeep, "_CHUNK", 300)
+    parts = 0
+    real = upkeep._reseal_part
+
+    def between(session: object, name: str) -> object:
+        nonlocal parts
+        parts += 1
+        assert house.operator.pseudonymize("d", ids[::50]) == made[::50]
+        assert house.operator.find("d", ids[3]) == made[3]
+        assert house.operator.pseudonymize("d", [f"new {parts}"]) == house.operator.pseudonymize("d", [f"new {parts}"])
+        return real(session, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(upkeep, "_reseal_part", between)
+    after = upkeep.rotate_domain(house.owner, "d")
+    assert parts >= 5
+    assert [(v, s) for v, s, _ in after.versions] == [(1, "destroyed"), (2, "active")]
+    assert house.operator.pseudonymize("d", ids) == made
+    assert house.reveal("d", made[:5]) == dict(zip(made[:5], ids[:5], strict=True))
+    with house.vault.store.read() as tx:
+        rows = slot_range(tx, after.number, 1, 5000)
+        assert {row[2][0] for row in rows} == {2}
+        assert tx.get_secret(KEY, f"{after.id} 1") is None
+    assert upkeep.verify(house.owner).ok
+
+
+def test_broken_off_rotation_goes_on(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = sqlite_house
+    house.owner.create_domain("d")
+    made = house.operator.pseudonymize("d", [str(i) for i in range(700)])
+    monkeypatch.setattr(upkeep, "_CHUNK", 300)
+    real = upkeep._reseal_part
+    calls = []
+
+    def stops(session: object, name: str) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(session, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(upkeep, "_reseal_part", stops)
+    with pytest.raises(KeyboardInterrupt):
+        upkeep.rotate_domain(house.owner, "d")
+    assert upkeep.verify(house.owner).ok
+    assert house.operator.pseudonymize("d", [str(i) for i in range(700)]) == made
+    done = upkeep.rotate_domain(house.owner, "d")
+    assert (done.active, done.reseal) == (2, 0)
+    assert house.operator.pseudonymize("d", [str(i) for i in range(700)]) == made
+    assert upkeep.verify(house.owner).ok
+
+
+@pytest.mark.parametrize("kind", ["reversible", "keyed"])
+def test_cipher_kinds_after_rotation(house: House, kind: str) -> None:
+    house.owner.create_domain("d", kind=kind)
+    old = house.operator.pseudonymize("d", ["person"])[0]
+    after = upkeep.rotate_domain(house.owner, "d")
+    new = house.operator.pseudonymize("d", ["person"])[0]
+    assert old != new
+    assert after.key_id.split(".")[1] == "2"
+    if kind == "reversible":
+        assert house.reveal("d", [old, new]) == {old: "person", new: "person"}
+        upkeep.destroy_key(house.owner, "d", 1)
+        assert house.reveal("d", [old, new]) == {old: None, new: "person"}
+        with pytest.raises(UsageError, match="not a retired one"):
+            upkeep.destroy_key(house.owner, "d", 2)
+
+
+def test_format_preserving_asks_for_the_key_version(house: House) -> None:
+    house.owner.create_domain("f", kind="format-preserving")
+    old = house.operator.pseudonymize("f", ["0012345"])[0]
+    upkeep.rotate_domain(house.owner, "f")
+    asked = house.request("f", [old])
+    house["Aldo"].approve(asked.id)
+    with pytest.raises(UsageError, match="Name the key version"):
+        house["Rita"].reveal(asked.id)
+    assert house.reveal("f", [old], version=1) == {old: "0012345"}
+    mine = {r.id: r.status for r in house["Rita"].requests()}
+    assert mine[asked.id] == "approved"  # the failed call did not use the approval up
+
+
+def test_master_key_rotation(place: str, tmp_path: Path) -> None:
+    """Open vaults go on; the old key no longer opens, the new one does."""
+    house = build(place, tmp_path)
+    house.owner.create_domain("d")
+    made = house.operator.pseudonymize("d", ["person"])
+    running = house.reopen()
+    fresh = new_key()
+    assert upkeep.rotate_master(house.owner, fresh) == fresh.key_id
+    assert running.login(house.tokens["Olga"]).pseudonymize("d", ["person"]) == made
+    running.close()
+    with pytest.raises(TamperError, match="does not open"):
+        house.reopen()
+    house.key = fresh
+    again = house.reopen()
+    assert again.login(house.tokens["Olga"]).pseudonymize("d", ["person"]) == made
+    again.close()
+    house.vault.close()
+
+
+def test_anchor_follows_the_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOAL_VAULT_ANCHOR", raising=False)
+    for folder in ("data", "k1", "k2"):
+        (tmp_path / folder).mkdir()
+    first = keys.from_file(keys.write_file(tmp_path / "k1" / "v.key"))
+    second = keys.from_file(keys.write_file(tmp_path / "k2" / "v.key"))
+    made = Vault.create(tmp_path / "data" / "a.vault", key=first, owner="a", auditor="b")
+    assert list((tmp_path / "k1").glob("*.anchor"))
+    upkeep.rotate_master(made.vault.login(made.owner_token), second)
+    made.vault.close()
+    Vault.open(tmp_path / "data" / "a.vault", key=second).close()
+
+
+def test_retired_signing_keys_verify_old_logs(house: House) -> None:
+    outside = upkeep.checkpoint(house.owner)
+    first = upkeep.rotate_signer(house.owner)
+    second = upkeep.rotate_signer(house.owner)
+    assert first != second
+    verdict = upkeep.verify_log(house.auditor, anchors=[outside])
+    assert verdict.ok, verdict.problems
+    assert outside["key"] != upkeep.checkpoint(house.owner)["key"] == second
+
+
+@pytest.mark.parametrize("kind", ["random", "reversible", "keyed", "format-preserving", "self-generated"])
+def test_after_shredding_nothing_resolves(house: House, kind: str) -> None:
+    from shoal.protector import Holder
+
+    domain = house.owner.create_domain("d", kind=kind)
+    house.owner.create_domain("other")
+    house.owner.allow_translation("d", "other")
+    if kind == "self-generated":
+        registration = Holder.generate().registration(house.vault.id, domain.id)
+        house.operator.register("d", registration, identity="1234567")
+        made = [registration["pseudonym"]]
+    else:
+        made = house.operator.pseudonymize("d", ["1234567"])
+    subject = ""
+    if kind != "keyed":
+        house.reveal("d", made)
+        (event,) = [e for e in upkeep.read_log(house.auditor) if e["action"] == "reveal"]
+        subject = event["subjects"][0]
+    asked = house.request("d", made)
+    house["Aldo"].approve(asked.id)
+    with pytest.raises(UsageError, match="confirm"):
+        upkeep.shred(house.owner, "d", confirm="")
+    certificate = upkeep.shred(house.owner, "d", confirm="d")
+    upkeep.check_shred(house.vault, certificate)
+    fresh = house.reopen()  # also a new process with the master key
+    for vault in (house.vault, fresh):
+        with pytest.raises(AccessError, match="shredded"):
+            vault.login(house.tokens["Rita"]).reveal(asked.id)
+        with pytest.raises(AccessError, match="shredded"):
+            vault.login(house.tokens["Olga"]).pseudonymize("d", ["1234567"])
+        with pytest.raises(AccessError, match="shredded"):
+            vault.login(house.tokens["Olga"]).translate(made, source="d", target="other", purpose="p")
+        with vault.store.read() as tx:
+            assert tx.get_secret(KEY, f"{domain.id} base") is None
+            assert tx.get_secret(KEY, f"{domain.id} 1") is None
+    if subject:
+        with pytest.raises(AccessError, match="shredded"):
+            upkeep.resolve(
+                house.owner, house.auditor, subject, reason="x", owner_share=house.owner_share, auditor_share=house.auditor_share
+            )
+    assert upkeep.verify(house.owner).ok
+    assert upkeep.verify_log(house.auditor).ok
+    fresh.close()
+
+
+def test_shredded_keys_leave_the_file(sqlite_house: House) -> None:
+    """The sealed keys are gone from the file itself, so not even the master key brings them back."""
+    house = sqlite_house
+    domain = house.owner.create_domain("d")
+    house.operator.pseudonymize("d", ["person"])
+    with house.vault.store.read() as tx:
+        sealed = [tx._sealed(house.vault.store.tag(KEY, f"{domain.id} {part}")) for part in ("base", "1")]
+    upkeep.shred(house.owner, "d", confirm="d")
+    content = b"".join(f.read_bytes() for f in Path(house.place).parent.glob("data.vault*"))
+    assert all(s is not None and s not in content for s in sealed)
+
+
+def test_forged_shred_certificates(house: House) -> None:
+    house.owner.create_domain("d")
+    house.owner.create_domain("e")
+    good = upkeep.shred(house.owner, "d", confirm="d")
+    for forged in ({**good, "name": "e"}, {**good, "time": "2020"}, {**good, "signature": "00" * 64}, {**good, "key": "x"}):
+        with pytest.raises(TamperError):
+            upkeep.check_shred(house.vault, forged)
+
+
+def test_keys_put_back_after_shredding(sqlite_house: House) -> None:
+    import sqlite3
+
+    house = sqlite_house
+    domain = house.owner.create_domain("d")
+    tag = house.vault.store.tag(KEY, f"{domain.id} base")
+    with sqlite3.connect(house.place) as raw:
+        (sealed,) = raw.execute("SELECT sealed FROM vault_objects WHERE tag = ?", (tag,)).fetchone()
+    certificate = upkeep.shred(house.owner, "d", confirm="d")
+    with sqlite3.connect(house.place) as raw:
+        raw.execute("INSERT INTO vault_objects VALUES (?, ?, ?)", (tag, KEY, sealed))
+    with pytest.raises(TamperError, match="keys again"):
+        upkeep.check_shred(house.vault, certificate)
