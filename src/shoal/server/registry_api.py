@@ -28,9 +28,10 @@ from shoal.registry.tell import analysed, shown
 from shoal.registry.trust import Statement
 
 MOST_GROUP = 10**9
-_Plain = StringConstraints(pattern=r"^[^\x00\ud800-\udfff]*$")
+_Plain = StringConstraints(pattern=r"^[^\x00]*$")
 Codes = Annotated[str, Query(min_length=1, max_length=1000, description="Attribute codes, separated by commas."), _Plain]
 People = Annotated[str, Query(min_length=1, max_length=500, description="place@period;filters"), _Plain]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many people will be asked.")]
 
 
@@ -183,9 +184,7 @@ def _add_questions(router: APIRouter, store: Store) -> None:
 
 
 def _add_publishing(router: APIRouter, store: Store) -> None:
-    bearer = HTTPBearer(auto_error=False)
-
-    def holder(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+    def holder(credentials: Credentials) -> None:
         if credentials is None or not store.knows_token(credentials.credentials):
             raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
 

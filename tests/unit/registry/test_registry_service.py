@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from registry_support import AGES, UTRECHT, five_years, make
 from shoal.errors import DataError, OutputError, RequirementError, ShoalError, TamperError, UsageError
 from shoal.registry.decide import decide
 from shoal.registry.holder import Ledger, propose, publish
@@ -15,31 +16,8 @@ from shoal.registry.population import Population
 from shoal.registry.query import Registry
 from shoal.registry.record import Record
 from shoal.registry.static import Mirror, write_mirror
-from shoal.registry.store import Store
 from shoal.registry.trust import Statement, dispute, outlier, trusted_keys
 from shoal.release.sign import signer
-
-AGES = [900] * 65 + [30 * (95 - i) for i in range(65, 95)]
-UTRECHT = Population.parse("NL/Utrecht@2021")
-
-
-def five_years(counts: list[int]) -> list[int]:
-    return [sum(counts[i : i + 5]) for i in range(0, len(counts), 5)]
-
-
-def make(
-    counts, codes=("age/years",), population=UTRECHT, holder="Statistics Office", key=None, ledger=None, cells=None
-) -> Record:
-    book = ledger if ledger is not None else Ledger()
-    proposal = propose(counts, codes, population, holder=holder, date="2026-11-15", ledger=book, cells=cells)
-    return publish(proposal, key or signer(), book)
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store(f"sqlite:///{tmp_path / 'registry.db'}")
-    yield opened
-    opened.close()
 
 
 class TestRecord:

@@ -1,0 +1,23 @@
+"""Shared by the registry's tests: a population and its records."""
+
+from __future__ import annotations
+
+from shoal.registry.holder import Ledger, propose, publish
+from shoal.registry.population import Population
+from shoal.registry.record import Record
+from shoal.release.sign import signer
+
+AGES = [900] * 65 + [30 * (95 - i) for i in range(65, 95)]
+UTRECHT = Population.parse("NL/Utrecht@2021")
+
+
+def five_years(counts: list[int]) -> list[int]:
+    return [sum(counts[i : i + 5]) for i in range(0, len(counts), 5)]
+
+
+def make(
+    counts, codes=("age/years",), population=UTRECHT, holder="Statistics Office", key=None, ledger=None, cells=None
+) -> Record:
+    book = ledger if ledger is not None else Ledger()
+    proposal = propose(counts, codes, population, holder=holder, date="2026-11-15", ledger=book, cells=cells)
+    return publish(proposal, key or signer(), book)
