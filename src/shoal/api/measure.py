@@ -33,6 +33,10 @@ class Measurement(Measured):
 
     source: Any = field(default=None, repr=False)
 
+    @property
+    def knows_subsets(self) -> bool:
+        return self.source is not None or super().knows_subsets
+
     def recount(self, columns: Sequence[str]) -> ClassCounts:
         """Count the table over other columns, people where a unit is named."""
         if self.source is None:

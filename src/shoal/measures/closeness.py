@@ -90,8 +90,10 @@ def _ordered(found: SensitiveProfile) -> FloatArray:
     m = found.n_values
     if m == 1:
         return np.zeros(found.n_classes)
-    order = np.lexsort((found.ranks, found.classes))
-    rank, counts = found.ranks[order], found.counts[order]
+    rank, counts = found.ranks, found.counts
+    if not found.in_order:
+        order = np.lexsort((rank, found.classes))
+        rank, counts = rank[order], counts[order]
     table = np.cumsum(found.marginal) / found.marginal.sum()
     prefix = np.concatenate(([0.0], np.cumsum(table)))
     running = np.cumsum(counts)

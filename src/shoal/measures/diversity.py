@@ -101,6 +101,8 @@ def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> 
     """
     found = profile(counts, column)
     ratio = _ratio(c)
+    if int(found.distinct.min()) == 1:  # a class with one value is (c,1)-diverse at most
+        return 1
     tail = _tails(found.descending, found.starts, found.totals, found.distinct)
     holds = np.repeat(found.largest, found.distinct) * ratio.denominator < ratio.numerator * tail
     place = np.arange(len(tail)) - np.repeat(found.starts, found.distinct)

@@ -86,7 +86,7 @@ def notes(m: Measured) -> list[str]:
 def _missing_note(m: Measured) -> str:
     def at(rule: str) -> str:
         k = m.missing[rule]["k"]
-        return "nothing left" if k is None else f"k={k:,}"
+        return m.missing[rule]["note"] if k is None else f"k={k:,}"
 
     return (
         f"{m.missing['members_with_missing']:,} {who(m)} lack a quasi-identifier. Missing as a value of its own: {at('own')}; "

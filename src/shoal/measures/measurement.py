@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.measures import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures import subsets as column_sets
-from shoal.measures.missing import Crowds, crowds, drop_missing, under_all_policies
+from shoal.measures.missing import Crowds, adds_up, crowds, drop_missing, under_all_policies
 from shoal.measures.presence import Presence
 from shoal.model.counts import ClassCounts
 from shoal.model.hierarchy import Hierarchy
@@ -254,8 +254,13 @@ class Measured:
             "remark": entropy_risk.REMARK,
         }
 
+    @property
+    def knows_subsets(self) -> bool:
+        """Whether other sets of columns can be counted: class sizes add up, or the table is at hand."""
+        return adds_up(self.counts)
+
     def recount(self, columns: Sequence[str]) -> ClassCounts:
-        """Count the table over other columns; counts alone cannot."""
+        """Classes over other columns, from the counts."""
         from shoal.kernels.group import project
 
         return project(self.counts, columns)
@@ -347,8 +352,8 @@ class Measured:
             "closeness": {n: c.to_json() for n, c in self.closeness.items()},
             "missing": self.missing,
             "entropy_risk": self.entropy_risk,
-            "worst_subsets": [s.to_json() for s in self.worst_subsets()],
-            "contribution": [c.to_json() for c in self.contributions()],
+            "worst_subsets": [s.to_json() for s in self.worst_subsets()] if self.knows_subsets else [],
+            "contribution": [c.to_json() for c in self.contributions()] if self.knows_subsets else [],
             "sentence": self.sentence,
             "notes": self.notes,
         }

@@ -54,6 +54,12 @@ class SensitiveProfile:
         return self._order[self.sensitive.values.astype(np.int64) + 1]
 
     @cached_property
+    def in_order(self) -> bool:
+        """Whether the entries of each class stand in the natural order of their values already."""
+        present = self._order[self._order >= 0]
+        return bool((np.diff(present) > 0).all())
+
+    @cached_property
     def _order(self) -> IntArray:
         values = self.sensitive.values
         width = int(values.max(initial=-1)) + 2

@@ -34,7 +34,7 @@ def card(m: Measured) -> str:
         ("smallest group (k)", f"{m.k:,}", f"highest risk {chance(m.risk.max)}", m.k >= 5),
         ("average risk", chance(m.risk.prosecutor.mean), "for a person known to be in the table", m.risk.prosecutor.mean <= 0.2),
     ]
-    worst = m.worst_subsets(1)
+    worst = m.worst_subsets(1) if m.knows_subsets else []
     if worst:
         numbers.append(
             ("most telling columns", " + ".join(worst[0].columns), f"{worst[0].unique:,} one of a kind", worst[0].unique == 0)

@@ -65,11 +65,7 @@ def report_html(m: Measured) -> str:
         "<h2>How likely is a re-identification?</h2>",
         _risks(m),
         *_sensitive(m),
-        "<h2>Which columns together identify?</h2>",
-        _subsets(m),
-        _heat(m),
-        "<h2>What each column adds</h2>",
-        _contributions(m),
+        *_columns(m),
         *_missing(m),
         *_by(m),
         "<h2>What the numbers mean</h2>",
@@ -172,6 +168,13 @@ def _sensitive(m: Measured) -> Iterable[str]:
     yield small_table(heads, rows)
 
 
+def _columns(m: Measured) -> Iterable[str]:
+    if not m.knows_subsets:
+        return
+    yield from ("<h2>Which columns together identify?</h2>", _subsets(m), _heat(m))
+    yield from ("<h2>What each column adds</h2>", _contributions(m))
+
+
 def _subsets(m: Measured) -> str:
     rows = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}", f"{s.separation:.4g}") for s in m.worst_subsets(10)]
     return small_table(("columns", "one of a kind", "smallest group", "pairs told apart"), rows)
@@ -220,7 +223,7 @@ def _missing(m: Measured) -> Iterable[str]:
     words = {"own": "a value of its own (strict)", "wildcard": "matches every value", "drop": "rows left out"}
     for rule, said in words.items():
         found = m.missing[rule]
-        rows.append((said, "nothing left" if found["k"] is None else f"{found['k']:,}", f"{found['unique'] or 0:,}"))
+        rows.append((said, found["note"] if found["k"] is None else f"{found['k']:,}", f"{found['unique'] or 0:,}"))
     yield small_table(("a missing value is", "k", "one of a kind"), rows)
 
 

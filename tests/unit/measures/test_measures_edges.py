@@ -163,6 +163,8 @@ def test_unit_in_several_classes_is_said_and_bounded() -> None:
     assert wild.k == 2
     assert wild.missing["wildcard"]["bound"].startswith("lower bound")
     assert any("lower bound" in n for n in wild.notes)
+    finite_numbers(own.to_json())
+    assert own.to_json()["worst_subsets"] == []  # without the table subsets of people are unknown, not guessed
     with pytest.raises(UsageError, match="cannot be added up"):
         all_subsets(c)
     with pytest.raises(UsageError, match="several classes"):
