@@ -180,9 +180,10 @@ def from_file(path: str | Path) -> LocalKey:
 
 
 def write_file(path: str | Path) -> Path:
-    """Write a new master key to ``path`` (mode 0600); an existing file is never overwritten."""
+    """Write a new master key to ``path`` (mode 0600; its folder is made with 0700); an existing file is never overwritten."""
     file = Path(path)
     try:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise KeyRefusedError(f"the key file '{file.name}' exists already.", hint="Use it, or name another file.") from None

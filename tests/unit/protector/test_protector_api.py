@@ -164,7 +164,7 @@ def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
 
 
 def _property(operation: Any, tokens: list[str], checks: Any, seen: dict[str, set[int]]) -> Any:
-    """A property test of one operation; every second case is aimed at a domain that exists."""
+    """A property test of one operation; most cases are aimed at a domain that exists."""
     from hypothesis import given
 
     @given(case=operation.as_strategy())
@@ -172,6 +172,8 @@ def _property(operation: Any, tokens: list[str], checks: Any, seen: dict[str, se
         codes = seen.setdefault(operation.label, set())
         if "domain" in (case.path_parameters or {}) and len(case.path_parameters["domain"]) % 2:
             case.path_parameters["domain"] = "dkf"[len(case.path_parameters["domain"]) % 3]
+        if isinstance(case.body, dict) and isinstance(case.body.get("domain"), str):
+            case.body["domain"] = "d"
         for token in tokens:
             answer = case.call(headers={"Authorization": f"Bearer {token}"})
             codes.add(answer.status_code)
