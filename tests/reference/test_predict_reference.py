@@ -139,9 +139,7 @@ C000 |= {
     "ch4.exact_small_k5": lambda e: value(predict.uniqueness(SMALL, 5)),
     "ch4.exact_small_k6": lambda e: value(predict.uniqueness(SMALL, 6)),
     "ch4.accuracy_table": accuracy_4,
-    "ch4.kappa_grouping": lambda e: {
-        g: Distribution.of(pyramid().p.reshape(-1, int(g)).sum(axis=1)).kappa for g in e
-    },
+    "ch4.kappa_grouping": lambda e: {g: Distribution.of(pyramid().p.reshape(-1, int(g)).sum(axis=1)).kappa for g in e},
     "ch4.kappa_agepyr": lambda e: pyramid().kappa,
     "ch4.chi_agepyr": lambda e: pyramid().chi,
     "ch4.pi_exact_agepyr_29": lambda e: value(predict.uniqueness(pyramid(), 29)),
@@ -217,7 +215,9 @@ for g in ("0.1", "0.5", "1.0", "1.5", "2.0"):
     C000[f"ch5.ex58_kappa_g{g}"] = lambda e, g=g: limits.linear_density_kappa(float(g))
 for k in (20, 40, 60, 80):
     C000[f"ch5.phi_age0-79_k{k}"] = phi(k)
-LINEAR2 = optimize.minimize_scalar(lambda a: -limits.linear_density_mean(a, 2), bounds=(0.5, 1.5), method="bounded", options={"xatol": 1e-10})
+LINEAR2 = optimize.minimize_scalar(
+    lambda a: -limits.linear_density_mean(a, 2), bounds=(0.5, 1.5), method="bounded", options={"xatol": 1e-10}
+)
 SPIKE50 = Distribution.of(np.append(np.full(49, 1 / 75), 1 - 49 / 75))
 C000 |= {
     "ch5.hom_enum_5_4": lambda e: full(e, 4, 5),
@@ -226,7 +226,10 @@ C000 |= {
     "ch5.het_enum2": lambda e: full(e, e["p"], e["k"]),
     "ch5.cov_lemma_a1.5": lambda e: limits.covariance_limit(1.5, (0.5, 1.5), (0.5, 0.5)),
     "ch5.accuracy_table": accuracy_5,
-    "ch5.sim_linear1_95": lambda e: [predict.singletons(linear(1), 95).mean.value, predict.singletons(linear(1), 95).variance.value],
+    "ch5.sim_linear1_95": lambda e: [
+        predict.singletons(linear(1), 95).mean.value,
+        predict.singletons(linear(1), 95).variance.value,
+    ],
     "ch5.remark54_global_threshold": lambda e: optimize.brentq(
         lambda x: (limits.kappa_of_largest_mean(x) > 1) - 0.5, 0.2501, 0.3, xtol=1e-12
     ),
@@ -417,9 +420,9 @@ C001: dict[str, Callable[[Any], Any]] = {
         "n32561_k10_b.05_chernoff": predict.cell_budget(32561, 10, 0.05, bound="chernoff").cells,
     },
     "thm4_member_view_mu_k100_beta.1": lambda e: predict.people_per_cell(100, 0.1, member=True),
-    "thm4_all_cells_bonferroni_k100_beta.1_n3e8": lambda e: predict.cell_budget(
-        300_000_000, 100, 0.1, all_cells=True
-    ).people_per_cell,
+    "thm4_all_cells_bonferroni_k100_beta.1_n3e8": lambda e: (
+        predict.cell_budget(300_000_000, 100, 0.1, all_cells=True).people_per_cell
+    ),
     "ex7_step1": lambda e: float(predict.split([1, 1, 1], [1e9] * 3, 2.4e6)[0]),
     "ex7_step2": lambda e: float(predict.split([1, 1], [1e9] * 2, 1.2e6)[0]),
     "ex7_alloc": lambda e: predict.split([1, 1, 1], [2, 21900, 1e5], 2.4e6).tolist(),
@@ -484,7 +487,11 @@ C004: dict[str, Callable[[Any], Any]] = {
         D_KANTO, N_KANTO, predict.uniform_records(D_KANTO, N_KANTO)
     ),
     "uniform_logP_all_unique": lambda e: {
-        s: predict.uniqueness(Distribution(np.array([2497.0 ** -int(s)]), np.array([2497.0 ** int(s)]), 2497 ** int(s)), N_KANTO, method="collisions").log_value
+        s: predict.uniqueness(
+            Distribution(np.array([2497.0 ** -int(s)]), np.array([2497.0 ** int(s)]), 2497 ** int(s)),
+            N_KANTO,
+            method="collisions",
+        ).log_value
         for s in e
     },
     "uniform_s_all_unique_half": lambda e: predict.uniform_records(D_KANTO, N_KANTO, goal="all", level=0.5),
@@ -580,7 +587,9 @@ def base_comparison(expected: dict[str, Any]) -> dict[str, Any]:
             "uniform": flat / exact,
         }
         if k <= d.cells:  # the public function clamps to [0, k]
-            assert value(singletons_from_kappa(d.kappa, d.cells, k)) == pytest.approx(out[entry]["exact-base kappa"] * exact, rel=1e-9)
+            assert value(singletons_from_kappa(d.kappa, d.cells, k)) == pytest.approx(
+                out[entry]["exact-base kappa"] * exact, rel=1e-9
+            )
     return out
 
 
@@ -636,7 +645,10 @@ def estimators(e: Any) -> dict[str, Any]:
 
 COPULA = ([0.5, 0.3, 0.2], [0.6, 0.4])
 STRONGER: dict[str, Callable[[Any], Any]] = {
-    "kappa_plugin_bias": lambda e: {"predicted": pyramid().kappa + 94 / 4000, "kappa": predict.corrected_kappa(e["predicted"], 95, 2000)},
+    "kappa_plugin_bias": lambda e: {
+        "predicted": pyramid().kappa + 94 / 4000,
+        "kappa": predict.corrected_kappa(e["predicted"], 95, 2000),
+    },
     "PS0_saddle": saddles,
     "rocher_correctness_n10_p0.1": lambda e: predict.person(0.1, 10).match.value,
     "rocher_uniqueness_n10_p0.1": lambda e: predict.person(0.1, 10).unique.value,
@@ -664,7 +676,7 @@ STRONGER: dict[str, Callable[[Any], Any]] = {
 }
 NOT_STRONGER = {
     "repository_differencing": "registry room",
-    "population_uniqueness_study": "one simulated population each, without its class sizes; test_predict_population simulates its own",
+    "population_uniqueness_study": "one simulated population each, without class sizes; test_predict_data simulates its own",
     "time ": "timings: benchmarks/predict_exact",
 }
 

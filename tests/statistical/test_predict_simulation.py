@@ -210,6 +210,16 @@ def test_gaussian_copula_of_three_attributes_against_simulation() -> None:
     assert np.abs(joint.sum(axis=(1, 2)) - margins[0]).max() < 1e-12
 
 
+def test_three_rounded_normals_against_simulation() -> None:
+    corr = np.array([[1, 0.5, 0.2], [0.5, 1, 0.4], [0.2, 0.4, 1]])
+    k, runs = 30, 6000
+    x = np.floor(np.random.default_rng(9).multivariate_normal(np.zeros(3), corr, size=(runs, k))).astype(int)
+    code = (x[..., 0] + 20) * 10_000 + (x[..., 1] + 20) * 100 + x[..., 2] + 20
+    seen = np.array([np.count_nonzero(np.unique(row, return_counts=True)[1] == 1) for row in code])
+    mean = predict.singletons(predict.multivariate_normal(corr, [1, 1, 1]), k).mean.value
+    assert abs(seen.mean() - mean) < 3 * seen.std() / math.sqrt(runs)
+
+
 def test_smallest_group_against_simulation() -> None:
     q = predict.Questionnaire(population=10_000, respondents=300)
     q.add("a", shares=[0.5, 0.3, 0.2]).add("b", shares=[0.4, 0.3, 0.2, 0.1])

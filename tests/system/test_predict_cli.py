@@ -30,7 +30,9 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
 
 def test_uniqueness(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert answer(capsys, "predict", "uniqueness", "--uniform", "365", "--group-size", "23")["value"] == pytest.approx(0.4927028)
-    assert answer(capsys, "predict", "uniqueness", "--p", "0.4,0.3,0.15,0.1,0.05", "--group-size", "3")["value"] == pytest.approx(0.336)
+    assert answer(capsys, "predict", "uniqueness", "--p", "0.4,0.3,0.15,0.1,0.05", "--group-size", "3")["value"] == pytest.approx(
+        0.336
+    )
     file = tmp_path / "ages.csv"
     file.write_text("age,people\n0,8\n1,6\n2,3\n3,2\n4,1\n", encoding="utf-8")
     got = answer(capsys, "predict", "uniqueness", "--counts", f"{file}:people", "--group-size", "3")
@@ -47,7 +49,19 @@ def test_uniqueness(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_singletons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plot = tmp_path / "curve.svg"
     got = answer(
-        capsys, "predict", "singletons", "--p", "0.4,0.3,0.2,0.1", "--group-size", "5", "--sizes", "5", "--law", "--best", "--plot", str(plot)
+        capsys,
+        "predict",
+        "singletons",
+        "--p",
+        "0.4,0.3,0.2,0.1",
+        "--group-size",
+        "5",
+        "--sizes",
+        "5",
+        "--law",
+        "--best",
+        "--plot",
+        str(plot),
     )
     assert got["value"] == pytest.approx(1.357)
     assert got["p_none"]["value"] == pytest.approx(0.183)
@@ -59,18 +73,46 @@ def test_singletons(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 def test_interval_quasi_population_zipf(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    got = answer(capsys, "predict", "interval", "--normal", "5.289", "--width", "1", "--group-size", "10", "--plot", str(tmp_path / "i.png"))
+    got = answer(
+        capsys,
+        "predict",
+        "interval",
+        "--normal",
+        "5.289",
+        "--width",
+        "1",
+        "--group-size",
+        "10",
+        "--plot",
+        str(tmp_path / "i.png"),
+    )
     assert got["value"] == pytest.approx(6.2234099, abs=1e-6)
     assert (tmp_path / "i.png").read_bytes().startswith(b"\x89PNG")
-    got = answer(capsys, "predict", "interval", "--normal", "5.289", "--width", "1", "--second", "4.83,1,0.5028", "--group-size", "10")
+    got = answer(
+        capsys, "predict", "interval", "--normal", "5.289", "--width", "1", "--second", "4.83,1,0.5028", "--group-size", "10"
+    )
     assert got["value"] == pytest.approx(9.68318, abs=1e-5)
     got = answer(capsys, "predict", "interval", "--length", "100", "--target", "0.1", "--group-size", "20")
     assert got["details"]["share"] <= 0.1
-    got = answer(capsys, "predict", "quasi", "--values", "sex=2,birth=21900,zip=100000", "--people", "300000000", "--k", "100", "--subsets", "3")
+    got = answer(
+        capsys,
+        "predict",
+        "quasi",
+        "--values",
+        "sex=2,birth=21900,zip=100000",
+        "--people",
+        "300000000",
+        "--k",
+        "100",
+        "--subsets",
+        "3",
+    )
     assert got["possible"] is True
     assert got["value"] == pytest.approx(0.9338, abs=1e-4)
     assert got["allowed"]["cells"] == 2654620
-    got = answer(capsys, "predict", "population", "--population", "5000", "--frequencies", "1=120,2=25,3=10,4=6,5=3,8=2,15=1,30=1")
+    got = answer(
+        capsys, "predict", "population", "--population", "5000", "--frequencies", "1=120,2=25,3=10,4=6,5=3,8=2,15=1,30=1"
+    )
     assert got["value"] == pytest.approx(0.1328413, abs=1e-6)
     assert got["models"]["pitman"]["uniques"] == pytest.approx(679.952, rel=1e-3)
     assert got["models"]["poisson-gamma"]["failed"]
@@ -125,12 +167,24 @@ def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert got["suggestion"]["text"] == "ask age in 10-year bands: 72 % → 4.7 %"
     assert got["light"] == "red"
     assert "We ask 3 questions of 200 people" in got["letter"]
-    code, out, _ = run(capsys, "design", str(file), "--plot", str(tmp_path / "w.svg"), "--heat-map", str(tmp_path / "h.png"), "--require")
+    code, out, _ = run(
+        capsys, "design", str(file), "--plot", str(tmp_path / "w.svg"), "--heat-map", str(tmp_path / "h.png"), "--require"
+    )
     assert code == 1
     assert "Cheapest change: ask age in 10-year bands" in out
     assert (tmp_path / "w.svg").is_file()
     assert (tmp_path / "h.png").is_file()
-    code, out, _ = run(capsys, "design", str(file), "--target", "unique<=90%", "--respondents", "150", "--population", "17.5M", "--require")
+    person = answer(capsys, "design", str(file), "--answers", "age=3,sex=0,education=1", "--curve", str(tmp_path / "c.svg"))[
+        "person"
+    ]
+    assert person["chain"] == pytest.approx([12500, 6375, 1912.5])
+    assert person["crowd"]["high"] == pytest.approx(12500)
+    assert (tmp_path / "c.svg").is_file()
+    code, _, _ = run(capsys, "design", str(file), "--answers", "age")
+    assert code == 2
+    code, out, _ = run(
+        capsys, "design", str(file), "--target", "unique<=90%", "--respondents", "150", "--population", "17.5M", "--require"
+    )
     assert code == 0
     code, _, err = run(capsys, "design", str(tmp_path / "none.yml"))
     assert code == 3

@@ -27,6 +27,10 @@ def design(
     require: Annotated[bool, typer.Option("--require", help="Exit code 1 when the target is not reached.")] = False,
     letter: Annotated[bool, typer.Option("--letter", help="Also a paragraph for the information letter.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the waterfall: .svg, .png or .html.")] = None,
+    curve: Annotated[Path | None, typer.Option("--curve", help="Write unique share against respondents: a plot.")] = None,
+    answers: Annotated[
+        str | None, typer.Option("--answers", help="One person's answers, age=12,sex=female: how the crowd shrinks.")
+    ] = None,
     heat_map: Annotated[Path | None, typer.Option("--heat-map", help="Write the pair heat map: .svg, .png or .html.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
@@ -41,12 +45,21 @@ def design(
         _watch(questions, people, respondents, target, every=every, rounds=rounds)
         return
     q, meter, suggestion = _compute(questions, people, respondents, target)
-    _plots(q, meter, plot, heat_map)
+    _plots(q, meter, plot, heat_map, curve)
+    person = q.answer(_answers(answers)) if answers else None
     if as_json:
         extra: dict[str, Any] = {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
+        extra["roles"] = {"quasi": list(q.questions)}
+        if person is not None:
+            extra["person"] = {"chain": list(person.chain), "crowd": person.crowd.to_json()}
         _shared.put_json(meter.to_json() | extra | ({"letter": q.paragraph()} if letter else {}))
     else:
         _show(q, meter, suggestion)
+        if person is not None:
+            chain = " → ".join(f"{x:,.1f}" for x in person.chain)
+            crowd = person.crowd
+            said = f"With these answers: {chain} people; between {crowd.low:,.0f} and {crowd.high:,.0f} whatever the dependence."
+            _shared.console().print(said, markup=False)
         if letter:
             _shared.console().print(q.paragraph(), markup=False)
     if require and not meter.reached:
@@ -79,8 +92,19 @@ def _compute(
     return q, q.meter(), q.suggest()
 
 
-def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | None) -> None:
-    if plot is None and heat_map is None:
+def _answers(text: str) -> dict[str, int | str]:
+    """Answers from ``question=number or label``, separated by commas."""
+    out: dict[str, int | str] = {}
+    for part in _shared.names(text):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise typer.BadParameter("answers are given as question=answer,question=answer.")
+        out[name.strip()] = int(value) if value.strip().isdecimal() else value.strip()
+    return out
+
+
+def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | None, curve: Path | None) -> None:
+    if plot is None and heat_map is None and curve is None:
         return
     from shoal.report import plots
 
@@ -91,6 +115,10 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
     if heat_map is not None:
         plots.save(plots.pair_heat_map(*plots.pair_shares(q)), heat_map, title="Unique respondents by pair of questions")
         _shared.say(f"Heat map written to {heat_map}.")
+    if curve is not None:
+        sizes = sorted({min(q.population, max(1, round(q.respondents * i / 20))) for i in range(1, 41)})
+        plots.save(plots.respondents_curve(q, sizes), curve, title="Unique respondents by number of respondents")
+        _shared.say(f"Curve written to {curve}.")
 
 
 def _watch(path: Path, population: int | None, respondents: int | None, target: str | None, *, every: float, rounds: int) -> None:

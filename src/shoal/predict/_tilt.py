@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InternalError
+from shoal.errors import UsageError
 from shoal.predict.distribution import Distribution, Floats
 
 Complex = npt.NDArray[np.complex128]
@@ -129,8 +129,11 @@ def solve(d: Distribution, f: CellFunction, k: int) -> Tilt:
     t = math.log(k)
     while at(high)[0] < k:
         low, high = high, high + 8.0
-        if high > 760.0:
-            raise InternalError(f"no tilt found for {k} people on {d.occupied} cells.")
+        if high > 700.0:
+            raise UsageError(
+                f"the answer for {k} people depends on cells with probabilities below 1e-300.",
+                hint="Leave these cells out: they hold nobody.",
+            )
     variance = 0.0
     for _ in range(200):
         mean, variance = at(t)

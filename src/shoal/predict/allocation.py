@@ -185,6 +185,8 @@ def _allowed(n: int, k: int, beta: float, bound: str) -> int:
     if bound != "exact":
         raise UsageError(f"bound '{bound}' is not known.", hint="Bounds: exact, chernoff, poisson.")
     low, high = 1, max(2, n)
+    while float(cell_failure(n, k, 1.0 / high)) <= beta:  # k = 1 with a generous beta allows more cells than people
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         if float(cell_failure(n, k, 1.0 / middle)) <= beta:

@@ -66,7 +66,8 @@ def interval_singletons(values: Any, width: float, group_size: int, *, origin: f
     k = whole(group_size, what="group_size")
     if method == "exact":
         d = rounded(values, width, origin=origin)
-        return Estimate.exact(_moments.mean(d, k), method="exact interval probabilities", cells=d.cells)
+        notes = () if hasattr(values, "cdf") else ("the sample is taken as the whole distribution",)
+        return Estimate.exact(_moments.mean(d, k), method="exact interval probabilities", notes=notes, cells=d.cells)
     if not hasattr(values, "pdf"):
         raise UsageError("the expansions need a continuous distribution.", hint="Use method='exact' for a sample.")
     step = _width(width)

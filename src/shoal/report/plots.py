@@ -91,17 +91,27 @@ def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> An
     k = np.asarray(list(sizes), dtype=np.int64)
     found = [singletons(p, int(x)) for x in k]
     mean = np.array([float(s.mean) for s in found])
-    sd = np.sqrt([float(s.variance) for s in found])
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + level / 2))
-    low, high = np.maximum(0, mean - z * sd), np.minimum(k, mean + z * sd)
-    axes.fill_between(k, low, high, color=BLUE, alpha=0.18, label=f"{level:.0%} of groups (exact mean and variance)")
+    band = np.array([_band(s, level) for s in found])
+    axes.fill_between(k, band[:, 0], band[:, 1], color=BLUE, alpha=0.18, label=f"{level:.0%} of groups")
     axes.plot(k, mean, color=BLUE, label="expected")
     axes.set_xlabel("people in the group")
     axes.set_ylabel("unique people")
     axes.legend(frameon=False)
     return figure
+
+
+def _band(s: Any, level: float) -> tuple[float, float]:
+    """Exact quantiles of the number of unique people; from mean and variance when the exact law is long."""
+    from scipy.special import ndtri
+
+    from shoal.predict import _pmf
+
+    mean, sd = float(s.mean), float(s.variance) ** 0.5
+    if s.group_size < 2 or _pmf.cost(s.distribution, s.group_size, sd) <= 2e7:
+        low, high = s.interval(level)
+        return float(low), float(high)
+    z = float(ndtri(0.5 + level / 2))
+    return max(0.0, mean - z * sd), min(float(s.group_size), mean + z * sd)
 
 
 def interval_curve(values: Any, widths: Sequence[float], group_size: int, *, origin: float = 0.0) -> Any:
@@ -115,6 +125,22 @@ def interval_curve(values: Any, widths: Sequence[float], group_size: int, *, ori
     axes.set_xlabel("width of an interval")
     axes.set_ylabel(f"unique among {group_size} people, %")
     axes.set_ylim(bottom=0)
+    return figure
+
+
+def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Any:
+    """Expected share of unique respondents against their number."""
+    from shoal.predict._meter import parts, unique_shares
+
+    figure, axes = new_figure()
+    pieces = parts(questionnaire.blocks(), list(questionnaire.questions))
+    share = [value for value, _ in unique_shares(pieces, [int(n) for n in sizes])]
+    axes.plot(list(sizes), 100 * np.asarray(share), color=BLUE)
+    axes.axhline(100 * questionnaire.target, color=GREY, linestyle="--", label="target")
+    axes.axvline(questionnaire.respondents, color=ORANGE, linestyle=":", label="respondents planned")
+    axes.set_xlabel("respondents")
+    axes.set_ylabel("one of a kind, %")
+    axes.legend(frameon=False)
     return figure
 
 

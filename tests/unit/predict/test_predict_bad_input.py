@@ -113,6 +113,12 @@ def test_tiny_and_underflowing_probabilities() -> None:
     assert vanishing.kappa == pytest.approx(math.log(2))
 
 
+def test_cells_below_every_number_are_refused_with_a_next_step() -> None:
+    d = Distribution.of(np.append(np.full(10, 1e-310), 1.0))
+    with pytest.raises(UsageError, match="below 1e-300"):
+        predict.uniqueness(d, 5)
+
+
 def test_large_groups_on_few_cells() -> None:
     s = predict.singletons([0.5, 0.3, 0.2], 10**6)
     assert s.mean.value == 0.0
