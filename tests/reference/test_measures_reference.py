@@ -454,3 +454,49 @@ def test_pycanon_takes_row_labels_for_positions_and_we_do_not() -> None:
     first = diversity.alpha(oracle.counts_of(rows, ["q", "r"], ["s"]), "s")
     random.Random(3).shuffle(rows)
     assert diversity.alpha(oracle.counts_of(rows, ["q", "r"], ["s"]), "s") == first == 1.0
+
+
+def test_correlation_of_size_and_median_of_chapter_3(reference: Reference) -> None:
+    """The fifteen municipalities of Tables 3.4 and 3.5: size, median k_A, median k_B."""
+    rows = [
+        (766656, 5, 310), (591046, 4, 259), (18158, 4, 8), (24679, 4, 11), (487582, 3, 219), (305845, 3, 110), (156761, 3, 71),
+        (161882, 3, 68), (147091, 3, 66), (5915, 3, 3), (11019, 3, 5), (26097, 2, 12), (45548, 2, 21), (21457, 2, 10),
+        (4751, 1, 2),
+    ]  # fmt: skip
+    size, a, b = (np.array(x, dtype=float) for x in zip(*rows, strict=True))
+    assert int(size.sum()) == value(reference, "000", "ch3.table31_sum")
+    assert anonymity.pearson(size, a) == pytest.approx(value(reference, "000", "ch3.pearson_size_medianA"), abs=1e-4)
+    assert anonymity.pearson(size, b) == pytest.approx(value(reference, "000", "ch3.pearson_size_medianB"), abs=1e-4)
+    assert anonymity.spearman(size, a) == pytest.approx(value(reference, "000", "ch3.spearman_size_medianA"), abs=1e-4)
+    assert anonymity.spearman(size, b) == pytest.approx(value(reference, "000", "ch3.spearman_size_medianB"), abs=1e-4)
+
+
+def test_francdat_as_in_sdcmicro(shared_data: Path) -> None:
+    """sdcMicro's documented example: frequencies, weighted frequencies and individual risks of its eight records."""
+    import pyarrow.csv
+
+    import shoal
+
+    table = pyarrow.csv.read_csv(shared_data / "sdcmicro" / "francdat.csv")
+    m = shoal.measure(table, qi=["Key1", "Key2", "Key3", "Key4"], weight="w")
+    assert m.counts.weights is not None
+    assert m.individual is not None
+    found = sorted(zip(m.counts.sizes.tolist(), m.counts.weights.tolist(), m.individual.risk.tolist(), strict=True))
+    expected = [
+        (1, 5.0, 0.40235948), (1, 8.0, 0.29706308), (1, 17.0, 0.17707583), (1, 541.0, 0.01165448),
+        (2, 84.5, 0.02204233), (2, 110.0, 0.01714426),
+    ]  # fmt: skip
+    assert np.array(found) == pytest.approx(np.array(expected), abs=2e-6)
+    assert (m.k, m.unique) == (1, 4)
+
+
+@peers_warn
+def test_pycanon_caps_enhanced_likeness_where_no_bound_is_enough(shared_data: Path) -> None:
+    """Enhanced β-likeness asks (p − q)/q ≤ min(β, −ln q) of every value. Where one gains more than −ln q no β helps; the peer
+    answers with a finite number all the same."""
+    pandas, peer = pytest.importorskip("pandas"), pytest.importorskip("pycanon.anonymity")
+    file = shared_data / "pycanon_known_k" / "drugs_k5.csv"
+    columns = ["Age", "Sex", "BP", "Cholesterol", "Na_to_K"]
+    c = oracle.counts_of(oracle.read(file), columns, ["Drug"])
+    assert closeness.enhanced_beta_likeness(c, "Drug") == math.inf
+    assert math.isfinite(peer.enhanced_beta_likeness(pandas.read_csv(file), columns, ["Drug"]))
