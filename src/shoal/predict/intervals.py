@@ -220,8 +220,8 @@ def _integral(law: Any, step: float, k: int, f2: float) -> Estimate:
 
 def _from_law(law: Any, step: float, origin: float) -> Distribution:
     low, high = (float(x) for x in law.support())
-    first = _edge(low, law.ppf, step, origin, down=True)
-    last = _edge(high, law.isf, step, origin, down=False)
+    first = _edge(low, law.cdf, float(law.median()), step, origin, down=True)
+    last = _edge(high, law.sf, float(law.median()), step, origin, down=False)
     if last - first > MOST_CELLS:
         raise UsageError(
             f"{last - first:.3g} intervals of width {step:g} would be needed for the tails.",
@@ -245,18 +245,25 @@ def _from_discrete(law: Any, step: float, origin: float, first: int, last: int) 
     return Distribution.of(mass, normalize=True)
 
 
-def _edge(end: float, tail: Any, step: float, origin: float, *, down: bool) -> int:
-    """Index of the outermost edge: the end of the support when finite, else the point with tail probability 1e-18."""
-    point = float(tail(_TAIL))
-    if math.isfinite(end) and (abs(end - origin) / step < MOST_CELLS):
-        point = end
-    if not math.isfinite(point) or abs(point - origin) / step > 2.0**52:
-        raise UsageError("the tails of this distribution reach too far for intervals.", hint="Use a wider interval.")
-    exact = (point - origin) / step
-    near = round(exact)
-    if abs(exact - near) < 1e-9 * max(1.0, abs(exact)):
-        return near
-    return math.floor(exact) if down else math.ceil(exact)
+def _edge(end: float, tail: Any, middle: float, step: float, origin: float, *, down: bool) -> int:
+    """Index of the outermost edge: the end of the support when near, else the first with tail probability below 1e-18."""
+    if math.isfinite(end) and abs(end - origin) / step < MOST_CELLS:
+        exact = (end - origin) / step
+        near = round(exact)
+        if abs(exact - near) < 1e-9 * max(1.0, abs(exact)):
+            return near
+        return math.floor(exact) if down else math.ceil(exact)
+    start, sign = math.floor((middle - origin) / step), -1 if down else 1
+    reach = 1
+    while float(tail(origin + step * (start + sign * reach))) > _TAIL:
+        reach *= 2
+        if reach > 2**40:
+            raise UsageError("the tails of this distribution reach too far for intervals.", hint="Use a wider interval.")
+    low, high = reach // 2, reach
+    while high - low > 1:
+        at = (low + high) // 2
+        low, high = (at, high) if float(tail(origin + step * (start + sign * at))) > _TAIL else (low, at)
+    return start + sign * high
 
 
 def _width(width: float) -> float:

@@ -119,6 +119,21 @@ def test_cells_below_every_number_are_refused_with_a_next_step() -> None:
         predict.uniqueness(d, 5)
 
 
+def test_rounding_of_discrete_far_and_shifted_distributions() -> None:
+    from scipy import stats
+
+    d = predict.rounded(stats.poisson(30), 5)
+    x = np.arange(0, 200)
+    slow = np.bincount(x // 5, weights=stats.poisson(30).pmf(x))
+    assert np.sort(d.expanded())[::-1][:10] == pytest.approx(np.sort(slow)[::-1][:10], rel=1e-10)
+    far = predict.interval_singletons(stats.norm(1e6, 5.289), 1, 10).value
+    assert far == pytest.approx(predict.interval_singletons(stats.norm(0, 5.289), 1, 10).value, rel=1e-6)
+    heavy = predict.rounded(stats.t(3), 1000.0)
+    assert heavy.expanded().sum() == pytest.approx(1)
+    with pytest.raises(UsageError, match=r"intervals|tails"):
+        predict.rounded(stats.cauchy(), 0.01)
+
+
 def test_large_groups_on_few_cells() -> None:
     s = predict.singletons([0.5, 0.3, 0.2], 10**6)
     assert s.mean.value == 0.0
