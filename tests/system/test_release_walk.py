@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import xml.etree.ElementTree as ET
 
@@ -230,3 +231,34 @@ def test_the_gate_takes_several_tables(tmp_path, table, policy, capsys, form):
         assert len(ET.fromstring(out).findall("testsuite")) == 2
     if form == "sarif":
         assert len(json.loads(out)["runs"]) == 2
+
+
+def test_a_release_into_the_same_database(tmp_path, table, policy, capsys):
+    import duckdb
+
+    file = tmp_path / "clinic.db"
+    with duckdb.connect(str(file)) as con:
+        con.execute(f"create table people as select * from read_csv('{table}')")
+    source, out = f"duckdb://{file}::people", tmp_path / "out"
+    code, _, err = run(capsys, "anonymize", table, "--policy", policy, "--out", out, "--to-table", "people_public")
+    assert code == 2, err
+    code, said, err = run(capsys, "anonymize", source, "--policy", policy, "--out", out, "--to-table", "people_public", "--json")
+    assert code == 0, err
+    assert json.loads(said)["verified"] is True
+    assert sorted(p.name for p in out.iterdir()) == ["certificate.json", "plan.json", "report.html"]
+    assert run(capsys, "verify", out)[0] == 1, "the table must be named"
+    public = f"duckdb://{file}::people_public"
+    code, said, err = run(capsys, "verify", out, "--table", public)
+    assert code == 0, said + err
+    code, _, err = run(capsys, "anonymize", source, "--policy", policy, "--out", tmp_path / "two", "--to-table", "people_public")
+    assert code == 3, err
+    assert not (tmp_path / "two").exists()
+    gc.collect()  # lets go of the database
+    with duckdb.connect(str(file)) as con:
+        assert con.execute(
+            "select count(*) from information_schema.columns where table_name = 'people_public' and column_name = 'name'"
+        ).fetchone() == (0,)
+        con.execute("update people_public set illness = 'flu' where illness = 'cold'")
+    code, said, _ = run(capsys, "verify", out, "--table", public)
+    assert code == 1
+    assert "changed after" in said

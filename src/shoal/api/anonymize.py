@@ -19,6 +19,7 @@ def anonymize(
     key_file: str | Path | None = None,
     format: str = "csv",
     plan: Plan | str | Path | None = None,
+    to_table: str | None = None,
     previous: Sequence[str | Path] = (),
     progress: Callable[[float, str], None] | None = None,
     **words: Any,
@@ -38,6 +39,8 @@ def anonymize(
         ``csv``, ``parquet``, ``arrow``, ``excel``, ``spss`` or ``stata``.
     plan : Plan or path, optional
         A plan.json made earlier: no search; the plan is carried out on these data and everything is checked again.
+    to_table : str, optional
+        Publish the data as a new table of this name in the database of the input, instead of a file.
     previous : sequence of paths
         Folders of earlier releases of the same people: the composition is attacked before anything is written.
 
@@ -65,4 +68,13 @@ def anonymize(
     asked = Policy.of(policy, **words)
     earlier = tuple(Path(p) for p in previous)
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
-    return decide(opened, asked, key_file=key_file, format=format, progress=progress or silent, earlier=earlier, plan=given)
+    return decide(
+        opened,
+        asked,
+        key_file=key_file,
+        format=format,
+        progress=progress or silent,
+        earlier=earlier,
+        plan=given,
+        to_table=to_table,
+    )

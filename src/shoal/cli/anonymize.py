@@ -26,6 +26,7 @@ def anonymize(
         Path | None, typer.Option("--draft", help="Write a policy with suggested roles to this file and stop.")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="csv, parquet, arrow, excel, spss or stata.")] = "csv",
+    to_table: Annotated[str, typer.Option("--to-table", help="Publish as a new table of this name in the same database.")] = "",
     plan: Annotated[
         Path | None, typer.Option("--plan", help="Use this plan.json instead of searching; it is checked again.")
     ] = None,
@@ -50,7 +51,9 @@ def anonymize(
     if seed is not None:
         asked = asked.edited("seed", seed)
     with _shared.progress("anonymizing") as told:
-        release = shoal.anonymize(table, asked, format=form, key_file=key, plan=plan, previous=previous or (), progress=told)
+        release = shoal.anonymize(
+            table, asked, format=form, key_file=key, plan=plan, to_table=to_table or None, previous=previous or (), progress=told
+        )
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())

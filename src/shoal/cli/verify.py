@@ -17,13 +17,14 @@ def register(app: typer.Typer) -> None:
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     key: Annotated[str, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = "",
+    table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, where the data are in a database.")] = "",
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
     from shoal.release.verify import verify as look
 
     with _shared.progress("verifying") as told:
-        result = look(folder, key=key or None, progress=told)
+        result = look(folder, key=key or None, table=_opened(table), progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:
@@ -32,3 +33,11 @@ def verify(
         typer.echo("Verified." if result.ok else "This release does NOT verify. Do not use it.")
     if not result.ok:
         raise typer.Exit(1)
+
+
+def _opened(table: str) -> object:
+    if not table:
+        return None
+    import shoal
+
+    return shoal.open(table)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.model.plan import Drop, Keep, Plan
 from shoal.release import certificate as cert
-from shoal.release import folder, sign
+from shoal.release import database, folder, sign
 from shoal.release.attacks import run_attacks
 from shoal.release.decide import Decision, decide
 from shoal.release.describe import body
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, prepare, silent
-from shoal.release.recount import Facts, recount
+from shoal.release.recount import Facts, alike, recount
 from shoal.release.recount_read import header
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Release:
     format: str = "csv"
     started: float = field(default_factory=time.perf_counter)
     earlier: tuple[Path, ...] = ()
+    to_table: str | None = None
     seconds: float = 0.0
     _certificate: dict[str, Any] | None = None
     _page: str = ""
@@ -61,6 +62,9 @@ class Release:
     def __post_init__(self) -> None:
         if self.format not in ENDINGS:
             raise UsageError(f"format '{self.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
+        if self.to_table is not None:
+            database.check_target(self.prepared.table, self.to_table)
+            self.format = "parquet"
 
     @property
     def k(self) -> int:
@@ -75,6 +79,8 @@ class Release:
     def certificate(self) -> dict[str, Any]:
         """The signed certificate; writes the release in a private place if it was not written yet."""
         if self._certificate is None:
+            if self.to_table is not None:
+                raise UsageError("a release into a database has a certificate once it is written.", hint="Call write() first.")
             with tempfile.TemporaryDirectory(prefix="shoal-") as place:
                 self._stage(Path(place), silent)
         assert self._certificate is not None
@@ -119,7 +125,7 @@ class Release:
     def _stage(self, stage: Path, progress: Progress) -> None:
         """Write, count again, attack, certify, report: all inside ``stage``."""
         signer = sign.signer(self.key_file)
-        data = stage / f"data.{ENDINGS[self.format]}"
+        data = (stage if self.to_table is None else _private(stage)) / f"data.{ENDINGS[self.format]}"
         progress(0.6, "writing the data")
         done = recode(self.prepared, self.decision, data)
         progress(0.8, "counting the written file again")
@@ -139,13 +145,33 @@ class Release:
             records_in=done.records_in,
             changed=done.changed,
             data=self._data(data),
-            files=[*_files(data), plan_file],
+            files=[*(_files(data) if self.to_table is None else []), plan_file],
             plan_file=plan_file,
             input_hash=input_hash(self.prepared.table, signer),
             attacks=attacks,
             frontier=frontier(self.prepared, self.decision),
         )
+        if self.to_table is not None:
+            shutil.rmtree(data.parent)
+            progress(0.95, "writing the table")
+            made["data"] |= self._to_table(self.to_table, facts)
         self._finish(stage, made, signer)
+
+    def _to_table(self, name: str, facts: Facts) -> dict[str, Any]:
+        """Make the table in the database, read it back, and compare."""
+        policy = self.prepared.policy
+        self.prepared.table.recode(self.plan, f"::{name}", kept=self.decision.kept, class_map=self.decision.class_map)
+        made = database.beside(self.prepared.table, name)
+        levels = recursive_levels(policy.require_json())
+        unit = policy.unit if policy.unit in made.schema.names else None
+        found = database.facts_of_table(made, self.prepared.quasi, tuple(policy.sensitive), unit, levels)
+        if not alike(found.to_json(), facts.to_json()):
+            raise VerificationError(
+                f"table '{name}' was written but does not hold what was planned.",
+                hint=f"Drop table '{name}'; it is not a release.",
+            )
+        names = list(made.schema.names)
+        return {"file": None, "table": name, "engine": made.engine, "columns": names, "digest": database.digest(made, names)}
 
     def _finish(self, stage: Path, made: dict[str, Any], signer: sign.Signer) -> None:
         from shoal.release.verify import verify
@@ -156,7 +182,8 @@ class Release:
         page.write_text(self._page, encoding="utf-8", newline="\n")
         signed = cert.signed({**made, "files": [*made["files"], cert.file_entry(page)]}, signer)
         (stage / cert.NAME).write_bytes(cert.to_bytes(signed))
-        verify(stage).require()
+        table = database.beside(self.prepared.table, self.to_table) if self.to_table else None
+        verify(stage, table=table).require()
         self._certificate = signed
 
     def _counted(self, data: Path, done: Recoded) -> tuple[Facts, list[Finding]]:
@@ -223,12 +250,13 @@ def anonymize(
     progress: Progress = silent,
     earlier: tuple[Path, ...] = (),
     plan: Plan | None = None,
+    to_table: str | None = None,
 ) -> Release:
     """Decide a release: count, build hierarchies, search. Nothing is written until :meth:`Release.write`."""
     started = time.perf_counter()
     prepared = prepare(table, policy, progress=progress)
     decision = decide(prepared, given=plan, progress=progress)
-    return Release(prepared, decision, key_file, format, started, earlier)
+    return Release(prepared, decision, key_file, format, started, earlier, to_table)
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
@@ -272,6 +300,13 @@ def _linked(facts: Facts, k: int) -> None:
             f"people with several records stay linked: at least {facts.linked_k} share all their classes, {k} are asked.",
             hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
         )
+
+
+def _private(stage: Path) -> Path:
+    """A place for data that are counted but not published as a file."""
+    place = stage / ".private"
+    place.mkdir(mode=0o700)
+    return place
 
 
 def _files(data: Path) -> list[Path]:

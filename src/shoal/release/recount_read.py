@@ -148,7 +148,7 @@ def size(path: Path) -> int:
             metadata = pq.read_metadata(path)
         except (pa.ArrowException, OSError) as error:
             raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
-        return int(metadata.num_rows) * max(10, int(metadata.num_columns))
+        return int(metadata.num_rows) * max(30, int(metadata.num_columns))
     return path.stat().st_size
 
 

@@ -72,7 +72,7 @@ class Verification:
         return out
 
 
-def verify(folder: str | Path, *, key: str | None = None, progress: Progress | None = None) -> Verification:
+def verify(folder: str | Path, *, key: str | None = None, table: Any = None, progress: Progress | None = None) -> Verification:
     """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
 
     Parameters
@@ -82,6 +82,8 @@ def verify(folder: str | Path, *, key: str | None = None, progress: Progress | N
     key : str, optional
         The public key (base64) or fingerprint that the publisher announced. Without it the signature shows that nothing
         changed since signing, not who signed.
+    table : Table, optional
+        The published table, where the data of the release are in a database.
     """
     told = progress or (lambda done, what: None)
     place = Path(folder)
@@ -100,7 +102,7 @@ def verify(folder: str | Path, *, key: str | None = None, progress: Progress | N
         ("signature", lambda: _signature(certificate, key)),
         ("files", lambda: _files(place, certificate)),
         ("plan", lambda: _plan(place, certificate)),
-        ("re-count", lambda: _count(place, certificate)),
+        ("re-count", lambda: _count(place, certificate, table)),
         ("claims", lambda: _claims(certificate)),
     ]
     for i, (name, look) in enumerate(steps):
@@ -188,11 +190,20 @@ def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
     return facts
 
 
-def _count(place: Path, certificate: dict[str, Any]) -> str:
+def _table_facts(certificate: dict[str, Any], table: Any) -> Facts:
+    """The rows of a published table, read back; its digest must be the one that was signed."""
+    from shoal.release.database import digest, facts_of_table
+
     data = certificate["data"]
-    if data.get("table"):
-        return "the data are a table in a database: count it again with 'shoal measure' there; the folder holds the rest"
-    facts = facts_of(place, certificate)
+    if table is None:
+        raise VerificationError(f"the data are table '{data['table']}' of a database; name it with --table ENGINE-URL::table")
+    if list(table.schema.names) != data["columns"] or digest(table, data["columns"]) != data["digest"]:
+        raise TamperError("the published table was changed after the certificate was signed.")
+    return facts_of_table(table, data["quasi"], data["sensitive"], data["unit"], recursive_levels(certificate["require"]))
+
+
+def _count(place: Path, certificate: dict[str, Any], table: Any) -> str:
+    facts = _table_facts(certificate, table) if certificate["data"].get("table") else facts_of(place, certificate)
     found, stated = facts.to_json(), certificate["after"]
     wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):
