@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -89,12 +90,14 @@ def main(length: float, connections: int) -> None:
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(20)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
     ordered = sorted(seconds)
     record(
         HERE,
         connections=connections,
         lookups=len(seconds),
         per_second=round(len(seconds) / took),
+        lookups_per_server_cpu_second=round(len(seconds) / (used.ru_utime + used.ru_stime)),
         p50_ms=round(1000 * ordered[len(ordered) // 2], 2),
         p99_ms=round(1000 * ordered[int(len(ordered) * 0.99)], 2),
         answer={"wrong": wrong},

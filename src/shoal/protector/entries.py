@@ -188,10 +188,8 @@ def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> Entry | None:
     The nearest tag in the index names a slot of this domain (the row itself when it is there), and that row is fetched,
     opened and compared in constant time.
     """
-    near = tx.connection.exec_driver_sql(
-        _sql(tx, "SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1"), (lookup,)
-    )
-    entry = fetch_slot(tx, keys, (near.scalar() or 0) & _SLOT_MASK)
+    near = tx.first("SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1", lookup)
+    entry = fetch_slot(tx, keys, (near[0] if near else 0) & _SLOT_MASK)
     same = compare_digest(entry.lookup, lookup)
     return entry if same and entry.real else None
 
@@ -200,8 +198,8 @@ def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:
     """The row of a slot, taken round when the domain has fewer slots: there is always one."""
     slots = tx.rows(keys.number).slots
     row_id = (keys.number << SLOT_BITS) + (slot - 1) % slots + 1
-    query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id = ?")
-    found = _rows(tx.connection.exec_driver_sql(query, (row_id,)).all())
+    row = tx.first("SELECT id, lookup, sealed FROM vault_entries WHERE id = ?", row_id)
+    found = _rows([row] if row is not None else [])
     if not found:
         raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
     return open_row(keys, found[0])

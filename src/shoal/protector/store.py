@@ -210,6 +210,12 @@ class Tx:
         """The driver's own connection inside this transaction, for bulk work on SQLite."""
         return self.connection.connection.driver_connection
 
+    def first(self, statement: str, *values: Any) -> Any:
+        """The first row of a query written with question marks: straight to the driver, for work done very often."""
+        if self.store.dialect == "sqlite":
+            return self.raw().execute(statement, values).fetchone()
+        return self.connection.exec_driver_sql(statement.replace("?", "%s"), values).first()
+
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""
         return self.state.domains.setdefault(str(number), DomainRows())
@@ -263,12 +269,8 @@ class Tx:
         return None if sealed is None else self.store.opened(kind, tag, sealed)
 
     def _sealed(self, tag: bytes) -> bytes | None:
-        from sqlalchemy import select
-
-        from shoal.protector.schema import objects
-
-        found = self.connection.execute(select(objects.c.sealed).where(objects.c.tag == tag)).scalar()
-        return None if found is None else bytes(found)
+        found = self.first("SELECT sealed FROM vault_objects WHERE tag = ?", tag)
+        return None if found is None else bytes(found[0])
 
     def _store(self, kind: int, name: str, plain: bytes) -> None:
         from shoal.protector.schema import objects

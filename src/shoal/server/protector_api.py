@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -351,9 +351,8 @@ def _add_request_routes(router: APIRouter) -> None:
         return await decide(session.withdraw, request_id)
 
     @router.post("/requests/{request_id}/reveal", summary="The identities of one's approved request, once (requester)")
-    async def reveal(request_id: str, session: Acting, response: Response) -> Revealed:
+    async def reveal(request_id: str, session: Acting) -> Revealed:
         found = await run_in_threadpool(session.reveal, request_id)
-        response.headers["Cache-Control"] = "no-store"
         return Revealed(request=found.request.id, identities=dict(found.identities))
 
 
@@ -409,6 +408,33 @@ def _status(error: ShoalError) -> int:
     return 409 if isinstance(error, TamperError) else 500
 
 
+class Guard:
+    """Refuse requests for other host names (DNS rebinding); forbid caching and guessing of content types."""
+
+    def __init__(self, app: Any, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(h.lower().encode() for h in hosts)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").lower()
+        name = host if host.endswith(b"]") else host.rsplit(b":", 1)[0]
+        if name not in self._hosts:
+            body = {"error": "WrongHost", "message": "this address is not served here.", "hint": ""}
+            await JSONResponse(body, status_code=400)(scope, receive, send)
+            return
+
+        async def careful(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        await self._app(scope, receive, careful)
+
+
 def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
     """An application with the vault's routes alone; requests for other host names are refused (DNS rebinding)."""
 
@@ -418,20 +444,7 @@ def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
         vault.close()
 
     app = FastAPI(title="Shoal vault", version="1", docs_url=None, redoc_url=None, lifespan=lifespan)
-    allowed = {h.lower() for h in hosts}
-
-    @app.middleware("http")
-    async def guard(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        host = request.headers.get("host", "")
-        name = host if host.startswith("[") and host.endswith("]") else host.rsplit(":", 1)[0]
-        if name.lower() not in allowed:
-            body = {"error": "WrongHost", "message": "this address is not served here.", "hint": ""}
-            return JSONResponse(body, status_code=400)
-        response = await call(request)
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
+    app.add_middleware(Guard, hosts=tuple(hosts))
     app.include_router(create_router(vault))
     install_errors(app)
     return app
