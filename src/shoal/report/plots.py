@@ -191,9 +191,11 @@ def pair_heat_map(names: Sequence[str], unique: Any) -> Any:
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
         _plain(label)
     if len(names) <= 14:
-        limit = float(share.max()) / 2
+        limit, digits = float(share.max()) / 2, 0 if share.max() >= 10 else 1
         for i, j in np.ndindex(share.shape):
-            axes.text(j, i, f"{share[i, j]:.0f}", ha="center", va="center", fontsize=8, color="w" if share[i, j] > limit else INK)
+            axes.text(
+                j, i, f"{share[i, j]:.{digits}f}", ha="center", va="center", fontsize=8, color="w" if share[i, j] > limit else INK
+            )
     figure.colorbar(shown, ax=axes, label="unique respondents, %")
     return figure
 
