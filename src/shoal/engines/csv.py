@@ -11,13 +11,14 @@ import codecs
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shoal.engines.base import Relation
 from shoal.engines.csv_sniff import Dialect, guess_encoding, guess_types, sample_bytes, sniff
 from shoal.engines.duckdb import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.readers import EngineReader
 from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column
 from shoal.model.roles import check_names
 
@@ -90,7 +91,10 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         header=dialect.header,
         null=_null_texts(options.get("null")),
     )
-    return engine, relation
+    if path.suffix.lower() == ".gz":
+        return engine, relation
+    most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
+    return engine, replace(relation, reader=EngineReader(engine, relation, most))
 
 
 def _encoding(name: str) -> str:

@@ -145,7 +145,7 @@ class DuckDB(Engine):
 
         try:
             self._settle().execute(sql)
-        except (duckdb.Error, OSError) as error:
+        except (duckdb.Error, OSError, RuntimeError) as error:
             raise self._error(error, source or self.name) from None
 
     @property
@@ -162,7 +162,7 @@ class DuckDB(Engine):
 
         try:
             return self._settle().sql(sql).to_arrow_table()
-        except (duckdb.Error, OSError) as error:
+        except (duckdb.Error, OSError, RuntimeError) as error:
             raise self._error(error, source) from None
 
     def fetch(self, query: exp.Expr) -> Any:
@@ -185,7 +185,7 @@ class DuckDB(Engine):
                 yield batch
             if empty:
                 yield pa.RecordBatch.from_pylist([], schema=reader.schema)
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
+        except (duckdb.Error, OSError, RuntimeError, pa.ArrowException) as error:
             raise self._error(error, "the table") from None
         finally:
             cursor.close()
@@ -347,7 +347,7 @@ def _translated(error: BaseException, source: str) -> ShoalError:
         return UnreadableError(
             f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."
         )
-    if kind == "InterruptException" or "INTERRUPT" in words:
+    if kind == "InterruptException" or "INTERRUPT" in words or "Query interrupted" in words:
         raise KeyboardInterrupt from None
     if kind == "OutOfMemoryException" or "Out of Memory" in words:
         return MemoryBudgetError("DuckDB ran out of memory.", hint="Count fewer or coarser columns, or free memory.")

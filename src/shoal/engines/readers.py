@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from shoal.engines.base import Engine, Relation
 from shoal.errors import UnreadableError
 
 CHUNK_ROWS = 1 << 20
@@ -28,7 +29,7 @@ class Reader(Protocol):
     """Something that gives chosen columns chunk by chunk; text columns preferably as dictionary arrays."""
 
     def rows(self) -> int:
-        """How many rows there are."""
+        """How many rows there are, or at most are."""
         ...
 
     def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
@@ -55,6 +56,20 @@ class ArrowReader:
     def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
         picked = self.table.select(list(names))
         for batch in picked.to_batches(max_chunksize=CHUNK_ROWS):
+            yield list(batch.columns)
+
+
+class EngineReader:
+    """A relation read through its engine, for text files that only the engine parses."""
+
+    def __init__(self, engine: Engine, relation: Relation, most_rows: int) -> None:
+        self._engine, self._relation, self._most_rows = engine, relation, most_rows
+
+    def rows(self) -> int:
+        return self._most_rows
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        for batch in self._engine.scan(self._relation, names, CHUNK_ROWS):
             yield list(batch.columns)
 
 

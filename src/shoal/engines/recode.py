@@ -41,6 +41,7 @@ def recode(
     if not names:
         raise UsageError("the plan leaves no column.", hint="Keep at least one column.")
     target = _target(out, format)
+    _keep_source(target, relation)
     if progress is not None:
         progress(0.0, "reading")
     unit = plan.suppression.unit if plan.suppression.scope != "none" and kept is None else None
@@ -136,6 +137,14 @@ def _target(out: str | Path, format: str | None) -> Path | str:
         raise UsageError(f"'{path}' is a folder.", hint="Name a file in it.")
     output_format(path, format)
     return path
+
+
+def _keep_source(target: Path | str, relation: Relation) -> None:
+    """Refuse to write over the table that is being read."""
+    if isinstance(target, Path) and target.exists() and relation.source and Path(relation.source).exists():
+        source = Path(relation.source)
+        if target.samefile(source) or (source.is_dir() and source.resolve() in target.resolve().parents):
+            raise UsageError(f"'{target}' is the table that is being read.", hint="Write to another file.")
 
 
 def _labelled(columns: Sequence[Column], steps: Mapping[str, Step]) -> list[Column]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import errno
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -388,6 +390,52 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         recode(Plan(), tmp_path / "o.csv", big(), progress=stop)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", ["codes", "sql"])
+def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
+    code = f"""
+        import sys
+        import numpy as np, pyarrow as pa
+        import shoal.engines.recode as r
+        from shoal.engines.open import open as open_table
+        from shoal.model.plan import Plan, Prefix
+        if {way == "sql"}:
+            r.can_recode = lambda *_: False
+        n = 4_000_000
+        t = open_table(pa.table({{"x": np.arange(n), "y": pa.array(np.arange(n) % 97).cast(pa.string())}}))
+        t.n_rows()
+        print("go", flush=True)
+        try:
+            while True:
+                t.recode(Plan((Prefix("y", length=1),)), {str(tmp_path / "o.csv")!r})
+        except KeyboardInterrupt:
+            sys.exit(77)
+    """
+    env = {**os.environ, "PYTHONPATH": "src"}
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, env=env)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "go\n"
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    code_of_end = child.wait(timeout=60)
+    child.stdout.close()
+    assert code_of_end == 77
+    assert [p.name for p in tmp_path.iterdir() if p.name != "o.csv"] == []
+    if (tmp_path / "o.csv").exists():  # an earlier round was finished: then it is whole
+        assert (tmp_path / "o.csv").read_bytes().count(b"\n") == 4_000_001
+
+
+def test_the_source_is_never_written_over(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "in.parquet")
+    before = (tmp_path / "in.parquet").read_bytes()
+    with open_table(tmp_path / "in.parquet") as opened, pytest.raises(UsageError, match="being read"):
+        opened.recode(Plan(), tmp_path / "in.parquet")
+    with open_table(tmp_path) as opened:
+        (tmp_path / "o.parquet").write_bytes(b"")
+        with pytest.raises(UsageError, match="being read"):
+            opened.recode(Plan(), tmp_path / "o.parquet")
+    assert (tmp_path / "in.parquet").read_bytes() == before
 
 
 def test_folder_that_is_not_there(tmp_path: Path) -> None:
