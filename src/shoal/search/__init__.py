@@ -9,13 +9,16 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "lattice": "shoal.search.lattice",
-    "frontier": "shoal.search.frontier",
+    "lattice": "shoal.search.full_domain",
+    "frontier": "shoal.search.trade_off",
     "datafly": "shoal.search.classic",
     "incognito": "shoal.search.classic",
     "ola": "shoal.search.classic",
-    "local": "shoal.search.local",
-    "allocation": "shoal.search.allocation",
+    "local": "shoal.search.multidimensional",
+    "allocation": "shoal.search.probabilistic",
+    "Allocation": "shoal.search.probabilistic",
+    "FrontierPoint": "shoal.search.trade_off",
+    "LocalResult": "shoal.search.multidimensional",
     "SearchResult": "shoal.search.result",
     "Alternative": "shoal.search.result",
     "missing_label": "shoal.search.problem",

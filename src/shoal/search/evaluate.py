@@ -9,6 +9,7 @@ Keeps    ``lower`` ≤ suppressed records of every specialisation of the node; `
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,7 +86,7 @@ class Evaluator:
         self.evaluated += 1
         at = tuple(int(x) for x in node)
         source = self._sources.below(at)
-        n, gid, _, sums = self._group(source, at)
+        n, gid, _, sums = self.group(source, at)
         failed, weak, removal = self._decide(source, n, gid, sums)
         return self._summary(at, source, gid, sums, failed, weak, removal)
 
@@ -93,12 +94,28 @@ class Evaluator:
         """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
         base = self._sources.base
         at = tuple(int(x) for x in node)
-        n, gid, _, sums = self._group(base, at)
+        n, gid, _, sums = self.group(base, at)
         failed, weak, _ = self._decide(base, n, gid, sums)
         lost = self._lost(sums, failed | weak)
         return gid[: self.problem.n_base].copy(), sums.copy(), ~lost & (sums[0] > 0)
 
-    def _group(
+    def sharing(self, checks: Checks, limit: int) -> Evaluator:
+        """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""
+        other = copy.copy(self)
+        other.checks, other.limit, other.evaluated = checks, limit, 0
+        return other
+
+    def base_source(self) -> Source:
+        """The cells of the problem themselves, those of the population only left out."""
+        return self._sources.base
+
+    def passing(self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Flags:
+        """Which groups of cells meet every class requirement."""
+        failed, weak, _ = self._decide(source, n, gid, sums)
+        good: Flags = ~failed & ~weak & (sums[0] > 0)
+        return good
+
+    def group(
         self, source: Source, node: Node
     ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         offsets, cards = self._tables.at(node)
@@ -198,7 +215,7 @@ class Evaluator:
 
     def coarsen(self, source: Source, node: Node) -> Source:
         """The grouping of a source's cells at a node, as a new source."""
-        n, gid, first, sums = self._group(source, node)
+        n, gid, first, sums = self.group(source, node)
         entries = []
         for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
             order = self._order[: len(cells)]

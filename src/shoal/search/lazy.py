@@ -13,6 +13,7 @@ Cost     memory and time grow with the nodes evaluated, not with the lattice
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +42,14 @@ class Box:
 class LazySearch:
     """State of one search: a heap of boxes."""
 
-    def __init__(self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None) -> None:
+    def __init__(
+        self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None, start: Sequence[Node] = ()
+    ) -> None:
         self.evaluator = evaluator
         self.objective = objective
         self.found = Found()
         self._seen = seen
+        self._start = start
         self._free = objective.free_terms()
         self._class_loss = objective.cells is None
         self._known: dict[Node, Evaluation] = {}
@@ -59,7 +63,10 @@ class LazySearch:
         if self._look(top) is None:
             self.found.lower = self.found.total
             return self.found
-        self._first_climb(bottom, top, control)
+        for node in self._start:
+            self._look(node)
+        if not self._start:
+            self._first_climb(bottom, top, control)
         self._push(self._box(bottom, top, self._free, 0.0))
         while self._heap:
             bound, _, box = heapq.heappop(self._heap)

@@ -12,7 +12,7 @@ Cost     bookkeeping of O(nodes) per evaluation, compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +50,9 @@ class Found:
 class ListedSearch:
     """State of one search: bounds of all nodes."""
 
-    def __init__(self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None) -> None:
+    def __init__(
+        self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None, start: Sequence[Node] = ()
+    ) -> None:
         self.evaluator = evaluator
         self.objective = objective
         self.heights = np.asarray(evaluator.problem.heights, dtype=np.int64)
@@ -59,6 +61,7 @@ class ListedSearch:
         self.bound = np.full(self.n_nodes, -np.inf)
         self.found = Found()
         self._seen = seen
+        self._start = start
         raise_below(self.bound, self.strides, self.heights, objective.free_terms())
         self._class_loss = objective.cells is None
         if self._class_loss:
@@ -67,8 +70,10 @@ class ListedSearch:
 
     def run(self, control: Control) -> Found:
         path = np.empty(int(self.heights.sum()) + 1, dtype=np.int64)
-        start = self.n_nodes - 1
-        self._look(start)
+        self._look(self.n_nodes - 1)
+        for node in self._start:
+            self._look(int(np.dot(self.strides, node)))
+        fresh = not self._start
         while True:
             length = climb(self.bound, self.strides, self.heights, self.found.total - EPSILON, path)
             if length == 0:
@@ -79,7 +84,8 @@ class ListedSearch:
                 self.found.lower = float(self.bound.min())
                 break
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            if self.evaluator.evaluated == 1:
+            if fresh:
+                fresh = False
                 self._bisect(path[:length])
             else:
                 self._look(int(path[length - 1]))

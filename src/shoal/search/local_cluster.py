@@ -1,0 +1,158 @@
+"""Local recoding by sets and ranges: greedy clusters of at least k (k-member), block by block.
+
+Takes    an Evaluator, the kind of cell of each column
+Returns  a cluster for each base class
+Keeps    each class in exactly one cluster; every cluster meets the requirements
+Method   classes are put in blocks of :data:`BLOCK` that agree in the columns where a further value is dearest; inside a block
+         the rarest class starts a cluster and takes in, one by one, the class that raises the cost least. Clusters that miss a
+         requirement join the one nearest to them until all pass.
+Cost     O(classes × BLOCK)
+Source   Byun, Kamra, Bertino & Li 2007 (k-member), over classes instead of records
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError
+from shoal.kernels.search_local import gather_members
+from shoal.model.counts import FloatArray, IntArray
+from shoal.search.control import Control
+from shoal.search.evaluate import Evaluator
+from shoal.search.local_model import CellKind
+from shoal.search.losses import column_weights
+from shoal.search.problem import Problem
+
+BLOCK = 4096
+
+
+def cluster(
+    evaluator: Evaluator, kinds: Sequence[CellKind], weights: Mapping[str, float] | None, k: int, control: Control
+) -> IntArray:
+    """Clusters of at least k members that meet every class requirement."""
+    problem = evaluator.problem
+    price = prices(problem, weights)
+    label = gather(problem, kinds, price, k, control)
+    return join_failing(evaluator, label, kinds, price)
+
+
+def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
+    """Price of one more value in a cell: w_j / (domain − 1), the domain being the hierarchy's leaves."""
+    steps = np.array([max(1, c.hierarchy.n_leaves - 1) for c in problem.columns])
+    out: FloatArray = column_weights(problem.names, weights) / steps
+    return out
+
+
+def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control) -> IntArray:
+    """k-member clusters, block by block; a block's remainder that stays too small is left to :func:`join_failing`."""
+    codes = problem.codes[:, : problem.n_base]
+    dear = sorted(range(len(price)), key=lambda j: -price[j])
+    points = np.ascontiguousarray(codes[dear].T)
+    starts = np.concatenate([[0], np.cumsum([len(problem.columns[j].leaves) for j in dear])]).astype(np.int64)
+    ranges = np.array([kinds[j] == "range" for j in dear])
+    records = problem.measures[0, : problem.n_base]
+    sizes = problem.measures[problem.members_at, : problem.n_base]
+    rarity = np.zeros(problem.n_base)
+    for j in range(len(price)):
+        share = np.bincount(codes[j], weights=records) / problem.n_records
+        rarity -= np.log(share[codes[j]])
+    order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
+    label = np.full(problem.n_base, -1, dtype=np.int64)
+    clusters = 0
+    n_blocks = -(-problem.n_base // BLOCK)
+    for block in np.array_split(order, n_blocks):
+        mine = np.full(len(block), -1, dtype=np.int64)
+        seeds = np.argsort(-rarity[block], kind="stable").astype(np.int64)
+        clusters = gather_members(
+            points[block], starts, ranges, price[dear], records[block], sizes[block], k, seeds, mine, clusters
+        )
+        label[block] = mine
+        control.show(float((label >= 0).mean()), "clustering classes")
+    return label
+
+
+def join_failing(evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray) -> IntArray:
+    """Join each cluster that misses a requirement to the cluster nearest to it, until all pass."""
+    problem = evaluator.problem
+    source = evaluator.base_source()
+    while True:
+        label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+        n = int(label.max()) + 1
+        sums = np.stack([np.bincount(label, weights=m, minlength=n).astype(np.int64) for m in problem.measures])
+        good = evaluator.passing(source, n, label.astype(np.int32), sums)
+        if good.all():
+            return label
+        if n == 1:
+            raise InfeasibleError(
+                "even one class of all records does not meet the requirements.",
+                hint="Ask for less, or for another requirement.",
+                alternatives=(),
+                blocking=(),
+            )
+        label = _join(problem, label, n, np.flatnonzero(~good), kinds, price, sums[0])
+
+
+def _join(
+    problem: Problem,
+    label: IntArray,
+    n: int,
+    failing: IntArray,
+    kinds: Sequence[CellKind],
+    price: FloatArray,
+    records: IntArray,
+) -> IntArray:
+    """One round: each failing cluster that is not yet joined in this round goes to the cluster with the least rise in cost."""
+    inside = cluster_values(problem, label, n, kinds)
+    cost = sum(price[j] * (_width(kinds[j], inside[j]) - 1.0) for j in range(len(price)))
+    target = np.arange(n)
+    touched = np.zeros(n, dtype=np.bool_)
+    for a in failing:
+        if touched[a]:
+            continue
+        joined = np.zeros(n)
+        for j in range(len(price)):
+            joined += price[j] * (_joined_width(kinds[j], inside[j], int(a)) - 1.0)
+        rise = (records + records[a]) * joined - records * cost - records[a] * cost[a]
+        rise[a] = np.inf
+        rise[touched] = np.inf
+        b = int(np.argmin(rise))
+        if not np.isfinite(rise[b]):
+            continue
+        target[a] = b
+        touched[a] = touched[b] = True
+    return target[label]
+
+
+def cluster_values(
+    problem: Problem, label: IntArray, n: int, kinds: Sequence[CellKind]
+) -> list[npt.NDArray[np.bool_] | npt.NDArray[np.int64]]:
+    """Per column: the values of each cluster as a bit table, or the ends of its range."""
+    out: list[npt.NDArray[np.bool_] | npt.NDArray[np.int64]] = []
+    for j, column in enumerate(problem.columns):
+        codes = problem.codes[j, : problem.n_base]
+        if kinds[j] == "range":
+            ends = np.stack([np.full(n, len(column.leaves)), np.full(n, -1)])
+            np.minimum.at(ends[0], label, codes)
+            np.maximum.at(ends[1], label, codes)
+            out.append(ends)
+        else:
+            table = np.zeros((n, len(column.leaves)), dtype=np.bool_)
+            table[label, codes] = True
+            out.append(table)
+    return out
+
+
+def _width(kind: CellKind, inside: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> FloatArray:
+    if kind == "range":
+        return np.asarray(inside[1] - inside[0] + 1, dtype=np.float64)
+    return np.asarray(inside.sum(axis=1), dtype=np.float64)
+
+
+def _joined_width(kind: CellKind, inside: npt.NDArray[np.bool_] | npt.NDArray[np.int64], a: int) -> FloatArray:
+    if kind == "range":
+        both = np.maximum(inside[1], inside[1, a]) - np.minimum(inside[0], inside[0, a]) + 1
+        return np.asarray(both, dtype=np.float64)
+    return np.asarray((inside | inside[a]).sum(axis=1), dtype=np.float64)

@@ -1,0 +1,145 @@
+"""Local recoding by hierarchy values: cover the classes by generalized tuples, the cheapest first.
+
+Takes    an Evaluator (any class requirements) and prices
+Returns  a cluster for each base class; every cluster meets the requirements
+Keeps    a cluster lies inside one group of one node, so its lowest common ancestors are at most that node's
+Method   all nodes of the lattice wait in a queue, keyed by the price of their cheapest group. Take the cheapest node, group
+         the classes that are not yet covered, publish the groups that pass and cost no more than the key (plus a little),
+         and queue the node again with the price of its next group. What is left at the end joins the cluster nearest to it.
+         Then single classes move, and dear clusters dissolve, while that lowers the cost (sizes only).
+Differs  full-domain search publishes one node for all; here each class gets the cheapest node that has company for it
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.search_local import improve, settle
+from shoal.model.counts import FloatArray, IntArray
+from shoal.search.control import Control
+from shoal.search.evaluate import Evaluator, Node
+from shoal.search.local_model import Trees
+from shoal.search.problem import Problem
+from shoal.search.sources import Source
+
+NODES = 50_000
+"""Nodes of the lattice that are tried: the cheapest, and a path from them to the top."""
+STEP = 0.05
+"""Groups dearer than the key by at most this share of a column's full price are published together."""
+
+DEAREST = 5
+WORK = 2e8
+
+
+def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
+    """A cluster for each base class, −1 for those that no node has company for."""
+    problem = evaluator.problem
+    price = _prices(problem, trees)
+    label = np.full(problem.n_base, -1, dtype=np.int64)
+    source = evaluator.base_source()
+    queue = [(key, node) for key, node in _cheapest_nodes(price, problem.heights)]
+    heapq.heapify(queue)
+    step = STEP / len(problem.columns)
+    clusters = 0
+    while queue and source.n_cells and not control.stop():
+        key, node = heapq.heappop(queue)
+        n, gid, first, sums = evaluator.group(source, node)
+        passed = evaluator.passing(source, n, gid, sums)
+        if not passed.any():
+            continue
+        ids = np.flatnonzero(passed)
+        cost = np.zeros(len(ids))
+        for j, level in enumerate(node):
+            cost += price[j][level][problem.codes[j, source.reps[first[ids]]]]
+        take = cost <= key + step
+        if not take.all():
+            heapq.heappush(queue, (float(cost[~take].min()), node))
+        if take.any():
+            number = np.full(n, -1, dtype=np.int64)
+            number[ids[take]] = clusters + np.arange(int(take.sum()))
+            mine = number[gid]
+            label[source.reps[mine >= 0]] = mine[mine >= 0]
+            clusters += int(take.sum())
+            source = restrict(source, mine < 0)
+            control.show(1.0 - source.n_cells / problem.n_base, "covering classes")
+    return label
+
+
+def restrict(source: Source, stay: npt.NDArray[np.bool_]) -> Source:
+    """The cells of a source that stay."""
+    number = np.cumsum(stay) - 1
+    entries = []
+    for cells, values, counts in source.entries:
+        kept = stay[cells]
+        entries.append((number[cells[kept]].astype(np.int32), values[kept], counts[kept]))
+    return Source(
+        node=source.node,
+        blocks=np.ascontiguousarray(source.blocks[:, stay]),
+        measures=np.ascontiguousarray(source.measures[:, stay]),
+        reps=source.reps[stay],
+        entries=tuple(entries),
+    )
+
+
+def _prices(problem: Problem, trees: Trees) -> list[FloatArray]:
+    """Price per record of each code at each level of each column."""
+    out = []
+    for j, column in enumerate(problem.columns):
+        n = len(column.leaves)
+        rows = [trees.price[trees.offsets[j, level] : trees.offsets[j, level] + n] for level in range(column.height + 1)]
+        out.append(np.stack(rows))
+    return out
+
+
+def _cheapest_nodes(price: list[FloatArray], heights: tuple[int, ...]) -> Iterator[tuple[float, Node]]:
+    """Nodes by the price of the cheapest group they can have; beyond :data:`NODES`, a path from the last one to the top."""
+    least = [p[:, :-1].min(axis=1) if p.shape[1] > 1 else p.min(axis=1) for p in price]
+    bottom: Node = (0,) * len(heights)
+    heap = [(float(sum(x[0] for x in least)), bottom, 0)]
+    given = 0
+    node = bottom
+    while heap and given < NODES:
+        key, node, last = heapq.heappop(heap)
+        yield key, node
+        given += 1
+        for j in range(last, len(heights)):
+            if node[j] < heights[j]:
+                above = (*node[:j], node[j] + 1, *node[j + 1 :])
+                heapq.heappush(heap, (key + float(least[j][node[j] + 1] - least[j][node[j]]), above, j))
+    if heap:
+        at = list(node)
+        for j in sorted(range(len(heights)), key=lambda j: float(least[j][-1])):
+            while at[j] < heights[j]:
+                at[j] += 1
+                yield float(sum(least[i][x] for i, x in enumerate(at))), tuple(at)
+
+
+def polish(
+    trees: Trees, label: IntArray, records: IntArray, sizes: IntArray, k: int, control: Control, *, sweeps: int = 3
+) -> IntArray:
+    """Move classes out of the dearest clusters while that lowers the cost; sizes stay at least k.
+
+    A sweep looks at one cluster in :data:`DEAREST`, and at fewer where classes × clusters would pass :data:`WORK`.
+    """
+    label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    n = int(label.max()) + 1
+    first, members = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    levels = np.zeros((n, trees.points.shape[1]), dtype=np.int64)
+    mass, cost = np.empty(n), np.empty(n)
+    shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
+    state = (first, levels, mass, members, cost)
+    few = max(1, min(-(-n // DEAREST), int(WORK / len(label))))
+    for _ in range(sweeps):
+        settle(label, *shape, *state)
+        if control.stop():
+            break
+        begin = np.zeros(n + 1, dtype=np.int64)
+        np.cumsum(np.bincount(label, minlength=n), out=begin[1:])
+        inside = np.argsort(label, kind="stable").astype(np.int64)
+        if improve(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
+            break
+    return label

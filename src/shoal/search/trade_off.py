@@ -1,0 +1,91 @@
+"""Risk against loss: the least loss at each k and each suppression limit, in one run.
+
+The groupings of all searches are shared, and each search starts from the plans of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shoal.errors import UsageError
+from shoal.model.counts import ClassCounts
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import K, Requirement
+from shoal.search.checks import build_checks
+from shoal.search.control import CancelSignal, Control, Progress
+from shoal.search.evaluate import Evaluator
+from shoal.search.full_domain import LISTED, make_result, record_limit
+from shoal.search.lazy import LazySearch
+from shoal.search.listed import ListedSearch
+from shoal.search.objective import Objective
+from shoal.search.problem import Bounds, build_problem
+from shoal.search.result import SearchResult
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierPoint:
+    """The best plan for one k and one limit; ``result`` is None where there is none."""
+
+    k: int
+    suppress: float
+    result: SearchResult | None
+
+    @property
+    def loss(self) -> float | None:
+        return None if self.result is None else self.result.loss
+
+
+def frontier(
+    counts: ClassCounts,
+    hierarchies: Mapping[str, Hierarchy],
+    requirements: Sequence[Requirement] = (),
+    *,
+    ks: Sequence[int] = (2, 3, 5, 10, 20, 50),
+    suppress: Sequence[float] = (0.0, 0.01, 0.02, 0.05, 0.1),
+    loss: str = "loss",
+    weights: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    time_budget: float | None = None,
+    cancel: CancelSignal | None = None,
+    progress: Progress | None = None,
+) -> tuple[FrontierPoint, ...]:
+    """The least loss for every k in ``ks`` and every limit in ``suppress``, k by k.
+
+    ``requirements`` are asked for besides k. The loss never falls as k grows and never rises as the limit grows (for
+    requirements that generalizing keeps).
+
+    >>> import pyarrow as pa
+    >>> counts = ClassCounts((3, 1, 4), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
+    >>> age = Hierarchy.from_rows("age", [["31", "30-39", "*"], ["38", "30-39", "*"], ["45", "40-49", "*"]])
+    >>> [(p.k, p.suppress, round(p.loss, 4)) for p in frontier(counts, {"age": age}, ks=(2, 5), suppress=(0.0, 0.5))]
+    [(2, 0.0, 0.25), (2, 0.5, 0.125), (5, 0.0, 1.0), (5, 0.5, 1.0)]
+    """
+    if not ks or not suppress:
+        raise UsageError("a frontier needs at least one k and one suppression limit.", hint="Pass ks=(5,), suppress=(0.02,).")
+    control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
+    problem = build_problem(counts, hierarchies, bounds=bounds)
+    objective = Objective(problem, loss, weights)
+    first = Evaluator(problem, build_checks(counts, [K(int(max(2, ks[0]))), *requirements], has_population=False), 0)
+    others = [r for r in requirements if not isinstance(r, K)]
+    out: list[FrontierPoint] = []
+    known: set[tuple[int, ...]] = set()
+    for k in ks:
+        checks = build_checks(counts, [K(int(k)), *others], has_population=False)
+        for share in suppress:
+            evaluator = first.sharing(checks, record_limit(share, counts.n_records))
+            if control.stop():
+                return tuple(out)
+            search = (
+                ListedSearch(evaluator, objective, start=sorted(known))
+                if problem.n_nodes <= LISTED
+                else LazySearch(evaluator, objective, start=sorted(known))
+            )
+            own = search.run(control)
+            if own.best is None:
+                out.append(FrontierPoint(int(k), float(share), None))
+                continue
+            known.add(own.best.node)
+            out.append(FrontierPoint(int(k), float(share), make_result("lattice", evaluator, objective, own, control)))
+            control.show(len(out) / (len(ks) * len(suppress)), f"k={k}")
+    return tuple(out)

@@ -1,0 +1,149 @@
+"""Local recoding: every published class meets the requirements, every label is true, the loss is what the labels say."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import pytest
+
+from search_oracle import Table, passes, random_table
+from shoal.errors import InfeasibleError, UsageError
+from shoal.model import requirement as req
+from shoal.model.plan import SUPPRESSED
+from shoal.search import local
+
+CELLS = ("hierarchy", "sets", "ranges")
+METHODS = ("cover", "cluster", "mondrian", "relaxed-mondrian")
+
+
+def leaves_of(table: Table, column: str, label: str | None, cell: str) -> set[str | None]:
+    """The original values that a published label admits, read from the label alone."""
+    tree = table.trees[column]
+    if label is None:
+        return {None}
+    if label == SUPPRESSED:
+        return {line[0] for line in tree} | {None}
+    if cell == "hierarchy":
+        return {line[0] for line in tree if label in line}
+    if ".." in label:
+        names = [line[0] for line in tree]
+        low, high = label.strip("{}").removesuffix(", missing").split("..")
+        inside: set[str | None] = set(names[names.index(low) : names.index(high) + 1])
+        return inside | ({None} if label.endswith("missing}") else set())
+    return {None if x == "missing" else x for x in label.strip("{}").split(", ")}
+
+
+def recoded(table: Table, found) -> tuple[list[tuple[str | None, ...]], dict]:
+    """Publish every row through the class map and collect the sensitive values of each published class."""
+    data = found.class_map().to_pylist()
+    names = table.columns
+    lookup = {tuple(r[c] for c in names): tuple(r[f"{c}\0published"] for c in names) for r in data}
+    published = [lookup[row] for row in table.rows]
+    classes = defaultdict(list)
+    for label, s in zip(published, table.sensitive, strict=True):
+        classes[label].append(s)
+    return published, classes
+
+
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("method", METHODS)
+def test_published_classes_are_large_enough_and_true(method: str, cells: str) -> None:
+    for seed in range(6):
+        table = random_table(20_000 + seed)
+        found = local(table.counts(), table.hierarchies(), [req.K(3)], cells=cells, method=method)
+        published, classes = recoded(table, found)
+        assert min(len(v) for v in classes.values()) >= 3
+        assert found.suppressed == 0
+        for row, label in zip(table.rows, published, strict=True):
+            for c, value, text in zip(table.columns, row, label, strict=True):
+                assert value in leaves_of(table, c, text, "hierarchy" if cells == "hierarchy" else "sets")
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "sets"])
+def test_loss_is_what_the_labels_say(cells: str) -> None:
+    for seed in range(8):
+        table = random_table(21_000 + seed, missing=False)
+        found = local(table.counts(), table.hierarchies(), [req.K(3)], cells=cells)
+        published, _ = recoded(table, found)
+        per_column = []
+        for j, c in enumerate(table.columns):
+            domain = len(table.trees[c])
+            wide = [len(leaves_of(table, c, label[j], cells) - {None}) for label in published]
+            per_column.append(sum((w - 1) / max(1, domain - 1) for w in wide) / len(wide))
+        assert found.ncp == pytest.approx(sum(per_column) / len(per_column), abs=1e-12)
+        assert found.loss == pytest.approx(math.exp(sum(map(math.log1p, per_column)) / len(per_column)) - 1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [req.K(2), req.DistinctDiversity("s", 2)],
+        [req.K(2), req.EntropyDiversity("s", 1.5)],
+        [req.K(2), req.TCloseness("s", 0.4)],
+        [req.AlphaK("s", 0.7), req.K(2)],
+        [req.AverageRisk(0.3)],
+        [req.SampleUniqueness(0.0)],
+    ],
+    ids=lambda a: "+".join(r.kind for r in a),
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_other_requirements_hold_in_every_class(method: str, asked) -> None:
+    done = 0
+    for seed in range(4):
+        table = random_table(22_000 + seed)
+        try:
+            found = local(table.counts(), table.hierarchies(), asked, cells="sets", method=method)
+        except InfeasibleError:
+            continue
+        _, classes = recoded(table, found)
+        for values in classes.values():
+            for r in asked:
+                if r.scope == "class":
+                    assert passes(r, values, table.sensitive, len(values), table.sensitive_tree)
+        if isinstance(asked[0], req.AverageRisk):
+            assert len(classes) <= 0.3 * len(table.rows) + 1e-9
+        if isinstance(asked[0], req.SampleUniqueness):
+            assert min(map(len, classes.values())) >= 2
+        done += 1
+    assert done
+
+
+def test_never_worse_than_suppressing_everything_and_better_than_mondrian_on_most_tables() -> None:
+    wins = 0
+    for seed in range(12):
+        table = random_table(23_000 + seed, missing=False)
+        best = local(table.counts(), table.hierarchies(), [req.K(3)], cells="sets")
+        plain = local(table.counts(), table.hierarchies(), [req.K(3)], cells="sets", method="mondrian")
+        assert best.ncp <= 1.0
+        wins += best.ncp <= plain.ncp + 1e-12
+    assert wins >= 10
+
+
+def test_same_input_same_answer() -> None:
+    table = random_table(24_000)
+    one = local(table.counts(), table.hierarchies(), [req.K(3)])
+    two = local(table.counts(), table.hierarchies(), [req.K(3)])
+    assert one.class_map().equals(two.class_map())
+
+
+def test_missing_values_stay_missing_or_are_covered() -> None:
+    table = Table(("a",), [(None,), (None,), ("x",), ("y",)], ["p", "q", "p", "q"], {"a": [["x", "*"], ["y", "*"]]})
+    found = local(table.counts(), table.hierarchies(), [req.K(2)])
+    published, _ = recoded(table, found)
+    assert Counter(published) == {(None,): 2, ("*",): 2}
+
+
+def test_refusals() -> None:
+    table = random_table(25_000)
+    counts, trees = table.counts(), table.hierarchies()
+    with pytest.raises(UsageError, match="method 'magic' is not known"):
+        local(counts, trees, [req.K(2)], method="magic")
+    with pytest.raises(UsageError, match="cells of kind 'blobs'"):
+        local(counts, trees, [req.K(2)], cells="blobs")
+    with pytest.raises(InfeasibleError, match="members in all"):
+        local(counts, trees, [req.K(10_000)])
+    with pytest.raises(UsageError, match="needs a population table"):
+        local(counts, trees, [req.KMap(3)])
+    with pytest.raises(InfeasibleError, match="even one class of all records"):
+        local(counts, trees, [req.AlphaK("s", 0.01)], cells="sets")
