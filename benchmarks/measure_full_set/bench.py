@@ -22,7 +22,7 @@ import shoal  # noqa: E402
 
 DATA = Path(os.environ.get("SHOAL_DATA", HERE.parent.parent.parent / "shared" / "data"))
 QI = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
-SECRET = "hours-per-week"
+SECRET = "income"
 
 
 def ours(table: Any, qi: list[str], secret: str) -> dict[str, float]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import RoleError, UsageError
+import numpy.typing as npt
+
+from shoal.errors import InternalError, RoleError, UsageError
 from shoal.measures.closeness import Distance
 from shoal.measures.measurement import Measured
-from shoal.model.counts import ClassCounts
+from shoal.model.counts import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
@@ -23,7 +25,7 @@ MOST_RECOUNTS = 60
 """Subsets that are counted anew without being asked for, where people have rows in several classes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Measurement(Measured):
     """All numbers of a table; a card in Jupyter.
 
@@ -54,6 +56,23 @@ class Measurement(Measured):
         width = len(self.quasi)
         return 2 if width + comb(width, 2) <= MOST_RECOUNTS else 1
 
+    def per_record(self, of_class: npt.ArrayLike) -> npt.NDArray[Any]:
+        """A number per class as a number per row of the table, in its order: ``m.per_record(m.suda().score)``.
+
+        >>> import pyarrow as pa
+        >>> m = measure(pa.table({"age": [30, 41, 30]}), qi=["age"])
+        >>> m.per_record(m.counts.sizes).tolist()
+        [2, 1, 2]
+        """
+        import numpy as np
+
+        if self.source is None or self.policy is MissingPolicy.DROP:
+            raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
+        values = np.asarray(of_class)
+        parts = [values[_classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
+        out: npt.NDArray[Any] = np.concatenate(parts)
+        return out
+
     def _repr_html_(self) -> str:
         from shoal.report.card import card
 
@@ -64,6 +83,28 @@ class Measurement(Measured):
         from shoal.report.measure_report import write_report
 
         return write_report(self, Path(path))
+
+
+def _classes_of(batch: Any, counts: ClassCounts) -> IntArray:
+    """The class of each row of a batch."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from shoal.kernels.group import group_codes
+
+    codes = []
+    for j, name in enumerate(counts.columns):
+        categories = counts.categories[j]
+        found = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
+        codes.append(
+            np.concatenate((counts.codes[j], np.nan_to_num(found.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
+        )
+    grouping = group_codes(codes)
+    n = counts.n_classes
+    if grouping.n > n:
+        raise InternalError("rows of the table are in no counted class.", hint="Was the table changed while it was measured?")
+    out: IntArray = grouping.ids[n:]  # classes come first, each its own, so their numbers are their positions
+    return out
 
 
 def measure(

@@ -135,6 +135,9 @@ class Measured:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     c: float = 3.0
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.table}: {self.sentence}>"
+
     @cached_property
     def counts(self) -> ClassCounts:
         """The classes under the chosen rule (those of ``own`` for ``wildcard``, whose crowds overlap)."""

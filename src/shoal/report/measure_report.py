@@ -44,9 +44,13 @@ def write_report(m: Measured, path: Path) -> Path:
     html = report_html(m)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".shoal-", suffix=".html")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(html)
-        os.replace(name, path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                out.write(html)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
     except OSError:
         raise OutputError(
             f"the report '{path.name}' could not be written.", hint="Check the folder and the free space."

@@ -192,3 +192,24 @@ def test_small_subpopulations_are_not_named() -> None:
     by = shoal.measure(table, qi=["q"], by="town").by
     assert [(g.name, g.members) for g in by.groups] == [("big", 25), (None, 5)]
     assert by.pearson == pytest.approx(1.0)
+
+
+def test_numbers_per_record_follow_the_rows() -> None:
+    m = measured()
+    assert m.per_record(m.counts.sizes).tolist() == [3, 1, 3, 3, 1, 1]
+    scores = m.per_record(m.suda().score)
+    assert [bool(x) for x in scores] == [False, True, False, False, True, True]
+    with pytest.raises(UsageError, match="all its rows"):
+        measured(missing="drop").per_record([1])
+
+
+def test_repr_holds_no_data_value() -> None:
+    assert "canary" not in repr(measured(by="town"))
+    assert repr(measured()).startswith("<Measurement of table: 3 of 6 records are one of a kind")
+
+
+def test_a_report_that_cannot_be_put_in_place_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(OSError, match="could not be written"):
+        measured().report(tmp_path / "folder.html")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.html"]
