@@ -55,13 +55,13 @@ class Decision:
 def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
     """The plan that meets the policy and loses least, with the method that the policy names; or the plan given, re-checked."""
     if given is not None:
-        decision = _given(prepared, given, progress)
+        decision = _given(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
     elif prepared.policy.method == "lattice":
         decision = _lattice(prepared, progress)
     elif prepared.policy.method == "local":
         decision = _local(prepared, progress)
     else:
-        raise PolicyError(f"method '{prepared.policy.method}' is not here yet.", hint="Use method: lattice.")
+        decision = _probabilistic(prepared, progress)
     if _listed(prepared):
         check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
     return decision
@@ -72,7 +72,7 @@ def _listed(prepared: Prepared) -> bool:
 
 
 def _lattice(prepared: Prepared, progress: Progress) -> Decision:
-    from shoal.search.lattice import lattice
+    from shoal.search import lattice
 
     policy = prepared.policy
     tight: dict[str, float] = {}
@@ -113,7 +113,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
 
     The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
     """
-    from shoal.search.local import local
+    from shoal.search import local
 
     policy, base = prepared.policy, prepared.base
     if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
@@ -164,12 +164,34 @@ def _coded(texts: list[str | None]) -> tuple[CodeArray, tuple[str | None, ...]]:
     return np.asarray(codes, dtype=np.int32), tuple(order)
 
 
-def _given(prepared: Prepared, plan: Plan, progress: Progress) -> Decision:
+def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
+    """Values per column from the size of the population; the sample's own k is then reached by suppression and counted."""
+    from shoal.search import allocation
+
+    policy = prepared.policy
+    if policy.population is None:
+        raise PolicyError(
+            "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
+        )
+    found = allocation(
+        prepared.base,
+        population=policy.population,
+        k=max(policy.smallest_class, 2),
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
+    )
+    note = (
+        f"Values per column were allotted for {policy.population:,} people: {found.cells:,} of {found.budget.cells:,} cells used."
+    )
+    return _given(prepared, Plan(found.steps), progress, "probabilistic", note)
+
+
+def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
     """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
     from dataclasses import replace
 
     from shoal.release.reuse import fixed
-    from shoal.search.lattice import lattice
+    from shoal.search import lattice
 
     held, bounds = fixed(prepared, plan)
     policy = prepared.policy
@@ -188,14 +210,13 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress) -> Decision:
     if unmet:
         raise InfeasibleError(
             f"on these data the plan does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}.",
-            hint="Make a new plan for the new data: leave --plan out.",
+            hint="Allow more suppression, or let a plan be searched for these data (method: lattice, without --plan).",
         )
     steps = tuple(s for s in plan.steps if s.column in policy.quasi)
     kept = {s.column for s in steps}
     steps += tuple(s for s in decision.plan.steps if s.column not in kept)
-    written = Plan(steps, decision.plan.suppression, policy.seed, notes=(*plan.notes, "carried over from an earlier release"))
-    note = ("The plan was made earlier and carried over; it was not searched for on these data.",)
-    return _with_notes(replace(decision, plan=written, method="given plan", levels={}), note, proven=False)
+    written = Plan(steps, decision.plan.suppression, policy.seed, notes=(*plan.notes, method))
+    return _with_notes(replace(decision, plan=written, method=method, levels={}), (note,), proven=False)
 
 
 def judged(prepared: Prepared, released: ClassCounts) -> list[Finding]:
@@ -226,7 +247,7 @@ def _with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> 
 
 def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
     """The decision of a full-domain search result."""
-    from shoal.search.problem import missing_label
+    from shoal.search import missing_label
 
     policy, base = prepared.policy, prepared.base
     steps: list[Step] = []

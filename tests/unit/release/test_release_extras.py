@@ -167,3 +167,35 @@ def test_local_recoding_is_released_and_proven_like_any_other(tmp_path):
     assert local.certificate["utility"]["loss"] <= whole.certificate["utility"]["loss"]
     with pytest.raises(PolicyError, match="one is needed"):
         shoal.anonymize(table, asked, plan=folder / "plan.json")
+
+
+def test_probabilistic_allocation_is_counted_too(tmp_path):
+    rng = np.random.default_rng(5)
+    n = 2000
+    table = pa.table(
+        {"age": rng.integers(18, 80, n), "income": rng.integers(0, 90, n) * 1000, "ill": rng.choice(["a", "b", "c"], n)}
+    )
+    asked = {"roles": {"quasi": ["age", "income"], "sensitive": ["ill"]}, "require": {"k": 4}, "method": "probabilistic"}
+    with pytest.raises(PolicyError, match="population"):
+        shoal.anonymize(table, asked)
+    release = shoal.anonymize(table, {**asked, "population": 4000, "allow": {"suppress": 0.5}})
+    folder = release.write(tmp_path / "out")
+    assert verify(folder).ok
+    assert release.k >= 4
+    assert release.to_json()["method"] == "probabilistic"
+
+
+def test_the_frontier_marks_the_chosen_plan(tmp_path):
+    rng = np.random.default_rng(6)
+    n = 300
+    table = pa.table({"age": rng.integers(18, 80, n), "sex": rng.choice(["f", "m"], n), "ill": rng.choice(["a", "b", "c"], n)})
+    release = shoal.anonymize(table, quasi=["age", "sex"], sensitive=["ill"], k=7, allow={"suppress": 0.05})
+    points = release.certificate["utility"]["frontier"]
+    assert [p["k"] for p in points] == sorted(p["k"] for p in points)
+    chosen = [p for p in points if p["chosen"]]
+    assert len(chosen) == 1
+    assert chosen[0]["k"] == 7
+    assert chosen[0]["loss"] == pytest.approx(release.certificate["utility"]["loss"], abs=1e-12)
+    losses = [p["loss"] for p in points]
+    assert losses == sorted(losses)
+    assert "Safety against detail" in release.report()
