@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
@@ -55,6 +56,8 @@ _KINDS = {word: kind for kind, words in _WORDS_OF.items() for word in words.spli
 def session(master: str = "local[*]") -> Any:
     """The active Spark session if it fits, else a new one: ``local[N]``, ``spark://…`` or ``sc://…``."""
     _check_installed(master)
+    if "://" in master:
+        _check_answers(master)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark warns about the newest pandas, which we do not use
         from pyspark.sql import SparkSession
@@ -87,13 +90,37 @@ def _check_installed(master: str) -> None:
         raise need("spark", "pyspark[connect]")
 
 
+def _check_answers(master: str) -> None:
+    """Whether somebody listens there: Spark itself would go on trying for minutes."""
+    for place in shown(master).partition("://")[2].split(","):
+        host, _, port = place.rpartition(":") if ":" in place else (place, "", "15002" if master.startswith("sc:") else "7077")
+        with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), timeout=10):
+            return
+    raise _no_answer(master)
+
+
+def shown(master: str) -> str:
+    """The address without what may follow it: Spark Connect takes a token there.
+
+    >>> shown("sc://host:15002/;token=secret"), shown("spark")
+    ('sc://host:15002', 'spark')
+    """
+    scheme, mark, rest = master.partition("://")
+    return scheme + mark + rest.partition("/")[0].rpartition("@")[2]
+
+
+def _no_answer(master: str) -> EngineError:
+    return EngineError(
+        f"no Spark answers at {shown(master)}.",
+        hint="Check the address, that the cluster runs, and that Java 17 or later is there.",
+    )
+
+
 def _started(builder: Any, master: str) -> Any:
     try:
         return builder.getOrCreate()
     except spark_errors():
-        raise EngineError(
-            f"no Spark answers at {master}.", hint="Check the address, that the cluster runs, and that Java 17 or later is there."
-        ) from None
+        raise _no_answer(master) from None
 
 
 class Spark(Engine):
@@ -119,7 +146,7 @@ class Spark(Engine):
     def relation(self, table: str, **options: Any) -> Relation:
         source, frame = self._source(table, options)
         readings = [_reading(f) for f in frame.schema.fields]
-        return build_relation(source, readings, f"{self.url}::{table}", options, table)
+        return build_relation(source, readings, f"{shown(self.url)}::{table}", options, table)
 
     def _source(self, table: str, options: dict[str, Any]) -> tuple[exp.Expr, Any]:
         known = FORMATS.get(Path(table).suffix.lower())
@@ -230,7 +257,7 @@ class Spark(Engine):
         try:
             yield
         except spark_errors() as error:
-            raise _translate(error, self.url) from None
+            raise _translate(error, shown(self.url)) from None
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,42 @@
+"""Run by the tests in a process of its own: count and recode one Parquet file on a Spark named by its URL, print JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import shoal
+from shoal.model.plan import Cut, MapValues, Plan, Suppression
+
+
+def main(source: str, out: str) -> None:
+    age = Cut("age", (30.0, 60.0), ("young", "middle", "old"))
+    town = MapValues("town", ("A", "a", "Ä"), (0, 1, 2), ("x", "y", "z"), "top", "other", "?")
+    with shoal.open(source, quasi=["town", "age"], sensitive=["ill"]) as table:
+        counts = table.count(sensitive=["ill"], through={"age": age, "town": town})
+        done = table.recode(Plan((age, town), Suppression(5, ("age", "town"))), out)
+        table.recode(Plan((age, town)), "::placed")
+        with shoal.open(source.partition("::")[0] + "::placed") as placed:
+            rows = placed.n_rows()
+    labels = [["" if c < 0 else k[c].as_py() for c in codes] for codes, k in zip(counts.codes, counts.categories, strict=True)]
+    answer = {
+        "engine": table.engine,
+        "executors": _executors(table._engine),
+        "classes": sorted([*key, int(n)] for *key, n in zip(*labels, counts.sizes, strict=True)),
+        "ill": int(counts.sensitive["ill"].counts.sum()),
+        "records_out": done.records_out,
+        "rows": rows,
+    }
+    print("ANSWER " + json.dumps(answer))
+
+
+def _executors(engine: object) -> int:
+    """Processes that hold blocks of data, the driver among them; 0 where it cannot be asked (Spark Connect)."""
+    spark = engine._spark  # type: ignore[attr-defined]
+    if "connect" in type(spark).__module__:
+        return 0
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
