@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -53,11 +53,11 @@ class DuckDB(Engine):
 
         settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": self._folder}
         if self._file is None:
-            return duckdb.connect(config=settings)
+            return _in_utc(duckdb.connect(config=settings))
         if read_only and not self._file.exists():
             raise UnreadableError(f"file '{self._file}' does not exist.", hint="Check the path.")
         try:
-            return duckdb.connect(str(self._file), read_only=read_only, config=settings)
+            return _in_utc(duckdb.connect(str(self._file), read_only=read_only, config=settings))
         except duckdb.Error as error:
             raise _translated(error, str(self._file)) from None
 
@@ -273,6 +273,15 @@ class DuckDB(Engine):
     def close(self) -> None:
         self._connection.close()
         self._cleanup()
+
+
+def _in_utc(connection: Any) -> Any:
+    """Moments with a zone are spelled in UTC, whatever the zone of the machine."""
+    import duckdb
+
+    with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return connection
 
 
 def _file_of(url: str) -> Path | None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +262,28 @@ def test_roles_are_checked() -> None:
         open_table(DATA).count(["zip", "zip"])
     with pytest.raises(MissingColumnError):
         open_table(DATA).values("zap")
+
+
+def test_moments_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> None:
+    moments = pa.array([dt.datetime(2024, 1, 1, 3, tzinfo=dt.UTC)], pa.timestamp("us", tz="Asia/Tokyo"))
+    pq.write_table(pa.table({"t": moments}), tmp_path / "t.parquet")
+    code = f"""
+        from shoal.engines.open import open as open_table
+        from shoal.engines.sql import CountRequest, count_by_sql
+        from shoal.model.plan import Plan, Prefix
+        t = open_table({str(tmp_path / "t.parquet")!r})
+        day = {{"t": Prefix("t", length=13, fill="")}}
+        print(t.count(["t"], through=day).categories[0].to_pylist())
+        print(count_by_sql(t._engine, t._relation, CountRequest(("t",), day)).categories[0].to_pylist())
+        print(next(t.scan()).to_pylist())
+    """
+    env = {**os.environ, "TZ": "America/New_York"}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=env, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "['2024-01-01 03']",
+        "['2024-01-01 03']",
+        "[{'t': datetime.datetime(2024, 1, 1, 3, 0)}]",
+    ], done.stderr
 
 
 def test_values_and_distinct() -> None:
