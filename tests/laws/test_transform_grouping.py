@@ -147,7 +147,7 @@ def test_sse_equals_microagg1d(k, seed):
     assert optimal_groups(x, k, ties="split").cost == pytest.approx(theirs, rel=1e-9)
 
 
-@pytest.mark.parametrize("offset, spread", [(1e9, 1e-3), (-1e12, 1.0), (0.0, 1e-9)])
+@pytest.mark.parametrize(("offset", "spread"), [(1e9, 1e-3), (-1e12, 1.0), (0.0, 1e-9)])
 def test_far_from_zero_and_beside_giants_small_differences_still_count(offset, spread):
     from fractions import Fraction
 
@@ -192,7 +192,8 @@ def test_the_bound_fails_once_groups_have_a_fixed_price(reference):
     wanted = reference["001"]["dp_facility_cost_breaks_bound"]["value"]
     x = [float(v) for v in range(8)]
     priced = {
-        limit: min(total(g, "median") + 10 * len(g) for g in contiguous(x, 2, ties=True) if max(map(len, g)) <= limit) for limit in (3, 8)
+        limit: min(total(g, "median") + 10 * len(g) for g in contiguous(x, 2, ties=True) if max(map(len, g)) <= limit)
+        for limit in (3, 8)
     }
     assert (priced[3], priced[8]) == (wanted["limited"], wanted["unlimited"])
 
@@ -243,7 +244,7 @@ def test_merging_groups_never_lowers_the_cost():
 
 
 @pytest.mark.parametrize(
-    "values, k, options, error, words",
+    ("values", "k", "options", "error", "words"),
     [
         ([1.0, 2.0], 3, {}, DataError, "has 2 values; groups of k=3"),
         ([], 2, {}, DataError, "all are missing"),

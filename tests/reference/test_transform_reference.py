@@ -25,7 +25,7 @@ COSTS = {"kcenter": "center", "kmedian": "median", "cellular": "cellular", "sse"
 
 
 @pytest.mark.parametrize("name", list(COSTS))
-@pytest.mark.parametrize("key, values, k", [("S_k2", S, 2), ("X_k3", X, 3)])
+@pytest.mark.parametrize(("key", "values", "k"), [("S_k2", S, 2), ("X_k3", X, 3)])
 def test_one_dimensional_groups(reference, name, key, values, k):
     wanted = reference["001"][f"dp_{name}_{key}"]["value"]
     found = optimal_groups(values, k, cost=COSTS[name])
@@ -41,7 +41,7 @@ def test_cellular_cost_is_best_only_among_neighbours(reference):
     assert found.cost > case["best_overall"]
 
 
-@pytest.mark.parametrize("name, n, k", [("quantile_n5_k2", 5, 2), ("quantile_n100_k7", 100, 7)])
+@pytest.mark.parametrize(("name", "n", "k"), [("quantile_n5_k2", 5, 2), ("quantile_n100_k7", 100, 7)])
 def test_quantile_sizes(reference, name, n, k):
     wanted = reference["001"][name]["value"]
     assert sorted(group_sizes(n, k)) == sorted(wanted["sizes"])
@@ -49,7 +49,7 @@ def test_quantile_sizes(reference, name, n, k):
     assert quantile_groups(np.random.default_rng(0).permutation(n), k).cost == wanted["rank_difference"]
 
 
-@pytest.mark.parametrize("error, failure", [(0.05, 0.05), (0.01, 0.01), (0.1, 0.05)])
+@pytest.mark.parametrize(("error", "failure"), [(0.05, 0.05), (0.01, 0.01), (0.1, 0.05)])
 def test_sample_sizes(reference, error, failure):
     assert sample_size(error, failure) == reference["001"][f"quantile_sample_e{error:g}_d{failure:g}"]["value"]["s_dkw"]
 
@@ -93,7 +93,7 @@ PUBLISHED = {
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("file, k", list(PUBLISHED))
+@pytest.mark.parametrize(("file", "k"), list(PUBLISHED))
 def test_mdav_on_the_casc_tables(shared_data, file, k):
     data = np.loadtxt(shared_data / "sdcmicro" / file, delimiter=",", skiprows=1).T
     groups = near_groups(np.ascontiguousarray(data), k)
@@ -102,7 +102,7 @@ def test_mdav_on_the_casc_tables(shared_data, file, k):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k, published", [(5, 22.46128236), (10, 33.19235838)])
+@pytest.mark.parametrize(("k", "published"), [(5, 22.46128236), (10, 33.19235838)])
 def test_mdav_where_the_last_records_are_placed_otherwise(shared_data, k, published):
     """834 is no multiple of 5 or 10: print puts the last few into their nearest groups, the definition makes one group."""
     data = np.loadtxt(shared_data / "sdcmicro" / "Tarragona.csv", delimiter=",", skiprows=1).T
@@ -127,4 +127,11 @@ def test_dutch_postcodes_nest(shared_data):
     with (shared_data / "pop_nl_postcode" / "nl_pc4_gemeente.csv").open(encoding="utf-8") as lines:
         codes = [r["postcode"] for r in csv.DictReader(lines)]
     h = Postcode("NL").over("pc", codes)
-    assert [len(level.labels) for level in h.levels] == [len(codes), len(codes), len({c[:3] for c in codes}), len({c[:2] for c in codes}), 9, 1]
+    assert [len(level.labels) for level in h.levels] == [
+        len(codes),
+        len(codes),
+        len({c[:3] for c in codes}),
+        len({c[:2] for c in codes}),
+        9,
+        1,
+    ]

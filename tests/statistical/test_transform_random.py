@@ -21,7 +21,7 @@ def test_draws_by_position_are_uniform_and_independent():
     assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 4 / np.sqrt(N)
 
 
-@pytest.mark.parametrize("distribution, law", [("gaussian", "norm"), ("laplace", "laplace"), ("uniform", "uniform")])
+@pytest.mark.parametrize(("distribution", "law"), [("gaussian", "norm"), ("laplace", "laplace"), ("uniform", "uniform")])
 def test_noise_has_the_stated_law_and_variance(distribution, law):
     step = tf.Noise("x", 3.0, distribution)
     e = (np.array(tf.apply(step, pa.table({"x": np.zeros(N)}), seed=5).table["x"])) / 3.0
@@ -92,7 +92,9 @@ def test_permutation_breaks_relations_and_rank_swapping_blurs_them():
     assert 0.9 * before < swapped < 0.999 * before
 
 
-@pytest.mark.parametrize("step", [tf.Microaggregate("x", ("y",), k=5), tf.Noise("x", 0.5), tf.RankSwap("x", 5)], ids=lambda s: s.kind)
+@pytest.mark.parametrize(
+    "step", [tf.Microaggregate("x", ("y",), k=5), tf.Noise("x", 0.5), tf.RankSwap("x", 5)], ids=lambda s: s.kind
+)
 def test_distance_based_linkage_finds_fewer_people_than_before(step):
     """A12: the nearest published record is the true one for everybody before, for few after; microaggregation: at most 1/k."""
     rng = np.random.default_rng(2)
@@ -125,7 +127,7 @@ def test_reservoir_samples_every_record_equally_often():
     assert hits.sum() == 4000 * 6
 
 
-@pytest.mark.parametrize("error, failure", [(0.05, 0.05), (0.1, 0.05)])
+@pytest.mark.parametrize(("error", "failure"), [(0.05, 0.05), (0.1, 0.05)])
 def test_the_right_sample_size_keeps_its_promise_and_the_papers_does_not(error, failure):
     """All quantiles at once (DKW–Massart) for ours; the median alone already fails for (1/ε)·ln(1/δ)."""
     rng = np.random.default_rng(1)

@@ -25,7 +25,9 @@ def people(n: int = 400) -> pa.Table:
             "age": pa.array(rng.integers(0, 105, n), mask=rng.random(n) < 0.05),
             "pay": pa.array(rng.lognormal(10, 1, n).round(2), mask=rng.random(n) < 0.05),
             "born": pa.array([born + dt.timedelta(days=int(d)) for d in rng.integers(0, 34_000, n)]),
-            "seen": pa.array([dt.datetime(2020, 1, 1) + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 10**6, n)], pa.timestamp("us")),
+            "seen": pa.array(
+                [dt.datetime(2020, 1, 1) + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 10**6, n)], pa.timestamp("us")
+            ),
             "zip": pa.array(rng.choice(["10001", "03601", "94110", "10002"], n), mask=rng.random(n) < 0.05),
             "job": pa.array(rng.choice(["nurse", "baker", "pope"], n, p=[0.6, 0.39, 0.01])),
             "person": pa.array([f"P-{i:04d}" for i in rng.integers(0, 90, n)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,8 @@ class Labelled:
         return [self.labels[i] for i in self.index]
 
 
-def evaluate(step: Step, texts: Sequence[str]) -> Labelled:
-    """The label that ``step`` gives to each canonical text.
+def evaluate(step: Step, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
+    """The label that ``step`` gives to each canonical text; ``numbers`` are the texts as numbers, where they are known.
 
     >>> from shoal.model.plan import Cut, Prefix
     >>> evaluate(Cut("age", points=(30.0,), labels=("<30", "30+")), ["7", "30", "71"]).texts()
@@ -34,7 +35,7 @@ def evaluate(step: Step, texts: Sequence[str]) -> Labelled:
     ['12**', '12**']
     """
     if isinstance(step, Cut):
-        return _cut(step, texts)
+        return _cut(step, texts, numbers)
     if isinstance(step, MapValues):
         return _map(step, texts)
     if isinstance(step, Prefix):
@@ -64,14 +65,19 @@ def prefix_of(step: Prefix, text: str) -> str:
     return text[: step.length] + step.fill * max(len(text) - step.length, 0)
 
 
-def numbers_of(column: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Texts as numbers; a text that is none is counted, never shown.
+def numbers_of(column: str, texts: Any) -> npt.NDArray[np.float64]:
+    """Texts (or a pyarrow array) as numbers; a text that is none is counted, never shown.
 
     >>> numbers_of("age", ["1", "2.5"]).tolist()
     [1.0, 2.5]
     """
     if not len(texts):
         return np.zeros(0)
+    typed = _typed_numbers(texts)
+    if typed is not None:
+        return typed
+    if hasattr(texts, "null_count"):
+        texts = texts.to_pylist()
     try:
         out = np.asarray(texts, dtype=np.str_).astype(np.float64)
     except ValueError:
@@ -87,6 +93,19 @@ def numbers_of(column: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return out
 
 
+def _typed_numbers(values: Any) -> npt.NDArray[np.float64] | None:
+    """A numeric pyarrow array without missing or infinite values as floats; None for anything else."""
+    if not hasattr(values, "null_count"):
+        return None
+    import pyarrow as pa
+
+    kind = values.type
+    if values.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    out: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    return out if np.isfinite(out).all() else None
+
+
 def rounded(value: float, base: float) -> float:
     """Nearest multiple of ``base``, halves away from zero, without binary noise.
 
@@ -97,7 +116,7 @@ def rounded(value: float, base: float) -> float:
     return float((Decimal(repr(float(value))) / unit).quantize(Decimal(1), rounding=ROUND_HALF_UP) * unit)
 
 
-def _cut(step: Cut, texts: Sequence[str]) -> Labelled:
+def _cut(step: Cut, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None) -> Labelled:
     side: str = "right" if step.closed == "left" else "left"
     if step.points and isinstance(step.points[0], str):
         points = np.asarray(step.points, dtype=np.str_)
@@ -105,7 +124,7 @@ def _cut(step: Cut, texts: Sequence[str]) -> Labelled:
     else:
         index = np.searchsorted(
             np.asarray(step.points, dtype=np.float64),
-            numbers_of(step.column, texts),
+            numbers_of(step.column, texts) if numbers is None else numbers,
             side=side,  # type: ignore[call-overload]
         )
     return Labelled(np.asarray(index, dtype=np.int64), step.labels)

@@ -60,7 +60,7 @@ def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) 
     if kind == "time":
         return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
     if kind in ("integer", "decimal", "float") or (kind in ("", "text") and all(_NUMBER.fullmatch(t) for t in texts)):
-        return replace(_numbers(name, texts, sizes, k), on_text=kind == "text")
+        return replace(_numbers(name, values, sizes, k), on_text=kind == "text")
     if kind == "boolean" or len(texts) <= 2:
         return Flat(why=f"{len(texts)} values: kept or suppressed")
     if _same_shape(texts):
@@ -112,8 +112,8 @@ def _dates(texts: Sequence[str]) -> Dates:
     return Dates(why="dates: month, quarter, year, decade")
 
 
-def _numbers(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
-    numbers = numbers_of(name, texts)
+def _numbers(name: str, values: Any, sizes: Any, k: int) -> Rule:
+    numbers = numbers_of(name, values)
     order = np.argsort(numbers, kind="stable")
     x, below = numbers[order], np.cumsum(sizes[order])
     total = int(below[-1])
@@ -129,9 +129,9 @@ def _numbers(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
     bottom, top = _inside(float(low), float(high), widths[0])
     if top <= bottom or not _tails_fit(x, sizes[order], bottom, top, k):
         widths = _ladder(float(x[-1] - x[0]), integer)
-        return Intervals(widths, why=f"numbers: bands of {_list(widths)}").fit(name, texts)
+        return Intervals(widths, why=f"numbers: bands of {_list(widths)}").fit(name, values)
     why = f"numbers: bands of {_list(widths)}; one group below {number_text(bottom)}; one group from {number_text(top)}"
-    return Intervals(widths, top, bottom, why=why).fit(name, texts)
+    return Intervals(widths, top, bottom, why=why).fit(name, values)
 
 
 def _ladder(span: float, integer: bool) -> tuple[float, ...]:

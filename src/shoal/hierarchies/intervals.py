@@ -66,7 +66,7 @@ class Intervals(Rule):
         return len(self.widths) or int(open_ended)
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Intervals:
-        numbers = numbers_of(column, texts_of(column, values))
+        numbers = numbers_of(column, values if hasattr(values, "null_count") else texts_of(column, values))
         if not len(numbers):
             return dataclasses.replace(self, low=self.low or 0.0, high=self.high if self.high is not None else 0.0, integer=True)
         integer = bool((numbers == np.floor(numbers)).all()) if self.integer is None else self.integer

@@ -49,8 +49,8 @@ class Quantiles(Rule):
     def fit(self, column: str, values: Any, counts: Any = None) -> Quantiles:
         if self.cuts is not None:
             return self
-        texts = texts_of(column, values)
-        numbers, sizes = numbers_of(column, texts), counts_of(texts, counts)
+        known = values if hasattr(values, "null_count") else texts_of(column, values)
+        numbers, sizes = numbers_of(column, known), counts_of(known, counts)
         if not len(numbers):
             raise EmptyTableError(f"column '{column}' has no value to take quantiles of.")
         order = np.argsort(numbers, kind="stable")

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
-from shoal.hierarchies.evaluate import Labelled, evaluate
+from shoal.hierarchies.evaluate import Labelled, evaluate, numbers_of
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.model.plan import SUPPRESSED, Cut, Keep, MapValues, OnGap, Prefix, Step
 
@@ -82,9 +82,12 @@ class Rule:
         leaves = (*texts, *rule.more_leaves(frozenset(texts)))
         rule._check_gaps(column, texts, counts)
         levels = [Level(np.arange(len(leaves), dtype=np.int32), leaves)]
+        numbers = None
         for number in range(1, rule.height + 1):
-            found = rule._labelled(column, leaves, number)
-            levels.append(_compact(found))
+            step = rule._inner_step(column, number, None) if number <= rule.inner else rule.step(column, number)
+            if numbers is None and isinstance(step, Cut) and not any(isinstance(p, str) for p in step.points[:1]):
+                numbers = numbers_of(column, values if len(leaves) == len(texts) else leaves)
+            levels.append(_compact(evaluate(step, leaves, numbers)))
         return Hierarchy(column, leaves, tuple(levels))
 
     def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
@@ -119,10 +122,6 @@ class Rule:
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         raise NotImplementedError
-
-    def _labelled(self, column: str, leaves: Sequence[str], level: int) -> Labelled:
-        inner = level <= self.inner
-        return evaluate(self._inner_step(column, level, None) if inner else self.step(column, level), leaves)
 
     def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
         """Refuse values that the rule does not cover, unless the rule says what becomes of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,11 +54,16 @@ class TreeCut:
     labels: tuple[str, ...]
     loss: float
 
-    def step(self, *, on_gap: OnGap = "error", missing_label: str | None = None) -> Step:
-        """The step of a plan; its keys are the hierarchy's leaves."""
+    def step(self, *, public: Collection[str] | None = None, on_gap: OnGap = "error", missing_label: str | None = None) -> Step:
+        """The step of a plan. Its keys are leaves: all of them, right for a hierarchy that a person wrote down, or only the
+        ``public`` ones; the others then follow ``on_gap`` (suppress or top), so that no rare value stands in the plan."""
         if self.labels == self.leaves:
             return Keep(self.column)
-        return MapValues(self.column, self.leaves, self.targets, self.labels, on_gap, missing_label=missing_label)
+        pairs = [(k, t) for k, t in zip(self.leaves, self.targets, strict=True) if public is None or k in public]
+        if public is not None and on_gap == "error":
+            on_gap = "suppress"
+        keys, targets = tuple(k for k, _ in pairs), tuple(t for _, t in pairs)
+        return MapValues(self.column, keys, targets, self.labels, on_gap, missing_label=missing_label)
 
 
 def best_cut(hierarchy: Hierarchy, values: int, counts: Any = None) -> TreeCut:

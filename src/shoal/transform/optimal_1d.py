@@ -75,6 +75,17 @@ class Groups:
         spread = np.add.reduceat((self.values - np.repeat(shift, np.diff(self.cuts))) * self.weights, starts)
         return np.asarray(shift + spread / self.sizes)
 
+    def assign(self, values: FloatArray) -> IntArray:
+        """The group of each value, O(n log groups): by binary search, or sorted first where there are many groups."""
+        firsts = self.values[self.cuts[1:-1]]
+        if len(firsts) < 50:
+            return np.searchsorted(firsts, values, side="right")
+        order = np.argsort(values)
+        ends = np.concatenate([[0], np.searchsorted(values[order], firsts), [len(values)]])
+        out = np.empty(len(values), dtype=np.int64)
+        out[order] = np.repeat(np.arange(self.n_groups), np.diff(ends))
+        return out
+
     def points(self) -> FloatArray:
         """Cut points between the groups: the roundest number in each gap."""
         ends = self.cuts[1:-1]

@@ -193,6 +193,5 @@ def error_ratio(values: Any, groups: Groups, publish: Publish = "mean") -> float
     """
     x = np.asarray(values, dtype=np.float64)
     centres = groups.centres(publish)
-    where = np.searchsorted(groups.values[groups.cuts[1:-1]], x, side="right")
     spread = float(((x - x.mean()) ** 2).sum())
-    return float(((x - centres[where]) ** 2).sum() / spread) if spread else 0.0
+    return float(((x - centres[groups.assign(x)]) ** 2).sum() / spread) if spread else 0.0

@@ -78,7 +78,7 @@ def test_a_built_hierarchy_can_be_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "raw, error, words",
+    ("raw", "error", "words"),
     [
         (b"", HierarchyError, "no rows"),
         (b"a;b\nc\n", HierarchyError, "line 2 .* has 1 fields"),
@@ -103,7 +103,7 @@ def test_missing_files_and_full_disks(tmp_path):
 
 class TestLint:
     @pytest.mark.parametrize(
-        "rows, codes",
+        ("rows", "codes"),
         [
             ([], ["empty"]),
             ([["a", "x"], ["b"]], ["ragged"]),
@@ -140,6 +140,10 @@ class TestLint:
 def test_preview_counts_every_level_and_names_no_small_group():
     h = Hierarchy.from_rows("z", [["1234", "12", "*"], ["1299", "12", "*"], ["2000", "20", "*"]])
     levels = preview(h, [1, 6, 3], k=5)
-    assert [(p.level, p.groups, p.smallest, p.largest, p.below_k) for p in levels] == [(0, 3, 1, 6, 2), (1, 2, 3, 7, 1), (2, 1, 10, 10, 0)]
+    assert [(p.level, p.groups, p.smallest, p.largest, p.below_k) for p in levels] == [
+        (0, 3, 1, 6, 2),
+        (1, 2, 3, 7, 1),
+        (2, 1, 10, 10, 0),
+    ]
     assert levels[0].shown == (("1299", 6),)
     assert preview(h, np.zeros(3, int))[0].groups == 0

@@ -45,7 +45,7 @@ def run(column: Column, values, **settings):
     return apply(done.steps[0], table).table
 
 
-@pytest.mark.parametrize("letter, item, name", REMOVED, ids=[f"{a}-{c}" for a, _, c in REMOVED])
+@pytest.mark.parametrize(("letter", "item", "name"), REMOVED, ids=[f"{a}-{c}" for a, _, c in REMOVED])
 def test_identifiers_are_removed(letter, item, name):
     found = suggest(Column(name))
     assert found is not None

@@ -105,12 +105,18 @@ def _text(value):
 
 
 def test_no_kind_of_step_is_without_a_word_on_what_it_keeps():
-    ours = {kind for kind, cls in _REGISTRY.items() if cls.__module__.startswith(("shoal.transform", "shoal.hierarchies", "shoal.model"))}
+    ours = {
+        kind
+        for kind, cls in _REGISTRY.items()
+        if cls.__module__.startswith(("shoal.transform", "shoal.hierarchies", "shoal.model"))
+    }
     assert ours == set(tf.GUARANTEES)
     assert {s.kind for s in EXAMPLES} == ours
 
 
-@pytest.mark.parametrize("step", [s for s in EXAMPLES if s.kind in ("noise", "permute", "rank_swap", "pram", "correlated_noise")], ids=lambda s: s.kind)
+@pytest.mark.parametrize(
+    "step", [s for s in EXAMPLES if s.kind in ("noise", "permute", "rank_swap", "pram", "correlated_noise")], ids=lambda s: s.kind
+)
 def test_another_seed_gives_another_table(step, table):
     assert not tf.apply(step, table, seed=1).table.equals(tf.apply(step, table, seed=2).table)
 
@@ -147,10 +153,17 @@ class TestMicroaggregation:
 
     def test_medians_are_values_of_the_group(self):
         t = pa.table({"x": [1.0, 2.0, 9.0, 10.0, 11.0, 12.0]})
-        assert tf.apply(tf.Microaggregate("x", k=3, publish="median"), t).table["x"].to_pylist() == [2.0, 2.0, 2.0, 11.0, 11.0, 11.0]
+        assert tf.apply(tf.Microaggregate("x", k=3, publish="median"), t).table["x"].to_pylist() == [
+            2.0,
+            2.0,
+            2.0,
+            11.0,
+            11.0,
+            11.0,
+        ]
 
     @pytest.mark.parametrize(
-        "table, words",
+        ("table", "words"),
         [
             (pa.table({"x": [1.0, 2.0]}), "groups of k=3 do not fit"),
             (pa.table({"x": pa.array([None, None], pa.float64())}), "all are missing"),
@@ -291,7 +304,18 @@ class TestMask:
         key = "2B7E151628AED2A6ABF7158809CF4F3C"
         digits = list(range(10))
         assert FF1(bytes.fromhex(key)).encrypt(digits, 10, b"") == [2, 4, 3, 3, 4, 7, 7, 4, 8, 4]
-        assert FF1(bytes.fromhex(key)).encrypt(digits, 10, bytes.fromhex("39383736353433323130")) == [6, 1, 2, 4, 2, 0, 0, 7, 7, 3]
+        assert FF1(bytes.fromhex(key)).encrypt(digits, 10, bytes.fromhex("39383736353433323130")) == [
+            6,
+            1,
+            2,
+            4,
+            2,
+            0,
+            0,
+            7,
+            7,
+            3,
+        ]
         word = [int(c, 36) for c in "0123456789abcdefghi"]
         tweak = bytes.fromhex("3737373770717273373737")
         assert FF1(bytes.fromhex(key)).encrypt(word, 36, tweak) == [int(c, 36) for c in "a9tv40mll9kdu509eum"]
@@ -315,7 +339,9 @@ class TestMask:
             permute_code(FF1(bytes(16)), "7x-"[:1], b"", column="id")
         assert "'id'" in str(caught.value)
 
-    @pytest.mark.parametrize("step", [tf.KeyedHash("p", "env:TEST_KEY", "people"), tf.Fake("p", "env:TEST_KEY", "people")], ids=lambda s: s.kind)
+    @pytest.mark.parametrize(
+        "step", [tf.KeyedHash("p", "env:TEST_KEY", "people"), tf.Fake("p", "env:TEST_KEY", "people")], ids=lambda s: s.kind
+    )
     def test_foreign_keys_still_join_in_one_domain_and_not_across(self, step):
         one = pa.table({"p": ["P-0001", "P-0002", None]})
         other = pa.table({"owner": ["P-0002", "P-0001"]})
@@ -367,7 +393,11 @@ class TestSuppressRoundCode:
         rare = tf.suppress_rare("job", ["nurse", "pope"], [50, 1], min_count=5)
         assert tf.apply(rare, pa.table({"job": ["pope", "nurse", None]})).table["job"].to_pylist() == ["*", "nurse", None]
         assert "pope" not in str(rare.to_json())
-        for wrong in (lambda: tf.suppress_records(0, ["a"]), lambda: tf.suppress_cells(5, []), lambda: tf.suppress_rare("j", [], [], min_count=0)):
+        for wrong in (
+            lambda: tf.suppress_records(0, ["a"]),
+            lambda: tf.suppress_cells(5, []),
+            lambda: tf.suppress_rare("j", [], [], min_count=0),
+        ):
             with pytest.raises(UsageError):
                 wrong()
 
@@ -396,7 +426,14 @@ class TestSuppressRoundCode:
 
 class TestCut:
     TREE = Hierarchy.from_rows(
-        "z", [["111", "11", "1", "*"], ["112", "11", "1", "*"], ["121", "12", "1", "*"], ["211", "21", "2", "*"], ["221", "22", "2", "*"]]
+        "z",
+        [
+            ["111", "11", "1", "*"],
+            ["112", "11", "1", "*"],
+            ["121", "12", "1", "*"],
+            ["211", "21", "2", "*"],
+            ["221", "22", "2", "*"],
+        ],
     )
 
     def test_the_lowest_level_with_at_most_d_values(self):
@@ -412,6 +449,11 @@ class TestCut:
         assert cut.loss == pytest.approx(min(loss for size, loss in _all_cuts(self.TREE, counts) if size <= d))
         out = tf.apply(cut.step(), pa.table({"z": list(self.TREE.leaves)})).table["z"].to_pylist()
         assert len(set(out)) == len(cut.labels)
+
+    def test_only_public_leaves_stand_in_the_plan(self):
+        step = tf.best_cut(self.TREE, 2).step(public={"111", "112"})
+        assert step.keys == ("111", "112")
+        assert tf.apply(step, pa.table({"z": ["111", "221"]})).table["z"].to_pylist() == ["1", "*"]
 
     def test_a_cut_is_at_least_as_good_as_a_level(self):
         full = tf.best_cut(self.TREE, 2)
@@ -493,8 +535,11 @@ def test_importing_the_room_loads_nothing_heavy():
     import subprocess
     import sys
 
-    code = "import sys, shoal.transform; print([m for m in ('numba','scipy','pyarrow','faker','cryptography','duckdb','pandas') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    heavy = ("numba", "scipy", "pyarrow", "faker", "cryptography", "duckdb", "pandas")
+    code = f"import sys, shoal.transform; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
     assert done.stdout.strip() == "[]"
 
 
