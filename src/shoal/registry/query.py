@@ -84,6 +84,7 @@ class Registry:
     def __init__(self, source: str | Path | Shelf, *, anchors: Iterable[str] = ()) -> None:
         self.shelf: Shelf = _open(source)
         self.anchors = tuple(anchors)
+        self._kappas: dict[tuple[str, ...], tuple[str, Mapping[str, float]]] = {}
 
     def query(self, codes: Iterable[str], population: str | Population) -> Answer:
         """The best that is known: exact, else another coding, else a parent population, else margins."""
@@ -128,6 +129,16 @@ class Registry:
             )
         return None
 
+    def _comparable(self, codes: tuple[str, ...]) -> Mapping[str, float]:
+        """κ of records of the same quasi-identifier, looked up once per state of the log."""
+        _, head = self.shelf.head()
+        known = self._kappas.get(codes)
+        if known is None or known[0] != head:
+            if len(self._kappas) > 1000:
+                self._kappas.clear()
+            known = self._kappas[codes] = (head, self.shelf.kappas(codes))
+        return known[1]
+
     @staticmethod
     def _margins(wanted: tuple[str, ...], everything: list[Record]) -> tuple[Record, ...]:
         """One record for each attribute asked for, if every attribute has one."""
@@ -146,7 +157,7 @@ class Registry:
         more = list(notes)
         if quarrel is not None:
             more.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
-        kappas = self.shelf.kappas(records[0].codes) if len(records) <= 5 and fit != "margins only" else {}
+        kappas = self._comparable(records[0].codes) if len(records) <= 5 and fit != "margins only" else {}
         for record in records[:5]:
             strange = outlier(record, kappas)
             if strange:
