@@ -275,6 +275,10 @@ class TestDateShift:
         assert max(map(abs, everyone)) <= 30
         assert len(everyone) > 20
 
+    def test_every_shift_but_none_occurs(self):
+        step = tf.DateShift("d", "p", days=5)
+        assert {step.shift(KEY.encode(), str(i)) for i in range(500)} == set(range(-5, 6)) - {0}
+
     def test_times_of_day_and_zones_stay(self):
         t = pa.table({"d": pa.array([dt.datetime(2020, 1, 1, 13, 5, 7)], pa.timestamp("us")), "p": ["x"]})
         out = tf.apply(tf.DateShift("d", "p", key="env:TEST_KEY"), t).table["d"][0].as_py()
@@ -449,6 +453,10 @@ class TestCut:
         assert cut.loss == pytest.approx(min(loss for size, loss in _all_cuts(self.TREE, counts) if size <= d))
         out = tf.apply(cut.step(), pa.table({"z": list(self.TREE.leaves)})).table["z"].to_pylist()
         assert len(set(out)) == len(cut.labels)
+
+    def test_a_lone_child_keeps_its_finer_label(self):
+        h = Hierarchy.from_rows("z", [["a", "A", "AA", "*"], ["b", "A", "AA", "*"], ["c", "C", "CC", "*"], ["d", "C", "CC", "*"]])
+        assert tf.best_cut(h, 2).labels == ("A", "C")
 
     def test_only_public_leaves_stand_in_the_plan(self):
         step = tf.best_cut(self.TREE, 2).step(public={"111", "112"})
