@@ -106,6 +106,10 @@ class Engine(ABC):
         """A text column of a :meth:`mapping` in the form that :meth:`key` gives; as it is where mappings hold keys already."""
         return self.key(value, column)
 
+    def fingerprint(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """A stand-in for :meth:`key` that is only grouped and compared, never read back; engines may make it short."""
+        return self.key(value, column)
+
     def clean_float(self, value: exp.Expr) -> exp.Expr:
         """A float with −0.0 as 0.0 and NaN as NULL (by comparing with itself where NaN ≠ NaN is not certain: override)."""
         summed = exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0.0")))

@@ -246,6 +246,13 @@ class MySQL(Engine):
             return _bytes(value)
         return super().key(value, column)
 
+    def fingerprint(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """32 bytes for a text of any length: long values cannot be indexed, and every pair would be compared."""
+        if column.kind == "text":
+            digest = exp.Anonymous(this="SHA2", expressions=[_utf8(value), exp.convert(256)])
+            return exp.Anonymous(this="UNHEX", expressions=[digest])
+        return self.key(value, column)
+
     def clean_float(self, value: exp.Expr) -> exp.Expr:
         return exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0e0")))
 
@@ -336,8 +343,11 @@ def _quoted(name: str) -> str:
 
 def _bytes(value: exp.Expr) -> exp.Expr:
     """The same bytes for the same text, whatever the character set of the column."""
-    text = exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.CHARACTER_SET, kind=exp.Var(this="utf8mb4")))
-    return exp.Cast(this=text, to=exp.DataType.build("BINARY"))
+    return exp.Cast(this=_utf8(value), to=exp.DataType.build("BINARY"))
+
+
+def _utf8(value: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.CHARACTER_SET, kind=exp.Var(this="utf8mb4")))
 
 
 def _moment(value: exp.Expr, layout: str) -> exp.Expr:

@@ -115,7 +115,7 @@ def _join_class_map(
     terms = []
     for i, name in enumerate(names):
         left = engine.text(column(f"c{everything.index(name)}", "s"), one_of(relation, name))
-        terms.append(engine.same(engine.key(left, text), engine.key(column(f"k{i}", "cm"), text)))
+        terms.append(engine.same(engine.key(left, text), engine.mapped(column(f"k{i}", "cm"), text)))
     join = exp.Join(this=aliased(source, "cm"), on=exp.and_(*terms), kind="LEFT")
     query.set("joins", [*query.args.get("joins", []), join])
     lost = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
@@ -197,11 +197,11 @@ def _staying(
         table = _as_text(kept, {n: f"k{j}" for j, n in enumerate(by)})
         distinct = table.group_by(table.column_names).aggregate([])
         relation = stack.enter_context(engine.mapping(distinct))
-        terms = [exp.alias_(engine.key(column(f"k{j}", "w"), text), f"k{j}", quoted=True) for j in range(len(by))]
+        terms = [exp.alias_(engine.mapped(column(f"k{j}", "w"), text), f"k{j}", quoted=True) for j in range(len(by))]
         stays: exp.Expr = exp.Subquery(this=exp.select(*terms).from_(aliased(relation, "w")))
         keys = [engine.key(engine.text(column(f"p{i}", "p"), source.columns[i]), text) for i in at]
         return stays, keys
-    keys = [engine.key(column(f"p{i}", "p"), source.columns[i]) for i in at]
+    keys = [engine.fingerprint(column(f"p{i}", "p"), source.columns[i]) for i in at]
     inside = [exp.alias_(k.copy(), f"k{j}", quoted=True) for j, k in enumerate(keys)]
     if source.has_unit:
         inside.append(exp.alias_(column("u", "p"), "u", quoted=True))
