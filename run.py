@@ -28,7 +28,7 @@ LOCKS = {"demo": HERE / "locks" / "core.txt", "test": HERE / "locks" / "dev.txt"
 
 
 def main(words: list[str]) -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  (this file runs before anything checks the version)
         print(f"Shoal needs Python 3.11 or later; this is {sys.version.split()[0]}.", file=sys.stderr)
         return 2
     verb, rest = (words[0], words[1:]) if words else ("", [])
@@ -73,8 +73,10 @@ def _digest(kind: str) -> str:
 
 def install(uv: str | None, arguments: list[str]) -> None:
     """Install with uv; where uv cannot reach the registry that pip is set up for, with pip."""
-    if uv and subprocess.run([uv, "pip", "install", "--quiet", "--python", python("python"), *arguments], cwd=HERE).returncode == 0:
-        return
+    if uv:
+        command = [uv, "pip", "install", "--quiet", "--python", python("python"), *arguments]
+        if subprocess.run(command, cwd=HERE).returncode == 0:
+            return
     if subprocess.run([python("python"), "-m", "pip", "--version"], capture_output=True).returncode != 0:
         check([python("python"), "-m", "ensurepip"])
     check([python("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments])

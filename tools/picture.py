@@ -1,11 +1,12 @@
 """Draw the picture of the README from a fresh demonstration: who hides among how many, before and after.
 
-    python tools/picture.py shoal-demo docs/images/before-after.svg
+python tools/picture.py shoal-demo docs/images/before-after.svg
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,7 +21,7 @@ NAMES = ("nobody", "1–3", "4–8", "9–18", "19–48", "49–98", "more")
 
 def shares(file: Path) -> np.ndarray:
     sizes = shoal.open(file).count(QUASI).sizes
-    people = [sizes[(sizes >= a) & (sizes < b)].sum() for a, b in zip(EDGES, EDGES[1:], strict=False)]
+    people = [sizes[(sizes >= a) & (sizes < b)].sum() for a, b in pairwise(EDGES)]
     return 100 * np.array(people) / sizes.sum()
 
 
@@ -30,7 +31,10 @@ def main(demo: Path, out: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.1), sharey=True)
-    pictures = ((demo / "people.parquet", "Before", "#c0392b"), (demo / "release" / "data.csv", "After: shoal anonymize, k = 5", "#2c6fad"))
+    pictures = (
+        (demo / "people.parquet", "Before", "#c0392b"),
+        (demo / "release" / "data.csv", "After: shoal anonymize, k = 5", "#2c6fad"),
+    )
     for axis, (file, title, colour) in zip(axes, pictures, strict=True):
         values = shares(file)
         axis.bar(range(len(values)), values, color=colour, width=0.8)

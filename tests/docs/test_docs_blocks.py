@@ -1,8 +1,8 @@
 """Every code block of the documentation runs, and every command is documented.
 
 ``python`` blocks of a page run from top to bottom in one namespace, in a temporary folder; ``console`` blocks hold
-``$ shoal …`` lines that must end with exit code 0 (or the code named in a comment ``# exit 1`` at the end of the line). Blocks marked
-``text``, ``yaml``, ``json`` or ``sql`` are not run.
+``$ shoal …`` lines that must end with exit code 0 (or the code named in a comment ``# exit 1`` at the end of the line).
+Blocks marked ``text``, ``yaml``, ``json`` or ``sql`` are not run.
 """
 
 from __future__ import annotations
