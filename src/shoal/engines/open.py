@@ -95,10 +95,16 @@ def split_url(source: str) -> tuple[str, str, str]:
 
     >>> split_url("postgresql://u@host/db::public.patients")
     ('postgresql', 'postgresql://u@host/db', 'public.patients')
+    >>> split_url("postgresql://u@[::1]:5432/db::t")
+    ('postgresql', 'postgresql://u@[::1]:5432/db', 't')
     >>> split_url("spark::people.parquet")
     ('spark', 'spark', 'people.parquet')
     """
     url, separator, table = source.partition("::")
+    if "[" in url and "]" not in url:  # an IPv6 address: postgresql://[::1]/db::t
+        host, closing, rest = source.partition("]")
+        tail, separator, table = rest.partition("::")
+        url = host + closing + tail
     scheme = re.split(r"[+:]", url, maxsplit=1)[0].lower()
     if scheme not in SERVERS:
         raise UsageError(f"engine '{scheme}' is not known.", hint=f"Engines: {', '.join(sorted(SERVERS))}.")
