@@ -19,7 +19,7 @@ from shoal.model.counts import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
     "analyses", "checking", "explaining", "finite", "individual", "inspecting", "lexicon", "measurement", "missing", "posterior",
-    "profile", "recoding", "registry", "suda",
+    "profile", "recoding", "registry", "results", "suda",
 }  # fmt: skip
 ALL = list(metrics())
 

@@ -42,103 +42,98 @@ def minimal_uniques(codes: Codes, single: npt.NDArray[np.bool_], most: int, igno
 
 
 @njit
+def _split(
+    codes: Codes, card: int, rows: Codes, group: Codes, out: Codes, new: Codes, seen: Codes, slots: Ints, slot_group: Codes,
+    used: Ints, ignore_missing: bool,
+) -> tuple[int, int]:  # pragma: no cover - compiled  # fmt: skip
+    """Refine the groups of ``rows`` by one more column: rows to ``out``, their groups to ``new``, group sizes to ``seen``."""
+    size = len(slots)
+    direct = (int(group.max()) + 1) * card <= size
+    kept = found = 0
+    for i in range(len(rows)):
+        code = codes[rows[i]]
+        if ignore_missing and code < 0:
+            continue
+        key = np.int64(group[i]) * card + (code + 1)
+        slot = key if direct else (key * np.int64(-7046029254386353131) >> 13) & (size - 1)
+        while slots[slot] != -1 and slots[slot] != key:
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] == -1:
+            slots[slot] = key
+            slot_group[slot] = found
+            seen[found] = 0
+            used[found] = slot
+            found += 1
+        new[kept] = slot_group[slot]
+        out[kept] = rows[i]
+        seen[slot_group[slot]] += 1
+        kept += 1
+    for i in range(found):
+        slots[used[i]] = -1
+    return kept, found
+
+
+@njit
+def _is_minimal(mask: int, at: int, masks: Ints, chain: Ints) -> bool:  # pragma: no cover - compiled
+    """Whether none of the masks found for a class so far (a linked list from ``at``) lies inside ``mask``."""
+    while at >= 0:
+        if masks[at] & ~mask == 0:
+            return False
+        at = chain[at]
+    return True
+
+
+@njit
+def _grown(array: Ints) -> Ints:  # pragma: no cover - compiled
+    return np.concatenate((array, np.empty(len(array), np.int64)))
+
+
+@njit
 def _search(
     codes: Codes, cards: Ints, single: npt.NDArray[np.bool_], most: int, ignore_missing: bool
 ) -> tuple[Ints, Ints]:  # pragma: no cover - compiled
     n_columns, n = codes.shape
     rows = np.empty((most + 1, n), np.int32)  # classes still in the search at each depth
-    group = np.empty((most + 1, n), np.int32)  # and their group there
+    group = np.zeros((most + 1, n), np.int32)  # and their group there
     left = np.zeros(most + 1, np.int64)
-    groups = np.ones(most + 1, np.int64)
     column = np.full(most + 1, -1, np.int64)
     masks = np.zeros(most + 1, np.int64)
-    rows[0] = np.arange(n)
-    group[0] = 0
-    left[0] = n
-    head = np.full(n, -1, np.int64)  # first found mask of a class, then chained by `chain`
-    found_class = np.empty(1024, np.int64)
-    found_mask = np.empty(1024, np.int64)
-    chain = np.empty(1024, np.int64)
-    found = 0
+    rows[0], left[0] = np.arange(n), n
     size = 1
     while size < 2 * n + 2:
         size *= 2
-    slot_key = np.full(size, -1, np.int64)
-    slot_group = np.zeros(size, np.int32)
-    new = np.empty(n, np.int32)
-    seen = np.empty(n, np.int32)
-    used = np.empty(n, np.int64)
-    depth = 0
+    slots, slot_group = np.full(size, -1, np.int64), np.zeros(size, np.int32)
+    new, seen, used = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    head = np.full(n, -1, np.int64)  # last found mask of a class; earlier ones follow by `chain`
+    klass, mask_of, chain = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    found = depth = 0
     while depth >= 0:
         column[depth] += 1
-        limit = n_columns if depth == 0 else column[depth - 1]
-        if depth == most or column[depth] >= limit or left[depth] == 0:
+        c = column[depth]
+        if depth == most or left[depth] == 0 or c >= (n_columns if depth == 0 else column[depth - 1]):
             column[depth] = -1
             depth -= 1
             continue
-        c = column[depth]
         mask = masks[depth] | (1 << c)
-        card = cards[c]
-        m = 0
-        many = groups[depth] * card
-        direct = many <= size
-        n_used = 0
-        kept = 0
-        for i in range(left[depth]):
-            r = rows[depth, i]
-            code = codes[c, r]
-            if ignore_missing and code < 0:
-                continue
-            key = group[depth, i] * card + (code + 1)
-            slot = key if direct else (key * np.int64(-7046029254386353131) >> 13) & (size - 1)
-            while slot_key[slot] != -1 and slot_key[slot] != key:
-                slot = (slot + 1) & (size - 1)
-            if slot_key[slot] == -1:
-                slot_key[slot] = key
-                slot_group[slot] = m
-                seen[m] = 0
-                used[n_used] = slot
-                n_used += 1
-                m += 1
-            g = slot_group[slot]
-            new[kept] = g
-            rows[depth + 1, kept] = r
-            seen[g] += 1
-            kept += 1
-        for i in range(n_used):
-            slot_key[used[i]] = -1
+        here, below = rows[depth, : left[depth]], rows[depth + 1]
+        kept, _ = _split(
+            codes[c], cards[c], here, group[depth, : left[depth]], below, new, seen, slots, slot_group, used, ignore_missing
+        )
         stay = 0
         for i in range(kept):
-            r = rows[depth + 1, i]
-            g = new[i]
-            if seen[g] > 1:
-                rows[depth + 1, stay] = r
-                group[depth + 1, stay] = g
+            r = below[i]
+            if seen[new[i]] > 1:
+                below[stay], group[depth + 1, stay] = r, new[i]
                 stay += 1
-            elif single[r]:
-                at = head[r]
-                minimal = True
-                while at >= 0:
-                    if found_mask[at] & ~mask == 0:
-                        minimal = False
-                        break
-                    at = chain[at]
-                if minimal:
-                    if found == len(found_class):
-                        found_class = np.concatenate((found_class, np.empty(found, np.int64)))
-                        found_mask = np.concatenate((found_mask, np.empty(found, np.int64)))
-                        chain = np.concatenate((chain, np.empty(found, np.int64)))
-                    found_class[found] = r
-                    found_mask[found] = mask
-                    chain[found] = head[r]
-                    head[r] = found
-                    found += 1
-        left[depth + 1] = stay
-        groups[depth + 1] = m
-        masks[depth + 1] = mask
-        column[depth + 1] = -1
+            elif single[r] and _is_minimal(mask, head[r], mask_of, chain):
+                if found == len(klass):
+                    klass, mask_of, chain = _grown(klass), _grown(mask_of), _grown(chain)
+                klass[found], mask_of[found], chain[found] = r, mask, head[r]
+                head[r] = found
+                found += 1
         depth += 1
-    return found_class[:found].copy(), found_mask[:found].copy()
+        left[depth], masks[depth], column[depth] = stay, mask, -1
+    return klass[:found].copy(), mask_of[:found].copy()
 
 
 def by_numpy(codes: Codes, single: npt.NDArray[np.bool_], most: int, ignore_missing: bool) -> tuple[Ints, Ints]:

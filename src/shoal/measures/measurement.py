@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from shoal.measures import anonymity, closeness, diversity, entropy_risk, individual, risk
 from shoal.measures import subsets as column_sets
 from shoal.measures.missing import Crowds, adds_up, crowds, drop_missing, under_all_policies
 from shoal.measures.presence import Presence
+from shoal.measures.results import Attacker, Closeness, Diversity, Risk
 from shoal.model.counts import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
@@ -24,80 +23,6 @@ from shoal.model.roles import MissingPolicy
 RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
 GROUPINGS = 100_000_000
 """Classes to be grouped at most when subsets are counted without being asked for."""
-
-
-@dataclass(frozen=True)
-class Attacker:
-    """Risk under one attacker."""
-
-    max: float
-    mean: float
-    above: Mapping[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        out: dict[str, Any] = {"max": self.max, "mean": self.mean}
-        return out | ({"above": dict(self.above)} if self.above else {})
-
-
-@dataclass(frozen=True)
-class Risk:
-    """Risk under the three attackers; ``basis`` says what journalist and marketer were compared with."""
-
-    prosecutor: Attacker
-    journalist: Attacker
-    marketer: float
-    basis: str
-
-    @property
-    def max(self) -> float:
-        """The highest of all: the prosecutor's."""
-        return self.prosecutor.max
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "prosecutor": self.prosecutor.to_json(),
-            "journalist": self.journalist.to_json(),
-            "marketer": self.marketer,
-            "basis": self.basis,
-        }
-
-
-@dataclass(frozen=True)
-class Diversity:
-    """Diversity of one sensitive column."""
-
-    distinct: int
-    entropy: float
-    recursive: int
-    c: float
-    least_c: Mapping[int, float]
-    alpha: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "distinct": self.distinct,
-            "entropy": self.entropy,
-            "entropy_whole": diversity.whole_diversity(self.entropy),
-            "recursive": {"c": self.c, "l": self.recursive, "least_c": {str(k): v for k, v in self.least_c.items()}},
-            "alpha": self.alpha,
-        }
-
-
-@dataclass(frozen=True)
-class Closeness:
-    """Closeness of one sensitive column. Infinite numbers are written as null in JSON and named in ``infinite``."""
-
-    t: float
-    distance: str
-    delta_disclosure: float
-    delta_disclosure_present: float
-    beta: float
-    enhanced_beta: float
-
-    def to_json(self) -> dict[str, Any]:
-        names = ("delta_disclosure", "delta_disclosure_present", "beta", "enhanced_beta")
-        out: dict[str, Any] = {"t": self.t, "distance": self.distance} | {n: getattr(self, n) for n in names}
-        return out | {"infinite": [n for n in names if not np.isfinite(getattr(self, n))]}
 
 
 @dataclass(frozen=True, eq=False)
