@@ -19,6 +19,7 @@ from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.model.plan import Drop, Keep, Plan
 from shoal.release import certificate as cert
 from shoal.release import database, folder, sign
+from shoal.release.analyses import run_analyses
 from shoal.release.attacks import run_attacks
 from shoal.release.decide import Decision, decide
 from shoal.release.describe import body
@@ -154,6 +155,7 @@ class Release:
             input_hash=input_hash(self.prepared.table, signer),
             attacks=attacks,
             frontier=frontier(self.prepared, self.decision),
+            analyses=run_analyses(self.prepared, data),
         )
         if self.to_table is not None:
             shutil.rmtree(data.parent)

@@ -46,7 +46,7 @@ def size_chart(sizes: Mapping[str, int], k: int) -> str:
     bars = bins(sizes, k)
     total = sum(b[1] for b in bars)
     tallest = max(b[1] for b in bars)
-    wide, high, left, floor = 460, 230, 44, 176
+    wide, high, left, floor = 460, 250, 48, 176
     step = (wide - left - 8) / len(bars)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img">']
     parts.append(f"<title>People by size of their class; {len(bars)} groups of sizes</title>")
@@ -70,7 +70,7 @@ def size_chart(sizes: Mapping[str, int], k: int) -> str:
 
 def frontier_chart(points: Sequence[Mapping[str, Any]]) -> str:
     """Dots: the loss of the best plan at each k (k on a doubling scale); a ring marks the chosen plan."""
-    wide, high, left, floor = 560, 250, 52, 200
+    wide, high, left, floor = 560, 250, 76, 200
     ks = [int(p["k"]) for p in points]
     low, top = math.log(min(ks)), math.log(max(ks))
     most = max(max(float(p["loss"]) for p in points), 1e-9)

@@ -90,6 +90,11 @@ def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
+def _chance(value: float) -> str:
+    """A count as it is; a chance as a number and in words."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g} ({one_in(value)})"
+
+
 def _cards(body: Mapping[str, Any]) -> str:
     utility = body["utility"]
     shown = [
@@ -121,7 +126,7 @@ def _requirements(body: Mapping[str, Any]) -> str:
 
 
 def _risks(body: Mapping[str, Any]) -> str:
-    rows = [(r["attacker"], r["sentence"], _number(r["before"]), _number(r["after"])) for r in body["attackers"]]
+    rows = [(r["attacker"], r["sentence"], _chance(r["before"]), _chance(r["after"])) for r in body["attackers"]]
     return table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))
 
 

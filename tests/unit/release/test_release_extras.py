@@ -199,3 +199,32 @@ def test_the_frontier_marks_the_chosen_plan(tmp_path):
     losses = [p["loss"] for p in points]
     assert losses == sorted(losses)
     assert "Safety against detail" in release.report()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_named_analyses_are_shown_before_and_after(form):
+    rng = np.random.default_rng(7)
+    n = 200
+    age = rng.integers(18, 80, n)
+    table = pa.table(
+        {"age": age, "sex": rng.choice(["f", "m"], n), "cost": age * 3.0 + rng.normal(0, 1, n), "visits": rng.integers(0, 9, n)}
+    )
+    asked = {
+        "roles": {"quasi": {"age": {"min_level": 1}, "sex": {}}, "sensitive": ["cost"], "insensitive": ["visits"]},
+        "require": {"k": 5},
+        "allow": {"suppress": 0.05},
+        "analyses": [
+            {"mean": "cost"},
+            {"table": ["sex"]},
+            {"regression": {"outcome": "cost", "on": ["visits"]}},
+            {"mean": "age"},
+        ],
+    }
+    release = shoal.anonymize(table, asked, format=form)
+    found = release.certificate["utility"]["analyses"]
+    assert [a["analysis"] for a in found] == ["mean of cost", "table of sex", "regression of cost on visits", "mean of age"]
+    assert float(found[0]["before"]) == pytest.approx(float(np.mean(table["cost"])), rel=0.01)
+    assert "published values" in found[3]["change"], "bands have no mean"
+    assert "Results that should survive" in release.report()
+    with pytest.raises(shoal.errors.MissingColumnError):
+        _ = shoal.anonymize(table, {**asked, "analyses": [{"mean": "nothing"}]}).certificate
