@@ -182,16 +182,16 @@ def blocks_of(keys: DomainKeys, rows: Sequence[Row]) -> dict[bytes, bytes]:
     return out
 
 
-def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> Entry | None:
-    """The row under a lookup tag, or None, by the same work for both.
+def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> tuple[Entry, bool]:
+    """The row under a lookup tag and True, or some other row and False, by the same work for both.
 
     The nearest tag in the index names a slot of this domain (the row itself when it is there), and that row is fetched,
     opened and compared in constant time.
     """
-    near = tx.first("SELECT id FROM vault_entries WHERE lookup >= ? ORDER BY lookup LIMIT 1", lookup)
+    below = max(0, int.from_bytes(lookup, "big") - 1).to_bytes(LOOKUP_BYTES, "big")  # never in the index: no early stop
+    near = tx.first("SELECT id FROM vault_entries WHERE lookup > ? ORDER BY lookup LIMIT 1", below)
     entry = fetch_slot(tx, keys, (near[0] if near else 0) & _SLOT_MASK)
-    same = compare_digest(entry.lookup, lookup)
-    return entry if same and entry.real else None
+    return entry, compare_digest(entry.lookup, lookup) & entry.real
 
 
 def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:

@@ -12,7 +12,7 @@ from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import ciphers, crypto, references
 from shoal.protector.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.domains import REVERSIBLE, Context, Domain, day
-from shoal.protector.entries import DomainKeys, Entry, RowKeys
+from shoal.protector.entries import DomainKeys, RowKeys
 from shoal.protector.keys import Secret
 from shoal.protector.store import Tx
 
@@ -83,10 +83,9 @@ class OpenDomain(crypto._Opaque):
                 hint="Pseudonymise the identity instead.",
             )
         plain = _encoded([identity])[0]
-        entry = references.find(tx, self.keys, self.frame(context, time), self.matched(plain))
-        shown = entry if entry is not None else _NOBODY
-        text = references.token_text(self.domain.prefix, references.tokens(self.keys, [shown.block])[0].tobytes())
-        return text if entry is not None else None
+        entry, there = references.find(tx, self.keys, self.frame(context, time), self.matched(plain))
+        text = references.token_text(self.domain.prefix, references.tokens(self.keys, [entry.block])[0].tobytes())
+        return text if there else None
 
     def resolve(
         self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
@@ -217,7 +216,6 @@ class OpenDomain(crypto._Opaque):
 
 
 _NONE = np.zeros((0, 16), dtype=np.uint8)
-_NOBODY = Entry(0, b"", False, b"\0" * 8, 0, b"", b"")
 
 
 def _encoded(texts: Sequence[str]) -> list[bytes]:

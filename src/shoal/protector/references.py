@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 Frames = bytes | Sequence[bytes]
 
 
-def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> Entry | None:
-    """The row of one identity, or None, by the same work for both."""
+def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> tuple[Entry, bool]:
+    """The row of an identity and True, or some other row and False, by the same work for both."""
     found = None
     for version in sorted(keys.versions, reverse=True):
         lookup = keys.versions[version].index.digest(frame + identity)[: entries.LOOKUP_BYTES]
-        entry = entries.find_one(tx, keys, lookup)
-        found = found or entry
+        entry, there = entries.find_one(tx, keys, lookup)
+        if found is None or there:
+            found = (entry, there)
+    assert found is not None
     return found
 
 

@@ -38,21 +38,21 @@ def test_hit_and_miss_take_the_same_time(sqlite_house: House, direction: str) ->
     """Not significant at 1 % with 10^4 of each; a noisy machine gets three tries (chance of a false alarm 1e-6)."""
     house = sqlite_house
     house.owner.create_domain("d")
-    known = [f"{i:06d}" for i in range(500)]
+    known = [f"{i:06d}" for i in range(1024)]  # a full size class: hits and misses read the same rows
     made = house.operator.pseudonymize("d", known)
     from shoal.protector import crypto
 
     with house.vault.store.read() as tx:
         opened = house.vault.opened(tx, house.vault.domain(tx, "d"))
         if direction == "identity":
-            hits, misses = known, [f"{i:06d}" for i in range(500_000, 500_500)]
+            hits, misses = known, [f"{i:06d}" for i in range(500_000, 501_024)]
             assert opened.find(tx, hits[0], Context(), 0.0) == made[0]
             assert opened.find(tx, misses[0], Context(), 0.0) is None
 
             def call(text: str) -> object:
                 return opened.find(tx, text, Context(), 0.0)
         else:
-            hits, misses = made, ["P-" + crypto.encode(os.urandom(16)) for _ in range(500)]
+            hits, misses = made, ["P-" + crypto.encode(os.urandom(16)) for _ in range(1024)]
             assert opened.resolve(tx, [hits[0]]) == [known[0].encode()]
             assert opened.resolve(tx, [misses[0]]) == [None]
 
