@@ -453,3 +453,20 @@ def running(start: Callable[[], Postgres | MariaDB | SparkServers]) -> Iterator[
         yield server
     finally:
         server.stop()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``ensure``: get what the tests need and can be had; it is no failure here when something cannot."""
+    if list(arguments) != ["ensure"]:
+        sys.stderr.write("usage: servers.py ensure\n")
+        return 2
+    try:
+        home = ensure_mariadb()
+        sys.stderr.write(f"MariaDB: {home.server}\n")
+    except Unavailable as reason:
+        sys.stderr.write(f"MariaDB tests will {'fail' if os.environ.get('SHOAL_CI') == '1' else 'be skipped'}: {reason}.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
