@@ -20,6 +20,9 @@ from shoal.release.verify import verify
 if TYPE_CHECKING:
     from shoal.attack.structure import Recoded
 
+STOPPING = ("intersection", "linkage", "differencing", "leftovers")
+"""Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
+
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
 
@@ -36,7 +39,7 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         released=decision.released,
         k=prepared.policy.smallest_class,
         distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
-        t={c: x.t for c, x in prepared.policy.closeness.items()},
+        t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
         minimal=decision.proven,
         recoded=structure if decision.finer else None,
         table=table,
@@ -50,7 +53,7 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         old = published_table(place / before["data"]["file"], before["after"]["records"])
         if table is not None and old is not None:
             results.append(joined_records(table, old, _unchanged(prepared, before)))
-    broken = [r for r in results if r.verdict == "broken"]
+    broken = [r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING]
     if broken:
         raise VerificationError(
             f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
