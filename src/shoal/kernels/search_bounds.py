@@ -93,3 +93,45 @@ def climb(bound: Floats, strides: Ints, heights: Ints, best: float, path: Ints) 
         at = chosen
         path[length] = at
         length += 1
+
+
+@njit
+def climb_on(soft: npt.NDArray[np.bool_], strides: Ints, heights: Ints, terms: Floats, path: Ints, length: int) -> int:
+    """Go on from the end of a path by the step that adds least, through nodes that are not ``soft``; the new length."""
+    at = path[length - 1]
+    while True:
+        chosen = -1
+        least = np.inf
+        for j in range(len(heights)):
+            level = (at // strides[j]) % (heights[j] + 1)
+            if level < heights[j] and not soft[at + strides[j]]:
+                add = terms[j, level + 1] - terms[j, level]
+                if add < least:
+                    least = add
+                    chosen = at + strides[j]
+        if chosen < 0:
+            return length
+        at = chosen
+        path[length] = at
+        length += 1
+
+
+@njit
+def mark_above(flags: npt.NDArray[np.bool_], strides: Ints, node: Ints, heights: Ints) -> None:
+    """flags[v] = True for every v with v_j ≥ node_j in all columns."""
+    m = len(node)
+    level = node.copy()
+    at = 0
+    for j in range(m):
+        at += node[j] * strides[j]
+    while True:
+        flags[at] = True
+        j = m - 1
+        while j >= 0 and level[j] == heights[j]:
+            at -= (heights[j] - node[j]) * strides[j]
+            level[j] = node[j]
+            j -= 1
+        if j < 0:
+            return
+        level[j] += 1
+        at += strides[j]

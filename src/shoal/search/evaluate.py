@@ -34,7 +34,8 @@ class Evaluation:
     """What a node does to the table.
 
     ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
-    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``).
+    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); it is left
+    empty where ``lower`` is above the limit and nothing below can be a plan.
     """
 
     node: Node
@@ -74,7 +75,7 @@ class Evaluator:
             reps=np.arange(n_cells, dtype=np.int32),
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
-        self._sources = Sources(base, self.coarsen, prefix_order(problem))
+        self._sources = Sources(base, prefix_order(problem))
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
@@ -85,7 +86,7 @@ class Evaluator:
         """Evaluate a node."""
         self.evaluated += 1
         at = tuple(int(x) for x in node)
-        source = self._sources.below(at)
+        source = self._sources.below(at, self.coarsen)
         n, gid, _, sums = self.group(source, at)
         failed, weak, removal = self._decide(source, n, gid, sums)
         return self._summary(at, source, gid, sums, failed, weak, removal)
@@ -182,9 +183,10 @@ class Evaluator:
         if self.checks.has_table_checks and not self.checks.population_uniqueness:
             extra = self._lost(sums, failed) & ~failed
             lower = max(lower, int(out[7]) + int(sums[self.problem.members_at, extra].sum()))
-        gone = self._by_code(source, gid, failed, int(out[7]))
+        dead = lower > self.limit
+        gone = self._by_code(source, gid, failed, 0 if dead else int(out[7]))
         lost = gone
-        if int(out[3]) != int(out[7]):
+        if int(out[3]) != int(out[7]) and not dead:
             lost = self._by_code(source, gid, lost_groups, int(out[3]))
         within = out[5] > 0 and out[3] <= self.limit
         return Evaluation(

@@ -4,9 +4,10 @@ Takes    an Evaluator and an Objective
 Returns  the best feasible evaluation, and a lower bound that proves it
 Keeps    ``bound[v]`` ≤ total of v for every open node; a closed node is evaluated, infeasible or cannot be better
 Method   the loss without suppression separates by column and bounds every node at no cost. From the open node with the lowest
-         bound climb to the cheapest open parent until none is left; that last node covers most. Evaluating it closes all its
-         specialisations when it needs more suppression than allowed, and otherwise charges them in full for the
-         records that are lost there and so below as well. The first climb, before any plan is known, is bisected.
+         bound climb to the cheapest open parent until none is left, and on above the best plan's loss. A node up there that
+         needs more suppression than allowed closes all its specialisations: bisect for one. Otherwise evaluate the last
+         open node of the path: records that are lost there are lost below as well and charged in full. The first climb,
+         before any plan is known, is bisected as a whole.
 Cost     bookkeeping of O(nodes) per evaluation, compiled
 """
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_bounds import climb, raise_above, raise_below
+from shoal.kernels.search_bounds import climb, climb_on, mark_above, raise_above, raise_below
 from shoal.search.control import Control
 from shoal.search.evaluate import Evaluation, Evaluator, Node
 from shoal.search.objective import Objective, node_strides
@@ -62,7 +63,9 @@ class ListedSearch:
         self.found = Found()
         self._seen = seen
         self._start = start
-        raise_below(self.bound, self.strides, self.heights, objective.free_terms())
+        self._free = objective.free_terms()
+        self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
+        raise_below(self.bound, self.strides, self.heights, self._free)
         self._class_loss = objective.cells is None
         if self._class_loss:
             self._up, self._down = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
@@ -88,10 +91,24 @@ class ListedSearch:
                 fresh = False
                 self._bisect(path[:length])
             else:
-                self._look(int(path[length - 1]))
-                if self.bound[path[0]] < self.found.total - EPSILON and length > 1 and not self._monotone:
-                    self._look(int(path[0]))
+                self._probe(path, length)
         return self.found
+
+    def _probe(self, path: npt.NDArray[np.int64], length: int) -> None:
+        """Close the foot of the path: from above where suppression forbids, else from the last node of the path itself."""
+        foot, last = int(path[0]), length - 1
+        if self.evaluator.limit < self.evaluator.problem.n_records:
+            high = climb_on(self._soft, self.strides, self.heights, self._free, path, length) - 1
+            low = last + 1
+            while low <= high:
+                middle = (low + high) // 2
+                self._look(int(path[middle]))
+                if self.bound[foot] == np.inf:
+                    return
+                high = middle - 1
+        self._look(int(path[last]))
+        if last and not self._monotone and self.bound[foot] < self.found.total - EPSILON:
+            self._look(foot)
 
     @property
     def _monotone(self) -> bool:
@@ -121,6 +138,8 @@ class ListedSearch:
         if self._seen is not None:
             self._seen(e, total)
         at = np.asarray(e.node, dtype=np.int64)
+        if e.lower <= self.evaluator.limit:
+            mark_above(self._soft, self.strides, at, self.heights)
         if self._class_loss:
             self._raise_class_loss(e, at, number)
             return

@@ -1,12 +1,14 @@
 """Where to group from: coarser copies of the base cells, shared by all nodes above them.
 
-Columns are put in order, the one with the most information first. A node (v₁, v₂, …) is grouped from the cells at
-(v₁, …, vᵢ, 0, …), those from the cells at (v₁, …, vᵢ₋₁, 0, …), and so on down to the base. Nodes that agree in their first
-levels share this work, and the cells get fewer at each step.
+A node is grouped from a copy at or below it, the one with the fewest cells. When even that has many cells, a copy is made close
+below the node: with every level rounded down to an even one, and then with the levels of the most informative half of the
+columns taken exactly. Many nodes share the first kind, fewer the second, and all columns are coarse in it, so that cells
+fall together even where any single column would leave them apart. A copy is made when it is wanted for the second time.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,9 +23,9 @@ Node = tuple[int, ...]
 
 FEW = 8192
 """Cells this few need no coarser copy."""
-SHRINK = 0.8
+SHRINK = 0.7
 """A copy that keeps more than this share of the cells is not worth keeping."""
-MEMORY = 256 * 2**20
+MEMORY = 192 * 2**20
 """Bytes of copies that are kept; the copy used longest ago goes first."""
 
 
@@ -48,48 +50,70 @@ class Source:
 
 
 class Sources:
-    """The copies made so far, by the levels of the first columns."""
+    """The copies made so far; safe for several threads."""
 
-    def __init__(self, base: Source, coarsen: Callable[[Source, Node], Source], order: Sequence[int]) -> None:
+    def __init__(self, base: Source, order: Sequence[int]) -> None:
         self.base = base
-        self._coarsen = coarsen
-        self._order = tuple(order)
-        self._known: OrderedDict[Node, Source] = OrderedDict()
+        half = len(order) - len(order) // 2
+        self._exact = frozenset(order[:half])
+        self._kept: OrderedDict[Node, Source] = OrderedDict()
+        self._useless: set[Node] = set()
+        self._asked: set[Node] = set()
+        self._stack = np.empty((0, len(order)), dtype=np.int64)
+        self._keys: list[Node] = []
         self._held = 0
+        self._lock = threading.Lock()
 
-    def below(self, node: Node) -> Source:
-        """A source at or below the node, with few cells."""
-        source = self.base
-        at = [0] * len(node)
-        for j in self._order:
-            if source.n_cells <= FEW:
+    def below(self, node: Node, coarsen: Callable[[Source, Node], Source]) -> Source:
+        """A source at or below the node, with few cells; ``coarsen`` makes a copy of a source at a node."""
+        source = self._best(node)
+        if source.n_cells <= FEW:
+            return source
+        even = tuple(x - x % 2 for x in node)
+        mixed = tuple(x if j in self._exact else x - x % 2 for j, x in enumerate(node))
+        for key in (even, mixed):
+            if key == node or source.n_cells <= FEW:
                 break
-            if node[j] == 0:
+            if key in self._useless or key in self._kept or not self._asked_before(key):
                 continue
-            at[j] = node[j]
-            key = tuple(at)
-            if key == node:
-                break
-            found = self._known.get(key)
-            if found is None:
-                found = self._keep(key, source)
+            made = coarsen(self._best(key), key)
+            if made.n_cells <= SHRINK * source.n_cells:
+                self._keep(key, made)
+                source = made
             else:
-                self._known.move_to_end(key)
-            source = found
+                self._useless.add(key)
         return source
 
-    def _keep(self, key: Node, source: Source) -> Source:
-        made = self._coarsen(source, key)
-        if made.n_cells > SHRINK * source.n_cells:
-            made = source
-        else:
+    def _asked_before(self, key: Node) -> bool:
+        """A copy is made when it is wanted for the second time."""
+        if key in self._asked:
+            return True
+        self._asked.add(key)
+        return False
+
+    def _best(self, node: Node) -> Source:
+        with self._lock:
+            usable = np.flatnonzero((self._stack <= np.asarray(node)).all(axis=1))
+            best, at = self.base, None
+            for i in usable:
+                held = self._kept[self._keys[i]]
+                if held.n_cells < best.n_cells:
+                    best, at = held, self._keys[i]
+            if at is not None:
+                self._kept.move_to_end(at)
+            return best
+
+    def _keep(self, key: Node, made: Source) -> None:
+        with self._lock:
+            if key in self._kept:
+                return
+            self._kept[key] = made
             self._held += made.n_bytes
-        self._known[key] = made
-        while self._held > MEMORY and len(self._known) > 1:
-            _, old = self._known.popitem(last=False)
-            if not any(old is s for s in self._known.values()):
+            while self._held > MEMORY and len(self._kept) > 1:
+                _, old = self._kept.popitem(last=False)
                 self._held -= old.n_bytes
-        return made
+            self._keys = list(self._kept)
+            self._stack = np.array(self._keys, dtype=np.int64)
 
 
 def prefix_order(problem: Problem) -> list[int]:
