@@ -228,3 +228,24 @@ def test_named_analyses_are_shown_before_and_after(form):
     assert "Results that should survive" in release.report()
     with pytest.raises(shoal.errors.MissingColumnError):
         _ = shoal.anonymize(table, {**asked, "analyses": [{"mean": "nothing"}]}).certificate
+
+
+def test_a_person_in_joined_classes_is_counted_once(tmp_path):
+    """Each person has rows in several fine classes: adding class sizes would count her several times."""
+    rng = np.random.default_rng(12)
+    rows = {"person": [], "place": [], "ill": []}
+    for i in range(60):
+        for _ in range(6):
+            rows["person"].append(f"p{i}")
+            rows["place"].append(f"{i % 6}{rng.integers(0, 9)}{rng.integers(0, 9)}")
+            rows["ill"].append(str(rng.choice(["a", "b", "c"])))
+    asked = {
+        "roles": {"quasi": {"place": {"hierarchy": {"mask": "right"}}}, "sensitive": ["ill"]},
+        "unit": "person",
+        "require": {"k": 8},
+    }
+    release = shoal.anonymize(pa.table(rows), {**asked, "allow": {"suppress": 0.2}})
+    folder = release.write(tmp_path / "out")
+    assert verify(folder).ok
+    assert release.certificate["after_people"]["k"] == release.k >= 8
+    assert release.certificate["after"]["k"] >= release.k
