@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -77,6 +78,7 @@ def build(place: str, folder: Path) -> House:
     house = House(made.vault, place, key, folder, clock, owner, auditor, made.owner_share, made.auditor_share)
     for name, role in PEOPLE.items():
         house.tokens[name] = owner.add_actor(name, [role])
+    house.tokens |= {"Otto": made.owner_token, "Udo": made.auditor_token}
     return house
 
 
@@ -94,35 +96,73 @@ def _patient_connect(url: str) -> Any:
     raise AssertionError
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)])
+KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)]
+
+
+def _new_database(server: Any, template: str = "template1") -> str:
+    """The URL of a new database, a copy of ``template``."""
+    name = f"vault_{os.urandom(4).hex()}"
+    with _patient_connect(server.url) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return str(server.url.rsplit("/", 1)[0] + "/" + name)
+
+
+def _drop_database(server: Any, url: str) -> None:
+    with _patient_connect(server.url) as admin:
+        admin.execute(f"DROP DATABASE {url.rsplit('/', 1)[1]} WITH (FORCE)")
+
+
+@pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty place for a vault, on each kind of storage."""
     if request.param == "sqlite":
         yield str(tmp_path / "data.vault")
         return
-    import psycopg
-
     server = request.getfixturevalue("postgres_server")
-    name = f"vault_{os.urandom(4).hex()}"
-    with _patient_connect(server.url) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-    yield server.url.rsplit("/", 1)[0] + "/" + name
-    with psycopg.connect(server.url, autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    url = _new_database(server)
+    yield url
+    _drop_database(server, url)
 
 
-@pytest.fixture
-def house(place: str, tmp_path: Path) -> Iterator[House]:
+_MODELS: dict[str, House] = {}
+
+
+def _copy_of_model(kind: str, folder: Path, server: Any, factory: pytest.TempPathFactory) -> House:
+    """A vault like :func:`build` makes it, copied from one made earlier: quicker than making each anew."""
+    model = _MODELS.get(f"{kind} {id(server)}")
+    if model is None:
+        home = factory.mktemp("model")
+        model = build(str(home / "data.vault") if kind == "sqlite" else _new_database(server), home)
+        model.vault.close()
+        _MODELS[f"{kind} {id(server)}"] = model
+    shutil.copy(model.folder / "anchor", folder / "anchor")
+    if kind == "sqlite":
+        place = str(folder / "data.vault")
+        shutil.copy(model.place, place)
+    else:
+        place = _new_database(server, model.place.rsplit("/", 1)[1])
+    clock = Clock()
+    vault = Vault.open(place, key=model.key, anchor=folder / "anchor", clock=clock)
+    owner, auditor = vault.login(model.tokens["Otto"]), vault.login(model.tokens["Udo"])
+    tokens = {name: token for name, token in model.tokens.items() if name in PEOPLE}
+    return House(vault, place, model.key, folder, clock, owner, auditor, model.owner_share, model.auditor_share, tokens)
+
+
+@pytest.fixture(params=KINDS)
+def house(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A vault with people, on SQLite and on PostgreSQL."""
-    made = build(place, tmp_path)
+    server = None if request.param == "sqlite" else request.getfixturevalue("postgres_server")
+    made = _copy_of_model(request.param, tmp_path, server, tmp_path_factory)
     yield made
     made.vault.close()
+    if server is not None:
+        _drop_database(server, made.place)
 
 
 @pytest.fixture
-def sqlite_house(tmp_path: Path) -> Iterator[House]:
+def sqlite_house(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A vault with people on SQLite only."""
-    made = build(str(tmp_path / "data.vault"), tmp_path)
+    made = _copy_of_model("sqlite", tmp_path, None, tmp_path_factory)
     yield made
     made.vault.close()
 

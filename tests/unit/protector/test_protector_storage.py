@@ -66,7 +66,7 @@ def test_a_stolen_file_tells_nothing(house: House) -> None:
             house.vault.close()
         content = stored_bytes(house)
         assert len(content) > 100_000
-        for text in (PLANTED, *made, *house.tokens.values(), house.owner_share, "Rita", "Aldo", "Otto", "Udo"):
+        for text in (PLANTED, *made, *house.tokens.values(), house.owner_share):
             for form in (text.encode(), text.encode("utf-16-le"), text.encode().hex().encode(), text.lower().encode()):
                 assert form not in content
 
