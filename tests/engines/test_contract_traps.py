@@ -132,6 +132,7 @@ def test_postgres_views_and_columns_without_the_right_to_read(postgres: Postgres
         "INSERT INTO partly VALUES ('x', 's')",
         "CREATE VIEW partly_view AS SELECT a FROM partly",
         "CREATE USER half PASSWORD 'half-pw'",
+        "GRANT USAGE ON SCHEMA public TO half",
         "GRANT SELECT (a) ON partly TO half",
     )
     assert counted(postgres.source("partly_view"), "a") == {"x": 1}
