@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
 
+HARDENED = {"minimality": 0.05, "downcoding": 0.01}
+"""What ``hardened: true`` allows: share of classes with a gain in certainty, share of records refined."""
+
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
 
@@ -60,7 +63,22 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
             hint="Publish the same plan as before (--plan), coarser levels, or only people who are new.",
             attacks=tuple(broken),
         )
+    if prepared.policy.hardened:
+        _hardened(results)
     return worst_first(results)
+
+
+def _hardened(results: list[AttackResult]) -> None:
+    """``hardened: true``: the choice of the plan may tell next to nothing, or nothing is released."""
+    for result in results:
+        limit = HARDENED.get(result.name.split(":")[0])
+        if limit is not None and result.rate is not None and result.rate > limit:
+            raise VerificationError(
+                f"the policy asks for a hardened release, but {result.name} succeeds at {result.rate:.3g}, above {limit:g}. "
+                "Nothing was released.",
+                hint="Set min_level for the columns concerned, or ask for a larger k, so that the plan is not the least one.",
+                attacks=(result,),
+            )
 
 
 def published_table(data: Path, records: int) -> Any:
