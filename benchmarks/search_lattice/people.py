@@ -33,7 +33,10 @@ def nested(leaves: Sequence[str], *sizes: int) -> list[Callable[[str], str]]:
 
 def table(n: int, seed: int = 1) -> dict[str, Any]:
     t = people(n, seed)
-    text = {c: t[c].combine_chunks().cast(pa.string()) for c in ("sex", "postcode", "municipality", "education", "occupation", "diagnosis")}
+    text = {
+        c: t[c].combine_chunks().cast(pa.string())
+        for c in ("sex", "postcode", "municipality", "education", "occupation", "diagnosis")
+    }
     text["year"] = pc.year(t["date_of_birth"]).combine_chunks().cast(pa.string())
     text["income"] = pc.cast(pc.multiply(pc.divide(t["income"].combine_chunks(), 1000), 1000), pa.string())
     text["visits"] = t["visits"].combine_chunks().cast(pa.string())

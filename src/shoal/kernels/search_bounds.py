@@ -15,12 +15,15 @@ Floats = npt.NDArray[np.float64]
 
 
 @njit
-def raise_below(bound: Floats, strides: Ints, node: Ints, terms: Floats) -> None:
-    """bound[v] = max(bound[v], Σ_j terms[j, v_j]) for every v with v_j ≤ node_j in all columns."""
+def raise_below(bound: Floats, strides: Ints, node: Ints, terms: Floats, level: Ints, partial: Floats) -> None:
+    """bound[v] = max(bound[v], Σ_j terms[j, v_j]) for every v with v_j ≤ node_j in all columns.
+
+    ``level`` and ``partial`` are scratch of one more than the number of columns: kernels that make no arrays compile fast.
+    """
     m = len(node)
-    level = np.zeros(m, dtype=np.int64)
-    partial = np.zeros(m + 1, dtype=np.float64)
+    partial[0] = 0.0
     for j in range(m):
+        level[j] = 0
         partial[j + 1] = partial[j] + terms[j, 0]
     at = 0
     while True:
@@ -46,92 +49,36 @@ def raise_below(bound: Floats, strides: Ints, node: Ints, terms: Floats) -> None
 
 
 @njit
-def raise_above(bound: Floats, strides: Ints, node: Ints, heights: Ints, value: float) -> None:
-    """bound[v] = max(bound[v], value) for every v with v_j ≥ node_j in all columns."""
-    m = len(node)
-    level = node.copy()
-    at = 0
-    for j in range(m):
-        at += node[j] * strides[j]
-    while True:
-        if value > bound[at]:
-            bound[at] = value
-        j = m - 1
-        while j >= 0 and level[j] == heights[j]:
-            at -= (heights[j] - node[j]) * strides[j]
-            level[j] = node[j]
-            j -= 1
-        if j < 0:
-            return
-        level[j] += 1
-        at += strides[j]
+def climb(
+    bound: Floats,
+    soft: npt.NDArray[np.bool_],
+    strides: Ints,
+    heights: Ints,
+    terms: Floats,
+    best: float,
+    on: bool,
+    path: Ints,
+    length: int,
+) -> int:
+    """Go on from the end of a path to the cheapest parent, again and again; the new length of the path.
 
-
-@njit
-def climb(bound: Floats, strides: Ints, heights: Ints, best: float, path: Ints) -> int:
-    """The open node with the lowest bound, then upward, each time to the cheapest open parent; length of the path.
-
-    A node is open while its bound is below ``best``. Returns 0 when none is.
+    Parents are those with a bound below ``best``, cheapest by bound; with ``on``, those that are not ``soft``, cheapest by the
+    contribution that the step adds.
     """
-    at = int(np.argmin(bound))
-    if not bound[at] < best:
-        return 0
-    length = 1
-    path[0] = at
+    at = path[length - 1]
     while True:
         chosen = -1
-        least = best
+        least = np.inf if on else best
         for j in range(len(heights)):
             level = (at // strides[j]) % (heights[j] + 1)
             if level < heights[j]:
                 above = at + strides[j]
-                if bound[above] < least:
-                    least = bound[above]
+                value = terms[j, level + 1] - terms[j, level] if on else bound[above]
+                if value < least and not (on and soft[above]):
+                    least = value
                     chosen = above
         if chosen < 0:
             return length
         at = chosen
         path[length] = at
         length += 1
-
-
-@njit
-def climb_on(soft: npt.NDArray[np.bool_], strides: Ints, heights: Ints, terms: Floats, path: Ints, length: int) -> int:
-    """Go on from the end of a path by the step that adds least, through nodes that are not ``soft``; the new length."""
-    at = path[length - 1]
-    while True:
-        chosen = -1
-        least = np.inf
-        for j in range(len(heights)):
-            level = (at // strides[j]) % (heights[j] + 1)
-            if level < heights[j] and not soft[at + strides[j]]:
-                add = terms[j, level + 1] - terms[j, level]
-                if add < least:
-                    least = add
-                    chosen = at + strides[j]
-        if chosen < 0:
-            return length
-        at = chosen
-        path[length] = at
-        length += 1
-
-
-@njit
-def mark_above(flags: npt.NDArray[np.bool_], strides: Ints, node: Ints, heights: Ints) -> None:
-    """flags[v] = True for every v with v_j ≥ node_j in all columns."""
-    m = len(node)
-    level = node.copy()
-    at = 0
-    for j in range(m):
-        at += node[j] * strides[j]
-    while True:
-        flags[at] = True
-        j = m - 1
-        while j >= 0 and level[j] == heights[j]:
-            at -= (heights[j] - node[j]) * strides[j]
-            level[j] = node[j]
-            j -= 1
-        if j < 0:
-            return
-        level[j] += 1
-        at += strides[j]

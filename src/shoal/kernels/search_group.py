@@ -31,22 +31,19 @@ def _keys(codes: Codes, store: Codes, offsets: Ints, lengths: Ints, strides: Int
         at += lengths[b]
     for c in range(n_cells):
         out[c] = 0
-    at = 0
-    b = 0
+    one = b = 0
     while b < n_blocks:
-        one = lanes[at : at + lengths[b]]
-        at += lengths[b]
+        two = one + lengths[b]
         if b + 2 < n_blocks:
-            two = lanes[at : at + lengths[b + 1]]
-            at += lengths[b + 1]
-            three = lanes[at : at + lengths[b + 2]]
-            at += lengths[b + 2]
+            three = two + lengths[b + 1]
             for c in range(n_cells):
-                out[c] += one[codes[b, c]] + two[codes[b + 1, c]] + three[codes[b + 2, c]]
+                out[c] += lanes[one + codes[b, c]] + lanes[two + codes[b + 1, c]] + lanes[three + codes[b + 2, c]]
+            one = three + lengths[b + 2]
             b += 3
         else:
             for c in range(n_cells):
-                out[c] += one[codes[b, c]]
+                out[c] += lanes[one + codes[b, c]]
+            one = two
             b += 1
 
 
@@ -103,56 +100,6 @@ def lost_by_code(
         if lost[gid[c]]:
             for j in range(codes.shape[0]):
                 out[starts[j] + codes[j, reps[c]]] += measures[0, c]
-
-
-@njit
-def tally(
-    sums: Ints,
-    members_at: int,
-    failed: npt.NDArray[np.bool_],
-    weak: npt.NDArray[np.bool_],
-    removal: Ints,
-    lost: npt.NDArray[np.bool_],
-    out: npt.NDArray[np.float64],
-) -> None:
-    """Sums over groups, in the order of :data:`TALLY`."""
-    for i in range(len(out)):
-        out[i] = 0.0
-    for g in range(len(failed)):
-        out[0] += sums[members_at, g]
-    for g in range(len(failed)):
-        records = sums[0, g]
-        if records == 0:
-            continue
-        members = float(sums[members_at, g])
-        out[1] += 1.0
-        out[2] += members * members
-        if lost[g]:
-            out[3] += records
-            out[4] += members
-        else:
-            out[5] += 1.0
-            out[6] += members * members
-        if failed[g]:
-            out[7] += records
-            out[8] += records
-            out[9] += members * (out[0] - members)
-        elif weak[g]:
-            out[8] += min(removal[g], records)
-
-
-TALLY = (
-    "members",
-    "groups",
-    "squares",
-    "suppressed",
-    "lost members",
-    "kept groups",
-    "kept squares",
-    "records of failed groups",
-    "lower bound below",
-    "charge of failed groups",
-)
 
 
 class Workspace:

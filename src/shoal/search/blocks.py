@@ -6,6 +6,7 @@ depends only on the levels of its own columns and is kept for the next node that
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -88,6 +89,7 @@ class Tables:
         self._columns = columns
         self.store = np.empty(1 << 16, dtype=np.int32)
         self._used = 0
+        self._lock = threading.Lock()
         self._known: dict[tuple[int, ...], tuple[int, int]] = {}
 
     def at(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -98,7 +100,9 @@ class Tables:
             key = (b, *(node[j] for j in block.columns))
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = self._make(block, key[1:])
+                with self._lock:
+                    found = self._known.get(key) or self._make(block, key[1:])
+                    self._known[key] = found
             offsets[b], cards[b] = found
         return offsets, cards
 

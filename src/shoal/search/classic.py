@@ -128,7 +128,9 @@ def _prepare(
     problem = build_problem(counts, hierarchies, bounds=bounds)
     checks = build_checks(counts, requirements, has_population=False)
     refuse_contradictions(problem, checks)
-    return Evaluator(problem, checks, limit), Objective(problem, loss, weights), control
+    evaluator, objective = Evaluator(problem, checks, limit), Objective(problem, loss, weights)
+    evaluator.wants_sizes = objective.needs_sizes
+    return evaluator, objective, control
 
 
 def minimal_nodes(evaluator: Evaluator) -> list[Node]:

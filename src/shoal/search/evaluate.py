@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_group import TALLY, Workspace, group_cells, lost_by_code, tally
+from shoal.kernels.search_group import Workspace, group_cells, lost_by_code
 from shoal.kernels.search_values import check_values, merge_entries, order_entries
 from shoal.model.counts import IntArray
 from shoal.search.blocks import Tables
@@ -47,11 +47,31 @@ class Evaluation:
     gone: npt.NDArray[np.int64]
     lost: npt.NDArray[np.int64]
     floor: npt.NDArray[np.int64]
-    squares: float  # Σ members² over all groups
-    kept_squares: float
+    sizes: Sizes | None  # only where the loss asks for it
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sums over classes for class losses: all members, Σ size² of all and of the kept, members lost, and the charge of those that
+    every specialisation loses, Σ size · (members − size)."""
+
     members: int
+    squares: float
+    kept_squares: float
     lost_members: int
-    gone_charge: float  # Σ size · (members − size) over the groups that every specialisation loses
+    gone_charge: float
+
+
+def _sizes(members: IntArray, failed: Flags, lost: Flags) -> Sizes:
+    square = members.astype(np.float64) ** 2
+    total = int(members.sum())
+    return Sizes(
+        members=total,
+        squares=float(square.sum()),
+        kept_squares=float(square[~lost].sum()),
+        lost_members=int(members[lost].sum()),
+        gone_charge=float((members[failed] * (total - members[failed])).sum()),
+    )
 
 
 class Evaluator:
@@ -79,14 +99,14 @@ class Evaluator:
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
-        self._tally = np.empty(len(TALLY))
-        self._nothing = (np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64))
+        self.wants_sizes = False
 
     def __call__(self, node: Sequence[int]) -> Evaluation:
         """Evaluate a node."""
         self.evaluated += 1
         at = tuple(int(x) for x in node)
-        source = self._sources.below(at, self.coarsen)
+        overlap = self.problem.overlap is not None
+        source = self._sources.base if overlap else self._sources.below(at, self.coarsen)
         n, gid, _, sums = self.group(source, at)
         failed, weak, removal = self._decide(source, n, gid, sums)
         return self._summary(at, source, gid, sums, failed, weak, removal)
@@ -106,6 +126,13 @@ class Evaluator:
         other.checks, other.limit, other.evaluated = checks, limit, 0
         return other
 
+    def twin(self) -> Evaluator:
+        """An evaluator for another thread: it shares tables and copies but has its own workspace."""
+        other = copy.copy(self)
+        other._space = Workspace(self.problem.codes.shape[1], len(self.problem.measures), len(self._space.lanes))
+        other._order, other._pointer = np.empty_like(self._order), np.empty_like(self._pointer)
+        return other
+
     def base_source(self) -> Source:
         """The cells of the problem themselves, those of the population only left out."""
         return self._sources.base
@@ -119,8 +146,26 @@ class Evaluator:
     def group(
         self, source: Source, node: Node
     ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Groups of a source's cells at a node: number, group of each cell, first cell and sums of each group."""
         offsets, cards = self._tables.at(node)
-        return group_cells(source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space)
+        n, gid, first, sums = group_cells(
+            source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space
+        )
+        self._count_people(source, gid, sums)
+        return n, gid, first, sums
+
+    def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
+        """Sums of the measures over any partition of the base classes."""
+        measures = self.problem.measures[:, : self.problem.n_base]
+        sums = np.stack([np.bincount(label, weights=m, minlength=n).astype(np.int64) for m in measures])
+        self._count_people(self._sources.base, label.astype(np.int32), sums)
+        return sums
+
+    def _count_people(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> None:
+        """Where people are in several classes, replace the sum of class sizes by the number of different people."""
+        overlap, at = self.problem.overlap, self.problem.members_at
+        if overlap is not None:
+            sums[at] = overlap.members(source, gid, sums[at], source.measures[at])
 
     def _decide(
         self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
@@ -177,33 +222,30 @@ class Evaluator:
         lost_groups = failed
         if self.checks.has_table_checks or self.checks.sensitive:
             lost_groups = self._lost(sums, failed | weak)
-        out = self._tally
-        tally(sums, self.problem.members_at, failed, weak, removal, lost_groups, out)
-        lower = int(out[8])
+        records, members = sums[0], sums[self.problem.members_at]
+        surely = int(records[failed].sum())
+        lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
         if self.checks.has_table_checks and not self.checks.population_uniqueness:
-            extra = self._lost(sums, failed) & ~failed
-            lower = max(lower, int(out[7]) + int(sums[self.problem.members_at, extra].sum()))
+            lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
+        suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
         dead = lower > self.limit
-        gone = self._by_code(source, gid, failed, 0 if dead else int(out[7]))
-        lost = gone
-        if int(out[3]) != int(out[7]) and not dead:
-            lost = self._by_code(source, gid, lost_groups, int(out[3]))
-        within = out[5] > 0 and out[3] <= self.limit
+        gone = lost = self._by_code(source, gid, failed, 0 if dead else surely)
+        if suppressed != surely and not dead:
+            lost = self._by_code(source, gid, lost_groups, suppressed)
+        n_groups = len(records) if self.problem.population_at < 0 else int(np.count_nonzero(records))
+        kept = n_groups - int(np.count_nonzero(lost_groups))
+        within = kept > 0 and suppressed <= self.limit
         return Evaluation(
             node=node,
-            feasible=bool(within) and self._table_holds(sums, lost_groups),
-            n_groups=int(out[1]),
-            kept_groups=int(out[5]),
-            suppressed=int(out[3]),
+            feasible=within and self._table_holds(sums, lost_groups),
+            n_groups=n_groups,
+            kept_groups=kept,
+            suppressed=suppressed,
             lower=lower,
             gone=gone,
             lost=lost,
             floor=source.node,
-            squares=float(out[2]),
-            kept_squares=float(out[6]),
-            members=int(out[0]),
-            lost_members=int(out[4]),
-            gone_charge=float(out[9]),
+            sizes=_sizes(members, failed, lost_groups) if self.wants_sizes else None,
         )
 
     def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:

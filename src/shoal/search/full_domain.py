@@ -23,6 +23,7 @@ from shoal.search.infeasible import infeasible, refuse_contradictions
 from shoal.search.lazy import LazySearch
 from shoal.search.listed import Found, ListedSearch, Seen
 from shoal.search.objective import Objective
+from shoal.search.people import Pairs
 from shoal.search.problem import Bounds, build_problem
 from shoal.search.result import SearchResult
 
@@ -40,6 +41,7 @@ def lattice(
     weights: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
     population: ClassCounts | None = None,
+    people: Pairs | None = None,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
@@ -62,10 +64,13 @@ def lattice(
         Importance (default 1), and lowest and highest level allowed (None for no bound).
     population : ClassCounts, optional
         The population over the same columns, for k-map and the journalist's risk.
+    people : pair of arrays, optional
+        (class, person) for every class a person is in, where the counts are of people and some are in several classes. Then
+        joined classes are counted exactly; without it a lower bound of their people is used.
     time_budget, cancel, progress
         Stop after so many seconds, or when ``cancel.is_set()``, with the best plan so far; report progress.
     threads : int
-        Nodes looked at together.
+        With 2, the two nodes of a probe are evaluated together (listed lattices); the answer is the same.
     lazy : bool, optional
         Generate nodes lazily whatever the size of the lattice (True) or never (False).
 
@@ -81,12 +86,12 @@ def lattice(
     """
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
     limit = record_limit(suppress, counts.n_records)
-    problem = build_problem(counts, hierarchies, bounds=bounds, population=population)
+    problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
     checks = build_checks(counts, requirements, has_population=population is not None)
     refuse_contradictions(problem, checks)
     evaluator = Evaluator(problem, checks, limit)
     objective = Objective(problem, loss, weights)
-    found = run_search(evaluator, objective, control, lazy=lazy)
+    found = run_search(evaluator, objective, control, lazy=lazy, threads=threads)
     if found.best is None:
         if found.stopped:
             raise StoppedError(
@@ -98,13 +103,19 @@ def lattice(
 
 
 def run_search(
-    evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None, seen: Seen | None = None
+    evaluator: Evaluator,
+    objective: Objective,
+    control: Control,
+    *,
+    lazy: bool | None = None,
+    threads: int = 1,
+    seen: Seen | None = None,
 ) -> Found:
     """Search the lattice listed or lazily, whichever fits."""
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
     if generate:
         return LazySearch(evaluator, objective, seen=seen).run(control)
-    return ListedSearch(evaluator, objective, seen=seen).run(control)
+    return ListedSearch(evaluator, objective, seen=seen, threads=threads).run(control)
 
 
 def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:

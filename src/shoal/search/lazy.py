@@ -46,6 +46,7 @@ class LazySearch:
         self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None, start: Sequence[Node] = ()
     ) -> None:
         self.evaluator = evaluator
+        evaluator.wants_sizes = objective.needs_sizes
         self.objective = objective
         self.found = Found()
         self._seen = seen

@@ -14,12 +14,14 @@ Cost     bookkeeping of O(nodes) per evaluation, compiled
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_bounds import climb, climb_on, mark_above, raise_above, raise_below
+from shoal.kernels.search_bounds import climb, raise_below
 from shoal.search.control import Control
 from shoal.search.evaluate import Evaluation, Evaluator, Node
 from shoal.search.objective import Objective, node_strides
@@ -52,9 +54,16 @@ class ListedSearch:
     """State of one search: bounds of all nodes."""
 
     def __init__(
-        self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None, start: Sequence[Node] = ()
+        self,
+        evaluator: Evaluator,
+        objective: Objective,
+        *,
+        seen: Seen | None = None,
+        start: Sequence[Node] = (),
+        threads: int = 1,
     ) -> None:
         self.evaluator = evaluator
+        evaluator.wants_sizes = objective.needs_sizes
         self.objective = objective
         self.heights = np.asarray(evaluator.problem.heights, dtype=np.int64)
         self.strides = node_strides(evaluator.problem.heights)
@@ -63,9 +72,13 @@ class ListedSearch:
         self.found = Found()
         self._seen = seen
         self._start = start
+        self._twin = evaluator.twin() if threads > 1 else None
+        self._ahead: dict[int, Evaluation] = {}
         self._free = objective.free_terms()
         self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
-        raise_below(self.bound, self.strides, self.heights, self._free)
+        self._scratch = np.empty(len(self.heights) + 1, dtype=np.int64), np.empty(len(self.heights) + 1)
+        self._shape = tuple(int(h) + 1 for h in self.heights)
+        raise_below(self.bound, self.strides, self.heights, self._free, *self._scratch)
         self._class_loss = objective.cells is None
         if self._class_loss:
             self._up, self._down = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
@@ -78,10 +91,12 @@ class ListedSearch:
             self._look(int(np.dot(self.strides, node)))
         fresh = not self._start
         while True:
-            length = climb(self.bound, self.strides, self.heights, self.found.total - EPSILON, path)
-            if length == 0:
+            best = self.found.total - EPSILON
+            path[0] = np.argmin(self.bound)
+            if not self.bound[path[0]] < best:
                 self.found.lower = self.found.total
                 break
+            length = self._climb(path, 1, best, on=False)
             if control.stop():
                 self.found.stopped = control.reason
                 self.found.lower = float(self.bound.min())
@@ -94,14 +109,18 @@ class ListedSearch:
                 self._probe(path, length)
         return self.found
 
+    def _climb(self, path: npt.NDArray[np.int64], length: int, best: float, *, on: bool) -> int:
+        return climb(self.bound, self._soft, self.strides, self.heights, self._free, best, on, path, length)
+
     def _probe(self, path: npt.NDArray[np.int64], length: int) -> None:
         """Close the foot of the path: from above where suppression forbids, else from the last node of the path itself."""
         foot, last = int(path[0]), length - 1
         if self.evaluator.limit < self.evaluator.problem.n_records:
-            high = climb_on(self._soft, self.strides, self.heights, self._free, path, length) - 1
+            high = self._climb(path, length, np.inf, on=True) - 1
             low = last + 1
             while low <= high:
                 middle = (low + high) // 2
+                self._look_ahead(int(path[middle]), int(path[(low + middle - 1) // 2]) if low < middle else int(path[last]))
                 self._look(int(path[middle]))
                 if self.bound[foot] == np.inf:
                     return
@@ -109,6 +128,17 @@ class ListedSearch:
         self._look(int(path[last]))
         if last and not self._monotone and self.bound[foot] < self.found.total - EPSILON:
             self._look(foot)
+
+    def _look_ahead(self, now: int, next_: int) -> None:
+        """Evaluate a node and the one that follows if it does not settle the probe, in two threads."""
+        if self._twin is None or now in self._ahead:
+            return
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(self._twin, self.node(next_)) if next_ not in self._ahead else None
+            self._ahead[now] = self.evaluator(self.node(now))
+            if other is not None:
+                self._ahead[next_] = other.result()
+                self.evaluator.evaluated += 1
 
     @property
     def _monotone(self) -> bool:
@@ -132,27 +162,33 @@ class ListedSearch:
         """Evaluate a node and let every other node know."""
         if self.bound[number] == np.inf:
             return
-        e = self.evaluator(self.node(number))
+        ready = self._ahead.pop(number, None)
+        e = self.evaluator(self.node(number)) if ready is None else ready
         total, terms = self.objective.both(e)
         self.found.offer(e, total)
         if self._seen is not None:
             self._seen(e, total)
         at = np.asarray(e.node, dtype=np.int64)
         if e.lower <= self.evaluator.limit:
-            mark_above(self._soft, self.strides, at, self.heights)
+            self._above(self._soft, e.node)[...] = True
         if self._class_loss:
             self._raise_class_loss(e, at, number)
             return
         if e.lower > self.evaluator.limit:
             terms[0] = np.inf
-        raise_below(self.bound, self.strides, at, terms)
+        raise_below(self.bound, self.strides, at, terms, *self._scratch)
         self.bound[number] = np.inf
+
+    def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
+        """The entries of an array over nodes that belong to a node and its generalizations."""
+        return per_node.reshape(self._shape)[tuple(slice(level, None) for level in node)]
 
     def _raise_class_loss(self, e: Evaluation, at: npt.NDArray[np.int64], number: int) -> None:
         terms = np.zeros((len(at), self.objective.width))
         terms[0] = np.inf if e.lower > self.evaluator.limit else self.objective.more_below(e)
-        raise_below(self._down, self.strides, at, terms)
-        raise_above(self._up, self.strides, at, self.heights, self.objective.total_above(e))
+        raise_below(self._down, self.strides, at, terms, *self._scratch)
+        above = self._above(self._up, e.node)
+        np.maximum(above, self.objective.total_above(e), out=above)
         self._closed[number] = True
         np.add(self._up, self._down, out=self.bound)
         self.bound[self._closed] = np.inf

@@ -87,6 +87,8 @@ def _holds(evaluator: Evaluator, box: IntArray) -> bool:
     """Whether the classes of a box, joined, meet every class requirement."""
     problem = evaluator.problem
     sums = problem.measures[:, box].sum(axis=1)[:, None]
+    if problem.overlap is not None:
+        return _holds_by_label(evaluator, box)
     if int(sums[problem.members_at, 0]) < evaluator.checks.least:
         return False
     if not evaluator.checks.sensitive:
@@ -95,3 +97,12 @@ def _holds(evaluator: Evaluator, box: IntArray) -> bool:
     stay[box] = True
     part = restrict(evaluator.base_source(), stay)
     return bool(evaluator.passing(part, 1, np.zeros(len(box), dtype=np.int32), sums)[0])
+
+
+def _holds_by_label(evaluator: Evaluator, box: IntArray) -> bool:
+    """As :func:`_holds` where people are in several classes and must be counted."""
+    label = np.ones(evaluator.problem.n_base, dtype=np.int64)
+    label[box] = 0
+    n = int(label.max()) + 1
+    sums = evaluator.sums_of(label, n)
+    return bool(evaluator.passing(evaluator.base_source(), n, label.astype(np.int32), sums)[0])

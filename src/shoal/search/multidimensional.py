@@ -29,6 +29,7 @@ from shoal.search.local_cover import cover, polish
 from shoal.search.local_model import CellKind, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.local_mondrian import mondrian
 from shoal.search.losses import column_weights
+from shoal.search.people import Pairs
 from shoal.search.problem import Problem, build_problem
 from shoal.search.table_checks import table_holds
 
@@ -97,6 +98,7 @@ def local(
     cells: str | Mapping[str, str] = "hierarchy",
     method: str = "best",
     weights: Mapping[str, float] | None = None,
+    people: Pairs | None = None,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
@@ -111,6 +113,8 @@ def local(
     method : str
         ``best`` (``cover`` where all cells are hierarchy values, else ``cluster``), or one by name: ``cover``, ``cluster``,
         ``mondrian`` (strict), ``relaxed-mondrian``.
+    people : pair of arrays, optional
+        As in :func:`shoal.search.lattice`.
 
     Examples
     --------
@@ -124,7 +128,7 @@ def local(
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
     if method not in METHODS:
         raise UsageError(f"method '{method}' is not known.", hint=f"Methods: {', '.join(METHODS)}.")
-    problem = build_problem(counts, hierarchies)
+    problem = build_problem(counts, hierarchies, people=people)
     asked = build_checks(counts, requirements, has_population=False)
     refuse_contradictions(problem, asked)
     checks = _class_sizes(asked)
@@ -159,7 +163,7 @@ def _partition(
     alone = label < 0
     label[alone] = label.max(initial=-1) + 1
     label = join_failing(evaluator, label, sets, prices(problem, weights))
-    if not checks.sensitive:
+    if not checks.sensitive and problem.overlap is None:
         records = problem.measures[0, : problem.n_base]
         sizes = problem.measures[problem.members_at, : problem.n_base]
         label = polish(trees, label, records, sizes, checks.least, control)
@@ -181,7 +185,7 @@ def _result(
     codes = problem.codes[:, : problem.n_base]
     published = tuple(publish(c, k, codes[j], label, n) for j, (c, k) in enumerate(zip(problem.columns, kinds, strict=True)))
     mass = np.bincount(label, weights=problem.measures[0, : problem.n_base], minlength=n)
-    members = np.bincount(label, weights=problem.measures[problem.members_at, : problem.n_base], minlength=n).astype(np.int64)
+    members = evaluator.sums_of(label, n)[problem.members_at]
     if not table_holds(asked, members, members, np.zeros(n, dtype=np.bool_)):
         raise InfeasibleError(
             "the recoding does not meet a requirement on the whole table.",

@@ -42,6 +42,11 @@ class Objective:
         for j, charged in enumerate(cells.free):
             self._free[j, : len(charged)] = charged
 
+    @property
+    def needs_sizes(self) -> bool:
+        """Whether evaluations must carry the sizes of their classes."""
+        return self.name == "discernibility"
+
     def value(self, total: float) -> float:
         return self.cells.value(total) if self.cells is not None else float(total)
 
@@ -51,7 +56,8 @@ class Objective:
             terms = self._terms(e, e.lost, np.asarray(e.node, dtype=np.int64))
             return float(sum(terms[j, level] for j, level in enumerate(e.node)))
         if self.name == "discernibility":
-            return e.kept_squares + float(e.lost_members) * e.members
+            assert e.sizes is not None
+            return e.sizes.kept_squares + float(e.sizes.lost_members) * e.sizes.members
         return float(self.problem.n_records) / e.kept_groups if e.kept_groups else float("inf")
 
     def free_terms(self) -> FloatArray:
@@ -75,12 +81,12 @@ class Objective:
 
     def more_below(self, e: Evaluation) -> float:
         """Class losses: what every specialisation of e.node costs beyond its value without suppression."""
-        return e.gone_charge if self.name == "discernibility" else 0.0
+        return e.sizes.gone_charge if e.sizes is not None else 0.0
 
     def total_above(self, e: Evaluation) -> float:
         """Class losses: lower bound for e.node and its generalizations, nothing suppressed."""
-        if self.name == "discernibility":
-            return e.squares
+        if e.sizes is not None:
+            return e.sizes.squares
         return float(self.problem.n_records) / e.n_groups
 
     def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64]) -> FloatArray:

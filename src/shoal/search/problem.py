@@ -75,6 +75,7 @@ class Problem:
     measures: npt.NDArray[np.int64]  # (sums, cells): records; then members, population where they differ
     members_at: int
     population_at: int  # −1 where no population was given
+    overlap: Any  # people.Overlap where people are in several classes, else None
     n_base: int  # the first cells are the classes of ``counts``; the rest occur in the population only
     n_records: int
 
@@ -108,6 +109,7 @@ def build_problem(
     *,
     bounds: Bounds | None = None,
     population: ClassCounts | None = None,
+    people: Any = None,
 ) -> Problem:
     """Match categories to hierarchy leaves and lay everything out in arrays."""
     if not counts.columns:
@@ -120,12 +122,15 @@ def build_problem(
             f"no hierarchy is given for: {', '.join(lacking)}.",
             hint="Give each quasi-identifier a hierarchy, or let one be built.",
         )
+    from shoal.search.people import find_overlap
+
     extra = _population_cells(counts, population, hierarchies)
     columns = tuple(
         _column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), extra)
         for j, name in enumerate(counts.columns)
     )
-    measures, members_at, population_at = _measures(counts, extra)
+    overlap = find_overlap(counts, people)
+    measures, members_at, population_at = _measures(counts, extra, apart=overlap is not None)
     codes = np.ascontiguousarray(np.stack([c.codes for c in columns]))
     return Problem(
         counts=counts,
@@ -135,6 +140,7 @@ def build_problem(
         measures=measures,
         members_at=members_at,
         population_at=population_at,
+        overlap=overlap,
         n_base=counts.n_classes,
         n_records=counts.n_records,
     )
@@ -201,11 +207,11 @@ def _population_cells(counts: ClassCounts, population: ClassCounts | None, hiera
     return _Extra(of_base, np.stack(whole)[:, first[fresh]], size_of[only[fresh]])
 
 
-def _measures(counts: ClassCounts, extra: _Extra | None) -> tuple[npt.NDArray[np.int64], int, int]:
+def _measures(counts: ClassCounts, extra: _Extra | None, *, apart: bool) -> tuple[npt.NDArray[np.int64], int, int]:
     records = counts.sizes if counts.records is None else counts.records
     sums = [records]
     members_at = population_at = 0
-    if counts.records is not None and not np.array_equal(records, counts.sizes):
+    if apart or (counts.records is not None and not np.array_equal(records, counts.sizes)):
         members_at = len(sums)
         sums.append(counts.sizes)
     if extra is None:

@@ -268,6 +268,71 @@ class TestPeople:
         assert lattice(counts, tree, [req.K(2)], suppress=0.6).suppressed in (0, 6)
 
 
+def people_table(seed: int) -> tuple[Table, list[int], ClassCounts, tuple[np.ndarray, np.ndarray]]:
+    """A table whose rows belong to people, several rows each; counts of people per class; the pairs."""
+    table = random_table(60_000 + seed)
+    rng = np.random.default_rng(seed)
+    person = rng.integers(0, max(2, len(table.rows) // 2), len(table.rows)).tolist()
+    plain = table.counts()
+    place = {c: i for i, c in enumerate(sorted(set(table.rows), key=repr))}
+    pairs = sorted({(place[r], p) for r, p in zip(table.rows, person, strict=True)})
+    sizes = np.bincount([c for c, _ in pairs])
+    counts = ClassCounts(
+        sizes, plain.columns, plain.codes, plain.categories, records=plain.sizes, unit="id", n_people=len(set(person))
+    )
+    return table, person, counts, (np.array([c for c, _ in pairs]), np.array([p for _, p in pairs]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("exact", [True, False])
+def test_people_in_several_classes_are_counted_once(seed: int, exact: bool) -> None:
+    """With the pairs the optimum over people equals brute force; without them every published class still has k people."""
+    table, person, counts, pairs = people_table(seed)
+    limit = math.floor(0.3 * len(table.rows) + 1e-9)
+
+    def people_of(node: tuple[int, ...]) -> dict[tuple, set[int]]:
+        inside: dict[tuple, set[int]] = {}
+        for row, p in zip(table.rows, person, strict=True):
+            inside.setdefault(table.publish(row, node), set()).add(p)
+        return inside
+
+    def lost(node: tuple[int, ...]) -> int:
+        inside = people_of(node)
+        return sum(len(inside[table.publish(r, node)]) < 3 for r in table.rows)
+
+    feasible = {n for n in table.nodes() if lost(n) <= limit and max(map(len, people_of(n).values())) >= 3}
+    try:
+        found = lattice(counts, table.hierarchies(), [req.K(3)], suppress=0.3, people=pairs if exact else None)
+    except InfeasibleError:
+        assert not exact or not feasible
+        return
+    node = tuple(found.levels[c] for c in table.columns)
+    kept = {tuple(r) for r in zip(*(c.to_pylist() for c in found.kept_table().columns), strict=True)}
+    assert all(len(people_of(node)[c]) >= 3 for c in kept)
+    assert found.suppressed <= limit
+    if exact:
+        assert node in feasible
+        assert found.suppressed == lost(node)
+
+
+def test_pairs_must_fit_the_counts() -> None:
+    table, _, counts, pairs = people_table(1)
+    with pytest.raises(UsageError, match="add up"):
+        lattice(counts, table.hierarchies(), [req.K(2)], people=(pairs[0][:-1], pairs[1][:-1]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_threads_give_the_same_answer(seed: int) -> None:
+    table = random_table(61_000 + seed)
+    for share in (0.0, 0.2):
+        try:
+            one = lattice(table.counts(), table.hierarchies(), [req.K(3)], suppress=share)
+        except InfeasibleError:
+            continue
+        two = lattice(table.counts(), table.hierarchies(), [req.K(3)], suppress=share, threads=2)
+        assert (two.loss, two.suppressed) == (one.loss, one.suppressed)
+
+
 def test_missing_values_join_only_the_star() -> None:
     h = Hierarchy.from_rows("a", [["x", "xy", "*"], ["y", "xy", "*"]])
     assert [joins_missing(h, level) for level in range(3)] == [False, False, True]

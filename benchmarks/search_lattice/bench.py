@@ -1,0 +1,123 @@
+"""Optimal search: arx_adult warm, the first call of a process, 1.2 million generated people."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(HERE.parent), str(HERE)]
+
+from common import record  # noqa: E402
+
+ARX = {0.0: 0.06, 0.02: 0.91, 0.05: 0.71, 1.0: 2.86}
+
+
+def timed(work: Callable[[], Any], repeats: int) -> tuple[list[float], list[float], Any]:
+    wall, cpu, answer = [], [], None
+    for _ in range(repeats):
+        start, used = time.perf_counter(), time.process_time()
+        answer = work()
+        wall.append(round(time.perf_counter() - start, 4))
+        cpu.append(round(time.process_time() - used, 4))
+    return wall, cpu, answer
+
+
+def folder() -> Path:
+    return Path(os.environ.get("SHOAL_DATA", ROOT.parent / "shared" / "data")) / "arx_adult"
+
+
+def answer(found: Any) -> dict[str, Any]:
+    return {
+        "levels": list(found.levels.values()),
+        "loss": found.loss,
+        "suppressed": found.suppressed,
+        "nodes": found.nodes_checked,
+    }
+
+
+def adult() -> None:
+    import search_adult
+    from shoal.model.requirement import K
+    from shoal.search import lattice
+
+    counts = search_adult.counts(folder())
+    trees = {c: search_adult.hierarchy(folder(), c) for c in search_adult.COLUMNS}
+    for limit, peer in ARX.items():
+        lattice(counts, trees, [K(5)], suppress=limit)
+        wall, cpu, found = timed(lambda limit=limit: lattice(counts, trees, [K(5)], suppress=limit), 7)
+        record(
+            HERE,
+            question="adult",
+            suppress=limit,
+            seconds=wall,
+            cpu=cpu,
+            peer_cpu=peer,
+            ratio=round(peer / min(cpu), 1),
+            answer=answer(found),
+        )
+
+
+def first() -> None:
+    """A fresh process with an empty cache folder for compiled code."""
+    import tempfile
+
+    code = f"""
+import sys, time
+sys.path[:0] = [{str(ROOT / "src")!r}, {str(ROOT / "tests")!r}]
+from pathlib import Path
+import search_adult
+from shoal.model.requirement import K
+counts = search_adult.counts(Path({str(folder())!r}))
+trees = {{c: search_adult.hierarchy(Path({str(folder())!r}), c) for c in search_adult.COLUMNS}}
+start, used = time.perf_counter(), time.process_time()
+from shoal.search import lattice
+found = lattice(counts, trees, [K(5)], suppress=0.02)
+print(time.perf_counter() - start, time.process_time() - used, found.loss)
+"""
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        cold = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.split()
+        warm = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.split()
+    for name, (wall, cpu, loss) in (("nothing cached", cold), ("compiled code cached", warm)):
+        record(
+            HERE,
+            question="first call",
+            state=name,
+            seconds=[round(float(wall), 3)],
+            cpu=[round(float(cpu), 3)],
+            answer=float(loss),
+        )
+
+
+def people() -> None:
+    import people as generated
+
+    from shoal.model.requirement import K
+    from shoal.search import lattice
+
+    counts, trees = generated.counts_and_trees(1_200_000)
+    small, few = generated.counts_and_trees(2_000)
+    lattice(small, few, [K(5)], suppress=0.02)
+    wall, cpu, found = timed(lambda: lattice(counts, trees, [K(5)], suppress=0.02), 1)
+    record(
+        HERE,
+        question="people",
+        rows=1_200_000,
+        classes=counts.n_classes,
+        lattice=found.n_nodes,
+        seconds=wall,
+        cpu=cpu,
+        answer=answer(found),
+    )
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ["adult", "first", "people"]:
+        {"adult": adult, "first": first, "people": people}[name]()
