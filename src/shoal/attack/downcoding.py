@@ -33,10 +33,8 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> 
     for name, coarse, fine in zip(columns, recoded.published, recoded.finer, strict=False):
         if np.array_equal(coarse, fine):
             continue
-        pairs = group_codes([groups.ids.astype(np.int32), fine])
-        different = np.zeros(groups.n, dtype=np.int64)
-        members = np.unique(np.stack([groups.ids[kept], pairs.ids[kept]]), axis=1)
-        np.add.at(different, members[0], 1)
+        pairs = group_codes([groups.ids[kept].astype(np.int32), fine[kept]])
+        different = np.bincount(groups.ids[kept][pairs.first], minlength=groups.n)
         alone = (different[groups.ids] == 1) & kept & _is_news(coarse, fine, sizes * kept)
         refined |= alone
         share = float(sizes[alone].sum()) / max(total, 1)

@@ -80,15 +80,14 @@ def _gains(
     size = np.zeros(finer.n, dtype=np.int64)
     np.add.at(size, finer.ids[kept], recoded.base.sizes[kept])
     parent = groups.ids[finer.first]
-    candidates = [p for p in np.unique(parent[size > 0]) if (size[parent == p] > 1).any() and (size[parent == p] > 0).sum() > 1]
+    inside = np.bincount(parent[size > 0], minlength=groups.n)
+    together = np.bincount(parent[size > 1], minlength=groups.n)
+    candidates = np.flatnonzero((inside > 1) & (together > 0))
     if len(candidates) > MOST_CLASSES:
-        candidates = sorted(rng.choice(candidates, MOST_CLASSES, replace=False))
-    values = _values_of(sensitive, groups.ids, kept)
-    return [
-        g
-        for p in candidates
-        if (g := _gain(values.get(int(p)), size[(parent == p) & (size > 0)], distinct, rng, draws)) is not None
-    ]
+        candidates = np.sort(rng.choice(candidates, MOST_CLASSES, replace=False))
+    values = _values_of(sensitive, groups.ids, kept & np.isin(groups.ids, candidates))
+    found = (_gain(values.get(int(p)), size[(parent == p) & (size > 0)], distinct, rng, draws) for p in candidates)
+    return [gain for gain in found if gain is not None]
 
 
 def _values_of(
