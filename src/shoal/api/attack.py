@@ -64,8 +64,8 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
         k=int(claims["require"].get("k", claims["k"])),
-        distinct=_claimed(claims, "diversity", "distinct"),
-        t=_claimed(claims, "closeness", "t"),
+        distinct={c: x["distinct"] for c, x in claims["require"].get("diversity", {}).items() if "distinct" in x},
+        t={c: x["t"] for c, x in claims["require"].get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
         minimal=bool(claims["utility"]["proven"]),
         table=published,
         files=(data,),
@@ -76,10 +76,6 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     for earlier in previous:
         results = [r for r in results if r.name != "intersection"] + [_join(published, claims, Path(earlier))]
     return AttackReport(place.name, tuple(worst_first(results)))
-
-
-def _claimed(claims: Mapping[str, Any], kind: str, what: str) -> dict[str, Any]:
-    return {column: asked[what] for column, asked in claims["require"].get(kind, {}).items() if what in asked}
 
 
 def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
