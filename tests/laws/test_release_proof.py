@@ -45,7 +45,7 @@ def random_case(rng):
         require["closeness"] = {column: {"t": float(rng.choice([0.3, 0.5, 0.8])), "distance": distance}}
     if rng.random() < 0.2:
         require["risk"] = {"average": 0.4}
-    bounded = {q: {"max_level": 1} for q in quasi} if rng.random() < 0.5 else dict.fromkeys(quasi, {})
+    bounded = {q: {"max_level": 1} for q in quasi} if rng.random() < 0.5 else {q: {} for q in quasi}
     policy = {
         "roles": {"quasi": bounded, "sensitive": ["s", "money"], "direct": ["name"]},
         "require": require,
