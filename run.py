@@ -98,6 +98,7 @@ def test(rest: list[str]) -> int:
     """Every check there is; with further words only pytest with them."""
     environment = {**os.environ, "PATH": f"{bin_folder()}{os.pathsep}{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment)
+    call([python("python"), str(HERE / "tools" / "browser.py")], env=environment)
     pytest = [python("python"), "-m", "pytest", "-q", *(rest or ["-n", "2", "--dist", "loadgroup", "--durations", "15"])]
     checks = [
         ("lint", [python("ruff"), "check", "--quiet", "."]),
