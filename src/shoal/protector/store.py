@@ -153,13 +153,11 @@ class Store:
 
     def _read_state(self, connection: Connection, floor: int, *, lock: bool = False) -> State:
         """The state as this transaction sees it; never older than what was seen before it began."""
-        from shoal.protector.schema import state
-
-        query = state.select().where(state.c.id == 1)
-        row = connection.execute(query.with_for_update() if lock else query).first()
+        query = "SELECT sealed FROM vault_state WHERE id = 1"
+        row = _execute(connection, self.dialect, query + (" FOR UPDATE" if lock and self.dialect != "sqlite" else "")).fetchone()
         if row is None:
             raise TamperError("the vault's state is missing.", hint="Restore the database from a trusted copy.")
-        found = State.from_bytes(self.box.open(row.sealed, b"state" + self.bound, what="state"))
+        found = State.from_bytes(self.box.open(bytes(row[0]), b"state" + self.bound, what="state"))
         if found.generation < floor:
             raise _rolled_back(found.generation, floor)
         with self._lock:
@@ -170,9 +168,7 @@ class Store:
         return self.box.seal(value.to_bytes(), b"state" + self.bound)
 
     def _write_state(self, connection: Connection, value: State) -> None:
-        from shoal.protector.schema import state
-
-        connection.execute(state.update().where(state.c.id == 1).values(sealed=self._seal_state(value)))
+        _execute(connection, self.dialect, "UPDATE vault_state SET sealed = ? WHERE id = 1", self._seal_state(value))
 
     def _advance(self, mark: Mark) -> None:
         with self._lock:
@@ -212,9 +208,7 @@ class Tx:
 
     def first(self, statement: str, *values: Any) -> Any:
         """The first row of a query written with question marks: straight to the driver, for work done very often."""
-        if self.store.dialect == "sqlite":
-            return self.raw().execute(statement, values).fetchone()
-        return self.connection.exec_driver_sql(statement.replace("?", "%s"), values).first()
+        return _execute(self.connection, self.store.dialect, statement, *values).fetchone()
 
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""
@@ -273,25 +267,34 @@ class Tx:
         return None if found is None else bytes(found[0])
 
     def _store(self, kind: int, name: str, plain: bytes) -> None:
-        from shoal.protector.schema import objects
-
         tag = self.store.tag(kind, name)
         bound = b"object" + bytes([kind]) + tag + self.store.bound
         sealed = self.store.box.seal(_padded(plain, _OBJECT_BLOCK), bound)
         old = self._sealed(tag)
         if old is None:
-            self.connection.execute(objects.insert().values(tag=tag, kind=kind, sealed=sealed))
+            self._run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, kind, sealed)
         else:
-            self.connection.execute(objects.update().where(objects.c.tag == tag).values(sealed=sealed))
+            self._run("UPDATE vault_objects SET sealed = ? WHERE tag = ?", sealed, tag)
             self._count(old, -1)
         self._count(sealed, +1)
         step("objects")
+
+    def _run(self, statement: str, *values: Any) -> None:
+        _execute(self.connection, self.store.dialect, statement, *values)
 
     def _count(self, sealed: bytes, sign: int) -> None:
         term = crypto.row_sum(self.store.sums, sealed[-crypto.TAG_BYTES :])
         change = crypto.add if sign > 0 else crypto.subtract
         self.state.objects_sum = change(self.state.objects_sum, term)
         self.state.objects += sign
+
+
+def _execute(connection: Connection, dialect: str, statement: str, *values: Any) -> Any:
+    """Run a statement written with question marks; on SQLite straight through the driver, which saves a third of the time."""
+    if dialect == "sqlite":
+        driver: Any = connection.connection.driver_connection
+        return driver.execute(statement, values)
+    return connection.exec_driver_sql(statement.replace("?", "%s"), values)
 
 
 def connect(place: str | Path) -> Engine:

@@ -252,7 +252,7 @@ class Doorman:
         request.state.vault_session = session
 
 
-def _current(request: Request) -> Any:
+async def _current(request: Request) -> Any:
     return request.state.vault_session
 
 
