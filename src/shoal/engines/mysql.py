@@ -15,10 +15,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast, string
-from shoal.engines.mysql_types import arrow_column, mapping_types, native_type, reading
+from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast
+from shoal.engines.mysql_errors import LOST, connection_arguments, no_connection, translate
+from shoal.engines.mysql_sql import json_table, json_text, moment_text, quoted, utf8, utf8_bytes, with_fractions
+from shoal.engines.mysql_types import arrow_batch, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.remote import Address, build_relation, no_table, spellings, table_expression
-from shoal.errors import DataError, EngineError, OutputError, need
+from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
 
 _SESSION = (
@@ -59,11 +61,11 @@ class MySQL(Engine):
             raise need("mysql", "pymysql") from None
         if self._connection is None:
             try:
-                self._connection = pymysql.connect(**_arguments(self.address))
+                self._connection = pymysql.connect(**connection_arguments(self.address))
                 for statement in _SESSION:
                     self._execute(statement)
             except pymysql.Error as error:
-                raise _no_connection(self.address, error) from None
+                raise no_connection(self.address, error) from None
         return self._connection
 
     def _execute(self, statement: str) -> None:
@@ -119,9 +121,9 @@ class MySQL(Engine):
 
     def _failed(self, error: Exception) -> EngineError:
         code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        if code in _LOST or isinstance(error, OSError):
+        if code in LOST or isinstance(error, OSError):
             self.close()
-        return _translate(code, self.address)
+        return translate(code, self.address)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -142,7 +144,7 @@ class MySQL(Engine):
             fields = cursor._result.fields
             rows = cursor.fetchmany(batch_rows)
             while True:
-                yield _batch(rows, fields)
+                yield arrow_batch(rows, fields)
                 rows = cursor.fetchmany(batch_rows) if len(rows) == batch_rows else ()
                 if not rows:
                     break
@@ -206,7 +208,7 @@ class MySQL(Engine):
                     cursor = other._connect().cursor()
                     batch = first
                     while batch is not None:
-                        cursor.executemany(insert, _python_rows(batch))
+                        cursor.executemany(insert, python_rows(batch))
                         batch = next(batches, None)
                 except (pymysql.Error, OSError) as error:
                     raise self._failed(error) from None
@@ -239,17 +241,17 @@ class MySQL(Engine):
     # -- the dialect --------------------------------------------------------------------------------------------------
 
     def render(self, query: exp.Expr) -> str:
-        return super().render(query.transform(_with_fractions))
+        return super().render(query.transform(with_fractions))
 
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:
         if column.kind == "text":
-            return _bytes(value)
+            return utf8_bytes(value)
         return super().key(value, column)
 
     def fingerprint(self, value: exp.Expr, column: Column) -> exp.Expr:
         """32 bytes for a text of any length: long values cannot be indexed, and every pair would be compared."""
         if column.kind == "text":
-            digest = exp.Anonymous(this="SHA2", expressions=[_utf8(value), exp.convert(256)])
+            digest = exp.Anonymous(this="SHA2", expressions=[utf8(value), exp.convert(256)])
             return exp.Anonymous(this="UNHEX", expressions=[digest])
         return self.key(value, column)
 
@@ -258,16 +260,16 @@ class MySQL(Engine):
 
     def text(self, value: exp.Expr, column: Column) -> exp.Expr:
         if column.kind == "timestamp":
-            return _moment(value, "%Y-%m-%d %H:%i:%s")
+            return moment_text(value, "%Y-%m-%d %H:%i:%s")
         if column.kind == "time":
-            return _moment(value, "%H:%i:%s")
+            return moment_text(value, "%H:%i:%s")
         if column.kind == "binary":
             return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
         return super().text(value, column)
 
     def decode(self, values: Any, column: Column) -> Any:
         if column.kind == "boolean":
-            return _booleans(values, column)
+            return booleans_of(values, column)
         return super().decode(values, column)
 
     def mapped(self, value: exp.Expr, column: Column) -> exp.Expr:
@@ -277,7 +279,7 @@ class MySQL(Engine):
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
         """A JSON text read as a table, which the server indexes by itself: no right to create anything is needed."""
-        document = _json(data)
+        document = json_text(data)
         if len(document) > LARGEST_JSON:
             name = f"shoal_{secrets.token_hex(8)}"
             try:
@@ -291,16 +293,16 @@ class MySQL(Engine):
             with super().mapping(data) as inline:
                 yield inline
             return
-        yield _json_table(document, mapping_types(data))
+        yield json_table(document, mapping_types(data))
 
     def _temporary(self, name: str, data: Any) -> None:
         """A temporary table with an index on its first column, filled in parts."""
         types = mapping_types(data)
-        columns = ", ".join(f"{_quoted(n)} {t}" for n, t in types.items())
-        self._run(f"CREATE TEMPORARY TABLE `{name}` ({columns}, KEY ({_quoted(data.column_names[0])})) CHARACTER SET utf8mb4")
-        part = max(1, data.num_rows * LARGEST_JSON // (4 * len(_json(data))))
+        columns = ", ".join(f"{quoted(n)} {t}" for n, t in types.items())
+        self._run(f"CREATE TEMPORARY TABLE `{name}` ({columns}, KEY ({quoted(data.column_names[0])})) CHARACTER SET utf8mb4")
+        part = max(1, data.num_rows * LARGEST_JSON // (4 * len(json_text(data))))
         for start in range(0, data.num_rows, part):
-            rows = _json_table(_json(data.slice(start, part)), types)
+            rows = json_table(json_text(data.slice(start, part)), types)
             self._run(self.render(exp.Insert(this=table_expression(None, name), expression=rows.this)))
 
     def _has_json_table(self) -> bool:
@@ -311,154 +313,9 @@ class MySQL(Engine):
         return self._version
 
 
-def _json(data: Any) -> str:
-    """The rows of a mapping as a JSON text of lists."""
-    import json
-
-    columns = [data[name].to_pylist() for name in data.column_names]
-    return json.dumps(list(zip(*columns, strict=True)), ensure_ascii=False)
-
-
-def _json_table(document: str, types: dict[str, str]) -> exp.Subquery:
-    """(SELECT … FROM JSON_TABLE(document …)); the limit makes the server keep it as a table of its own, with an index."""
-    table = exp.JSONTable(
-        this=string(document),
-        path=string("$[*]"),
-        schema=exp.JSONSchema(
-            expressions=[
-                exp.JSONColumnDef(this=exp.to_identifier(f"x{i}"), kind=exp.Var(this=kind), path=string(f"$[{i}]"))
-                for i, kind in enumerate(types.values())
-            ]
-        ),
-    )
-    terms = [exp.alias_(exp.column(f"x{i}", table="q"), name, quoted=True) for i, name in enumerate(types)]
-    return exp.Subquery(
-        this=exp.select(*terms).from_(exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier("q")))).limit(2**62)
-    )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _bytes(value: exp.Expr) -> exp.Expr:
-    """The same bytes for the same text, whatever the character set of the column."""
-    return exp.Cast(this=_utf8(value), to=exp.DataType.build("BINARY"))
-
-
-def _utf8(value: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.CHARACTER_SET, kind=exp.Var(this="utf8mb4")))
-
-
-def _moment(value: exp.Expr, layout: str) -> exp.Expr:
-    """A moment as text, with six digits of a second where there is a fraction."""
-
-    def spelled(with_fraction: str) -> exp.Expr:
-        return exp.Anonymous(this="DATE_FORMAT", expressions=[value.copy(), string(with_fraction)])
-
-    whole = exp.EQ(this=exp.Anonymous(this="MICROSECOND", expressions=[value.copy()]), expression=exp.convert(0))
-    return exp.Case(ifs=[exp.If(this=whole, true=spelled(layout))], default=spelled(layout + ".%f"))
-
-
-def _with_fractions(node: exp.Expr) -> exp.Expr:
-    """CAST … AS DATETIME would drop fractions of a second."""
-    if isinstance(node, exp.Cast) and isinstance(node.to, exp.DataType) and node.to.this == exp.DataType.Type.TIMESTAMP:
-        return exp.Cast(this=node.this, to=exp.DataType.build("DATETIME(6)", dialect="mysql"))
-    return node
-
-
 def _forget(cursor: Any) -> None:
     """Keep the driver from reading an unfinished answer to its end."""
     if cursor._result is not None:
         cursor._result.unbuffered_active = False
         cursor._result.connection = None
     cursor.connection = None
-
-
-def _batch(rows: Sequence[Any], fields: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
-    arrays = [arrow_column(values, field) for values, field in zip(columns, fields, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=[f.name if isinstance(f.name, str) else f.name.decode() for f in fields])
-
-
-def _python_rows(batch: Any) -> list[tuple[Any, ...]]:
-    return list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
-
-
-def _booleans(values: Any, column: Column) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_boolean(values.type):
-        return values
-    numbers = values.cast(pa.int64())
-    limits = pc.min_max(numbers).as_py()
-    if limits["min"] is not None and (limits["min"] < 0 or limits["max"] > 1):
-        raise DataError(
-            f"column '{column.name}' is declared tinyint(1), a boolean, but holds other numbers than 0 and 1.",
-            hint="Open the table with booleans=False to read such columns as whole numbers.",
-            column=column.name,
-        )
-    return numbers.cast(pa.bool_())
-
-
-def _arguments(address: Address) -> dict[str, Any]:
-    from pymysql.converters import encoders  # only these: answers stay bytes
-
-    out: dict[str, Any] = {
-        "host": address.host, "port": address.port, "user": address.user, "password": address.password or "",
-        "database": address.database, "charset": "utf8mb4", "use_unicode": False, "conv": encoders.copy(), "autocommit": True,
-        "connect_timeout": 10, "local_infile": False, "program_name": "shoal",
-    }  # fmt: skip
-    for name in ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket"):
-        if name in address.options:
-            out[name] = address.options[name]
-    return out
-
-
-_LOST = {2006, 2013, 2014, 2055, 1053, 1927}
-_WORDS = {
-    1146: ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
-    1049: ("there is no such database.", "Check the URL's last part."),
-    1054: ("a column is not there (any more).", "Open the table again to read its columns anew."),
-    1044: (
-        "the user may not use this database.",
-        "Reading needs SELECT on the table; a new table needs CREATE, ALTER, INSERT and DROP.",
-    ),
-    1142: ("the user may not do this.", "Reading needs SELECT on the table; a new table needs CREATE, ALTER, INSERT and DROP."),
-    1143: ("the user may not read a column.", "Grant SELECT on it, or leave it out."),
-    1050: ("a table of that name is already there.", "Choose another name, or drop it first."),
-    1290: ("the server is read-only.", "Write to a file instead of a new table."),
-    1021: ("the disk of the database server is full.", "Free space on the server, or write to a file."),
-    1114: ("a table of the server is full.", "Free space on the server, or write to a file."),
-    1317: ("the server stopped the query.", "Try again, or ask for fewer columns."),
-    1969: ("the server stopped the query: its time limit.", "Ask for fewer columns, or raise max_statement_time."),
-    1153: ("a question or answer was longer than the server allows.", "Raise max_allowed_packet, or use fewer labels."),
-}
-
-
-def _translate(code: int, address: Address) -> EngineError:
-    """An error in our words: a driver's message may hold data values."""
-    if code in _LOST or code == 0:
-        return EngineError(
-            f"the connection to the server at {address.shown} broke off.", hint="Try again when the server is back.", code=code
-        )
-    what, hint = _WORDS.get(code, (f"the query could not be carried out (error {code}).", "See the server's log."))
-    return EngineError(f"MySQL/MariaDB at {address.shown}: {what}", hint=hint, code=code)
-
-
-def _no_connection(address: Address, error: Exception) -> EngineError:
-    code = error.args[0] if error.args else 0
-    if code in (1045, 1698, 1130):
-        who = f"user '{address.user}'" if address.user else "the user"
-        return EngineError(
-            f"the server at {address.shown} refuses {who}: wrong or missing password, or no such user.",
-            hint="Put the password into MYSQL_PWD or the URL.",
-        )
-    if code in (1049, 1044):
-        return _translate(int(code), address)
-    return EngineError(
-        f"no MySQL or MariaDB server answers at {address.shown}.", hint="Check host and port, and that the server runs."
-    )

@@ -135,3 +135,32 @@ def mapping_types(data: Any) -> dict[str, str]:
         large = "LONGBLOB" if "BINARY" in word else "LONGTEXT CHARACTER SET utf8mb4"
         out[field.name] = word.format(max(size, 1)) if size <= longest else large
     return out
+
+
+def arrow_batch(rows: Sequence[Any], fields: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+    arrays = [arrow_column(values, field) for values, field in zip(columns, fields, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=[f.name if isinstance(f.name, str) else f.name.decode() for f in fields])
+
+
+def python_rows(batch: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(c.to_pylist() for c in batch.columns), strict=True))
+
+
+def booleans_of(values: Any, column: Column) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_boolean(values.type):
+        return values
+    numbers = values.cast(pa.int64())
+    limits = pc.min_max(numbers).as_py()
+    if limits["min"] is not None and (limits["min"] < 0 or limits["max"] > 1):
+        raise DataError(
+            f"column '{column.name}' is declared tinyint(1), a boolean, but holds other numbers than 0 and 1.",
+            hint="Open the table with booleans=False to read such columns as whole numbers.",
+            column=column.name,
+        )
+    return numbers.cast(pa.bool_())

@@ -15,15 +15,11 @@ from typing import Any
 from sqlglot import exp, parse_one
 
 from shoal.engines.base import BATCH_ROWS, Engine, Relation, cast, column, string
-from shoal.engines.remote import Address, Reading, Remembered, build_relation, no_table, spellings, table_expression
-from shoal.errors import DataError, EngineError, OutputError, UsageError, need
+from shoal.engines.postgres_errors import connection_string, no_connection, translate
+from shoal.engines.postgres_types import LooseNumeric, check_finite, plain, reading
+from shoal.engines.remote import Address, Remembered, build_relation, no_table, spellings, table_expression
+from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
-
-_KINDS = {
-    "int2": "integer", "int4": "integer", "int8": "integer", "oid": "integer", "numeric": "decimal", "float4": "float",
-    "float8": "float", "bool": "boolean", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamp", "time": "time",
-    "bytea": "binary", "text": "text", "varchar": "text",
-}  # fmt: skip
 
 _SESSION = (
     "SET timezone='UTC'",
@@ -45,12 +41,6 @@ ORDER BY a.attnum
 """
 
 
-class LooseNumeric(exp.Expression):
-    """A ``numeric`` column without a declared scale; becomes a cast to the scale that its values need when SQL is rendered."""
-
-    arg_types = {"this": True, "table": True}  # noqa: RUF012  sqlglot's own form
-
-
 class Postgres(Engine):
     """A PostgreSQL database; one connection, opened at once."""
 
@@ -70,9 +60,9 @@ class Postgres(Engine):
         except ModuleNotFoundError:
             raise need("postgres", "adbc-driver-postgresql") from None
         try:
-            connection = adbc.connect(_libpq(self.address), autocommit=True)
+            connection = adbc.connect(connection_string(self.address), autocommit=True)
         except adbc_driver_manager.Error as error:
-            raise _no_connection(self.address, str(error)) from None
+            raise no_connection(self.address, str(error)) from None
         for statement in _SESSION:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
@@ -99,7 +89,7 @@ class Postgres(Engine):
         source = table_expression(schema, name)
         nothing = exp.select(*[column(n, "r") for n in names]).from_(_as(source, "r")).limit(0)
         fields = self._run(self.render(nothing)).schema
-        readings = [_reading(field, source) for field in fields]
+        readings = [reading(field, source) for field in fields]
         return build_relation(source, readings, f"{self.address.shown}::{table}", options, table)
 
     # -- queries ------------------------------------------------------------------------------------------------------
@@ -117,9 +107,9 @@ class Postgres(Engine):
                 for batch in reader:
                     empty = False
                     for start in range(0, batch.num_rows, batch_rows):
-                        yield _plain(batch.slice(start, batch_rows))
+                        yield plain(batch.slice(start, batch_rows))
                 if empty:
-                    yield _plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
+                    yield plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
         except adbc_driver_manager.Error as error:
             raise self._failed(error) from None
         except (pa.ArrowException, OSError) as error:
@@ -141,7 +131,7 @@ class Postgres(Engine):
             raise self._failed(error) from None
 
     def _failed(self, error: Exception) -> EngineError:
-        return _translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
+        return translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._snapshot()
@@ -242,7 +232,7 @@ class Postgres(Engine):
     def decode(self, values: Any, column: Column) -> Any:
         decoded = super().decode(values, column)
         if column.kind in ("date", "timestamp"):
-            _check_finite(decoded, column)
+            check_finite(decoded, column)
         return decoded
 
     def same(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
@@ -265,16 +255,6 @@ class Postgres(Engine):
         unnest.set("expressions", arrays)
         unnest.args["alias"].set("columns", names)
         yield exp.Subquery(this=query)
-
-
-def _libpq(address: Address) -> str:
-    """The connection string of libpq, which also reads the PG… variables and the password file."""
-    fields: dict[str, str | None] = {
-        "host": address.host, "port": str(address.port), "user": address.user, "password": address.password,
-        "dbname": address.database, "application_name": "shoal", "connect_timeout": "10", **address.options,
-    }  # fmt: skip
-    quoted = {k: "'" + v.replace("\\", "\\\\").replace("'", "\\'") + "'" for k, v in fields.items() if v is not None}
-    return " ".join(f"{k}={v}" for k, v in quoted.items())
 
 
 def _as(source: exp.Expr, alias: str) -> exp.Expr:
@@ -302,134 +282,3 @@ def _array_literal(values: Sequence[Any]) -> str:
         else:
             parts.append('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
     return "{" + ",".join(parts) + "}"
-
-
-def _reading(field: Any, table: exp.Table) -> Reading:
-    """How a column is read, from the type that the server names in its answer."""
-    facts = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
-    native = facts.get("POSTGRESQL:type") or facts.get("ADBC:postgresql:typname") or "unknown"
-    kind = _KINDS.get(native, "text")
-    value: exp.Expr | None = None
-    if native not in _KINDS:
-        value = cast(column(field.name, "r"), "TEXT")
-    elif native == "timestamptz":
-        value = exp.AtTimeZone(this=column(field.name, "r"), zone=string("UTC"))
-    elif native == "numeric":
-        precision, scale = _digits(facts.get("POSTGRESQL:typmod", "-1"))
-        if precision is None or scale < 0 or precision > 76:
-            value = LooseNumeric(this=column(field.name, "r"), table=table)
-        else:
-            number = exp.func("NULLIF", column(field.name, "r"), cast(string("NaN"), "DECIMAL"))
-            value = exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({precision}, {scale})"))
-    return Reading(Column(field.name, kind), value, native)
-
-
-def _digits(typmod: str) -> tuple[int | None, int]:
-    """Precision and scale of a numeric type modifier; no precision where none is declared."""
-    packed = int(typmod)
-    if packed < 4:
-        return None, 0
-    scale = (packed - 4) & 0x7FF
-    return ((packed - 4) >> 16) & 0xFFFF, scale - 0x800 if scale & 0x400 else scale
-
-
-def _plain(batch: Any) -> Any:
-    """A batch without extension types: numbers as decimals, the rest as their storage."""
-    import pyarrow as pa
-
-    if not any(isinstance(f.type, pa.BaseExtensionType) for f in batch.schema):
-        return batch
-    return pa.RecordBatch.from_arrays(
-        [_column(a, f) for a, f in zip(batch.columns, batch.schema, strict=True)], batch.schema.names
-    )
-
-
-def _column(values: Any, field: Any) -> Any:
-    import pyarrow as pa
-
-    if not isinstance(field.type, pa.BaseExtensionType):
-        return values
-    facts = field.metadata or {}
-    stored = values.storage
-    if facts.get(b"POSTGRESQL:type") != b"numeric":
-        return stored
-    precision, scale = _digits(facts.get(b"POSTGRESQL:typmod", b"-1").decode())
-    if precision is None:
-        return _sum(stored)
-    try:
-        return stored.cast(pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale))
-    except pa.ArrowInvalid:
-        raise DataError("a numeric column holds infinity.", hint="Replace it in the database, or leave the column out.") from None
-
-
-def _sum(stored: Any) -> Any:
-    """Computed numbers without a declared scale: whole ones as decimals, others as floats."""
-    import pyarrow as pa
-
-    try:
-        return stored.cast(pa.decimal128(38, 0))
-    except pa.ArrowInvalid:
-        return stored.cast(pa.float64())
-
-
-def _check_finite(values: Any, column: Column) -> None:
-    """PostgreSQL has infinite dates, which nothing else can write down."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    unit = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
-    days = pc.min_max(values.view(unit)).as_py()
-    limit = 3_000_000 if unit == pa.int32() else 3_000_000 * 86_400_000_000
-    if days["min"] is not None and (days["min"] < -limit or days["max"] > limit):
-        raise DataError(
-            f"column '{column.name}' holds infinite dates, which cannot be published.",
-            hint=f"Replace them in the database, or open the table with types={{'{column.name}': 'text'}}.",
-            column=column.name,
-        )
-
-
-_WORDS = {  # SQLSTATE, longest prefix first → what happened, what to do next
-    "42P01": ("a table is not there (any more).", "Check the name; it may have been dropped or renamed meanwhile."),
-    "42703": ("a column is not there (any more).", "Open the table again to read its columns anew."),
-    "42501": ("the database user may not do this.", "Reading needs SELECT on the table; a new table needs CREATE on the schema."),
-    "42P07": ("a table of that name is already there.", "Choose another name, or drop it first."),
-    "25006": ("the database or the user is read-only.", "Write to a file instead of a new table."),
-    "53100": ("the disk of the database server is full.", "Free space on the server, or write to a file."),
-    "57014": (
-        "the server stopped the query (a time limit, or someone cancelled it).",
-        "Ask for fewer columns, or raise the limit.",
-    ),
-    "57P": ("the server is shutting down or crashed; the connection broke off.", "Try again when it is back."),
-    "53": ("the server has no resources left for the query.", "Try again later, or ask for fewer columns."),
-    "08": ("the connection to the server broke off.", "Try again when the server is back."),
-    "22": ("a value in the table cannot be converted as asked.", "Check the types= option and the numeric steps of the plan."),
-}
-
-
-def _translate(sqlstate: str, message: str, address: Address) -> EngineError:
-    """An error in our words: a driver's message may hold data values."""
-    for length in (5, 3, 2):
-        if sqlstate[:length] in _WORDS:
-            what, hint = _WORDS[sqlstate[:length]]
-            return EngineError(f"PostgreSQL at {address.shown}: {what}", hint=hint, sqlstate=sqlstate)
-    lost = ("server closed the connection", "no connection to the server", "could not receive data", "terminating connection")
-    if any(words in message for words in lost):
-        return _translate("08006", "", address)
-    code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
-    return EngineError(
-        f"PostgreSQL at {address.shown} could not carry out the query{code}.", hint="See the server's log.", sqlstate=sqlstate
-    )
-
-
-def _no_connection(address: Address, message: str) -> EngineError | UsageError:
-    if "password" in message or "authentication" in message or "role" in message:
-        who = f"user '{address.user}'" if address.user else "the user"
-        return EngineError(
-            f"PostgreSQL at {address.shown} refuses {who}: wrong or missing password, or no such user.",
-            hint="Put the password into PGPASSWORD or the URL.",
-        )
-    if "database" in message and "does not exist" in message:
-        return EngineError(
-            f"PostgreSQL at {address.host}:{address.port} has no such database.", hint="Check the URL's last part."
-        )
-    return EngineError(f"no PostgreSQL server answers at {address.shown}.", hint="Check host and port, and that the server runs.")

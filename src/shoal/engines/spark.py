@@ -11,13 +11,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
-import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +21,12 @@ from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Relation, column, string
 from shoal.engines.remote import Reading, build_relation, spellings, table_expression
-from shoal.errors import EngineError, OutputError, UnreadableError, need
+from shoal.engines.spark_session import condition_of, session, shown, spark_errors, translate
+from shoal.errors import EngineError, OutputError, UnreadableError
 from shoal.model.roles import Column
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
-
-_CONF = {  # of sessions that we start ourselves
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.driver.maxResultSize": "0",
-    "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.artifact.isolation.enabled": "false",
-}
 
 _WORDS_OF = {
     "integer": "tinyint smallint int bigint",
@@ -51,76 +39,6 @@ _WORDS_OF = {
     "binary": "binary",
 }
 _KINDS = {word: kind for kind, words in _WORDS_OF.items() for word in words.split()}
-
-
-def session(master: str = "local[*]") -> Any:
-    """The active Spark session if it fits, else a new one: ``local[N]``, ``spark://…`` or ``sc://…``."""
-    _check_installed(master)
-    if "://" in master:
-        _check_answers(master)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Spark warns about the newest pandas, which we do not use
-        from pyspark.sql import SparkSession
-
-        if master.startswith("sc://"):
-            return _started(SparkSession.builder.remote(master), master)
-        active = SparkSession.getActiveSession()
-        if active is not None and (master == "local[*]" or active.sparkContext.master == master):
-            return active
-        if active is not None:
-            raise EngineError(
-                "another Spark is already running in this process.",
-                hint="A process holds one Spark driver: stop the other session, or start a new process.",
-            )
-        from shoal.engines.spark_java import java_home
-
-        os.environ["JAVA_HOME"] = str(java_home())
-        builder = SparkSession.builder.master(master).appName("shoal")
-        for name, value in _CONF.items():
-            builder = builder.config(name, value)
-        made = _started(builder, master)
-        made.sparkContext.setLogLevel("OFF")
-        return made
-
-
-def _check_installed(master: str) -> None:
-    if find_spec("pyspark") is None:
-        raise need("spark", "pyspark")
-    if master.startswith("sc://") and find_spec("grpc") is None:
-        raise need("spark", "pyspark[connect]")
-
-
-def _check_answers(master: str) -> None:
-    """Whether somebody listens there: Spark itself would go on trying for minutes."""
-    for place in shown(master).partition("://")[2].split(","):
-        host, _, port = place.rpartition(":") if ":" in place else (place, "", "15002" if master.startswith("sc:") else "7077")
-        with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), timeout=10):
-            return
-    raise _no_answer(master)
-
-
-def shown(master: str) -> str:
-    """The address without what may follow it: Spark Connect takes a token there.
-
-    >>> shown("sc://host:15002/;token=secret"), shown("spark")
-    ('sc://host:15002', 'spark')
-    """
-    scheme, mark, rest = master.partition("://")
-    return scheme + mark + rest.partition("/")[0].rpartition("@")[2]
-
-
-def _no_answer(master: str) -> EngineError:
-    return EngineError(
-        f"no Spark answers at {shown(master)}.",
-        hint="Check the address, that the cluster runs, and that Java 17 or later is there.",
-    )
-
-
-def _started(builder: Any, master: str) -> Any:
-    try:
-        return builder.getOrCreate()
-    except spark_errors():
-        raise _no_answer(master) from None
 
 
 class Spark(Engine):
@@ -165,7 +83,7 @@ class Spark(Engine):
                     assert frame.schema is not None
                     return source, frame
                 except spark_errors() as error:
-                    if _condition(error) != "TABLE_OR_VIEW_NOT_FOUND":
+                    if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
                         raise
         raise EngineError(
             f"Spark knows no table or view '{table}'.",
@@ -184,7 +102,7 @@ class Spark(Engine):
                 assert frame.schema is not None
                 return frame
             except spark_errors() as error:
-                if _condition(error) in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+                if condition_of(error) in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
                     raise UnreadableError(
                         f"Spark finds no {format} data at '{path}'.", hint="Check the path as the executors see it."
                     ) from None
@@ -257,7 +175,7 @@ class Spark(Engine):
         try:
             yield
         except spark_errors() as error:
-            raise _translate(error, shown(self.url)) from None
+            raise translate(error, shown(self.url)) from None
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
@@ -336,49 +254,3 @@ def _reading(field: Any) -> Reading:
 
 def _cast(value: exp.Expr, to: str) -> exp.Expr:
     return exp.Cast(this=value, to=exp.DataType.build(to, dialect="spark"))
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark, its Java bridge and its remote connection raise."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    kinds: list[type[Exception]] = [PySparkException, Py4JError, ConnectionError]
-    if "grpc" in sys.modules:
-        kinds.append(sys.modules["grpc"].RpcError)
-    return tuple(kinds)
-
-
-def _condition(error: Exception) -> str:
-    """Spark's name for what went wrong, such as TABLE_OR_VIEW_NOT_FOUND."""
-    get = getattr(error, "getCondition", None)
-    return str(get() or "").split(".")[0] if callable(get) else ""
-
-
-_WORDS = {
-    "TABLE_OR_VIEW_NOT_FOUND": (
-        "a table or view is not there (any more).",
-        "Check the name; it may have been dropped meanwhile.",
-    ),
-    "TABLE_OR_VIEW_ALREADY_EXISTS": ("a table of that name is already there.", "Choose another name, or drop it first."),
-    "UNRESOLVED_COLUMN": ("a column is not there (any more).", "Open the table again to read its columns anew."),
-    "PATH_NOT_FOUND": ("a path is not there (any more).", "Check it as the executors see it."),
-    "FAILED_READ_FILE": ("a file is damaged or not there any more.", "Check the files behind the table."),
-    "CAST_INVALID_INPUT": ("a value cannot be converted as asked.", "Check the types= option and the steps of the plan."),
-}
-
-
-def _translate(error: Exception, url: str) -> EngineError:
-    """An error in our words: Spark's messages may hold data values."""
-    condition = _condition(error)
-    if condition in _WORDS:
-        what, hint = _WORDS[condition]
-        return EngineError(f"Spark ({url}): {what}", hint=hint, condition=condition)
-    if isinstance(error, ConnectionError) or type(error).__name__ in (
-        "Py4JNetworkError",
-        "_InactiveRpcError",
-        "SparkConnectGrpcException",
-    ):
-        return EngineError(f"the connection to Spark ({url}) broke off.", hint="Try again when it is back.")
-    shown = f" ({condition})" if condition else ""
-    return EngineError(f"Spark ({url}) could not carry out the query{shown}.", hint="See Spark's log.", condition=condition)
