@@ -77,7 +77,9 @@ def test_key_files(tmp_path: Path) -> None:
         keys.from_file(tmp_path)
 
 
-@pytest.mark.parametrize("literal", [keys.generate(), os.urandom(32), bytearray(32), None, 7])
+@pytest.mark.parametrize(
+    "literal", [keys.generate(), os.urandom(32), bytearray(32), None, 7], ids=["text", "bytes", "array", "none", "int"]
+)
 def test_keys_in_code_are_refused(tmp_path: Path, literal: object) -> None:
     with pytest.raises(KeyRefusedError):
         Vault.create(tmp_path / "a.vault", key=literal, owner="a", auditor="b")  # type: ignore[arg-type]
