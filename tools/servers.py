@@ -138,7 +138,7 @@ def start_postgres() -> Postgres:
     home = _postgres_home()
     folder = work_folder("shoal-pg-")
     if not _reachable_by_nobody(home):
-        home = Path(shutil.copytree(home, folder / "pg", symlinks=True))
+        home = _copied(home, folder / "site")
     data, log, password = folder / "data", folder / "log", secrets.token_hex(8)
     data.mkdir()
     secret = folder / "secret"
@@ -162,6 +162,15 @@ def start_postgres() -> Postgres:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Postgres(port, password, folder, process, home)
+
+
+def _copied(home: Path, site: Path) -> Path:
+    """A copy that another user may run, with the libraries that the wheel keeps beside the package."""
+    package = home.parent
+    libraries = package.with_name(package.name + ".libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, site / libraries.name)
+    return Path(shutil.copytree(home, site / package.name / home.name, symlinks=True))
 
 
 def _postgres_home() -> Path:
