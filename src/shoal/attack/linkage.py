@@ -3,7 +3,7 @@
 Takes    classes of the release, classes of the external table through the published plan
 Returns  expected success of two attackers, with intervals
 Keeps    no success above 1 / (smallest matched class)
-Source   Dankar & El Emam 2010 (prosecutor and marketer), METHODS on disclosure risk
+Source   Dankar & El Emam 2010 (prosecutor and marketer), METHODS §21
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Reversible(crypto._Opaque):
 
 
 class FormatPreserving(crypto._Opaque):
-    """FF1 (NIST SP 800-38G) over an alphabet; characters of ``keep`` stay in place. See docs/decisions/0008-ff1.md.
+    """FF1 (NIST SP 800-38G) over an alphabet; characters of ``keep`` stay in place. See docs/decisions/0003-ff1.md.
 
     FF1 carries no authentication: a wrong key version gives a wrong identity without an error, so the version is asked for.
     """
