@@ -74,7 +74,7 @@ def _digest(kind: str) -> str:
 def install(uv: str | None, arguments: list[str]) -> None:
     """Install with uv; where uv cannot reach the registry that pip is set up for, with pip."""
     if uv:
-        command = [uv, "pip", "install", "--quiet", "--python", python("python"), *arguments]
+        command = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python("python"), *arguments]
         if subprocess.run(command, cwd=HERE).returncode == 0:
             return
     if subprocess.run([python("python"), "-m", "pip", "--version"], capture_output=True).returncode != 0:
@@ -96,7 +96,8 @@ def find_uv() -> str | None:
 
 def test(rest: list[str]) -> int:
     """Every check there is; with further words only pytest with them."""
-    environment = {**os.environ, "PATH": f"{bin_folder()}{os.pathsep}{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PATH": f"{bin_folder()}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of short commands are run: let Python keep what it compiled
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment)
     call([python("python"), str(HERE / "tools" / "browser.py")], env=environment)
     pytest = [python("python"), "-m", "pytest", "-q", *(rest or ["-n", "2", "--dist", "loadgroup", "--durations", "15"])]
