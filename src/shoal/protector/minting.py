@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,14 +61,17 @@ class OpenDomain(crypto._Opaque):
 
     def pseudonymize(self, tx: Tx, column: Any, context: Context, time: float) -> Any:
         """An Arrow text column of pseudonyms for one of identities; missing stays missing."""
-        import pyarrow as pa
-
         if self.domain.kind == "self-generated":
             raise UsageError(
                 f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
                 hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
             )
-        frame = self.frame(context, time)
+        with _uncollected(len(column)):
+            return self._pseudonymize(tx, column, self.frame(context, time))
+
+    def _pseudonymize(self, tx: Tx, column: Any, frame: bytes) -> Any:
+        import pyarrow as pa
+
         if self.domain.scope == "transaction":
             return self._each(tx, column, frame)
         if self.domain.renewal.uses:
@@ -216,6 +221,19 @@ class OpenDomain(crypto._Opaque):
 
 
 _NONE = np.zeros((0, 16), dtype=np.uint8)
+
+
+@contextlib.contextmanager
+def _uncollected(count: int) -> Iterator[None]:
+    """Let the cycle collector rest during bulk work: millions of small objects without cycles would keep it busy."""
+    rests = count >= 10_000 and gc.isenabled()
+    if rests:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if rests:
+            gc.enable()
 
 
 def _encoded(texts: Sequence[str]) -> list[bytes]:

@@ -335,7 +335,7 @@ def describe(place: str | Path) -> str:
 
 def _sqlite_settings(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # this module begins transactions itself
-    settings = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY", "cache_size=-65536")
+    settings = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY", "cache_size=-524288")
     for setting in settings:
         connection.execute(f"PRAGMA {setting}").fetchall()
 
