@@ -157,11 +157,23 @@ def start_postgres() -> Postgres:
              "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=50"],
             log, folder,
         )  # fmt: skip
-        wait_until(lambda: listening(port), process=process, log=log, what="PostgreSQL")
+        server = Postgres(port, password, folder, process, home)
+        wait_until(lambda: listening(port) and _lets_in(server.url), process=process, log=log, what="PostgreSQL")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Postgres(port, password, folder, process, home)
+    return server
+
+
+def _lets_in(url: str) -> bool:
+    """Whether a server that listens already answers, and no longer says that it is starting up."""
+    import psycopg
+
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _copied(home: Path, site: Path) -> Path:
