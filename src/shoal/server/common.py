@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-}
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+"""Set on every answer that does not set them itself."""
+
+
+class Guard:
+    """Refuse requests for other host names (DNS rebinding); forbid caching and guessing of content types."""
+
+    def __init__(self, app: Any, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(h.lower().encode() for h in hosts)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").lower()
+        name = host if host.endswith(b"]") else host.rsplit(b":", 1)[0]
+        if name not in self._hosts:
+            refusal = JSONResponse(_problem("WrongHost", "this address is not served here.", ""), status_code=400)
+            await refusal(scope, receive, send)
+            return
+
+        async def careful(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                message = {**message, "headers": [*message["headers"], *(h for h in HEADERS if h[0] not in given)]}
+            await send(message)
+
+        await self._app(scope, receive, careful)
 
 
 def new_app(title: str, *, hosts: Sequence[str] = LOOPBACK, **options: Any) -> FastAPI:
-    """An application that answers only under the given host names (against DNS rebinding) and turns errors into answers."""
+    """An application that answers only under the given host names and turns errors into answers."""
     app = FastAPI(title=title, version="1", docs_url=None, redoc_url=None, **options)
-    allowed = {h.lower() for h in hosts}
-
-    @app.middleware("http")
-    async def guard(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        host = request.headers.get("host", "")
-        name = host if host.startswith("[") and host.endswith("]") else host.rsplit(":", 1)[0]
-        if name.lower() not in allowed:
-            return JSONResponse(_problem("WrongHost", "this address is not served here.", ""), status_code=400)
-        response = await call(request)
-        for header, value in HEADERS.items():
-            response.headers.setdefault(header, value)
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
+    app.add_middleware(Guard, hosts=tuple(hosts))
     install_errors(app)
     return app
 

@@ -20,14 +20,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
-from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
+from shoal.errors import AccessError, ShoalError
 from shoal.protector import upkeep
+from shoal.server.common import LOOPBACK, new_app, run
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
     from shoal.protector.vault import Vault
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 MOST_IDENTITIES = 10_000
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -372,67 +372,13 @@ def _add_audit_routes(router: APIRouter) -> None:
 
 
 def install_errors(app: FastAPI) -> None:
-    """Turn ShoalErrors into answers: 400 usage and data, 403 refusals, 404 unknown, 409 tampering; never a value."""
+    """A missing or wrong token as an answer; every other error is the application's (``common.new_app``)."""
 
     async def unauthorized(request: Request, error: Exception) -> JSONResponse:
         body = {"error": "Unauthorized", "message": "a valid token is needed.", "hint": "Send Authorization: Bearer TOKEN."}
         return JSONResponse(body, status_code=401, headers={"WWW-Authenticate": "Bearer"})
 
-    async def refused(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, ShoalError)
-        body = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-        return JSONResponse(body, status_code=_status(error))
-
-    async def misshaped(request: Request, error: Exception) -> JSONResponse:
-        parts = [".".join(str(p) for p in e["loc"]) + ": " + e["type"] for e in getattr(error, "errors", list)()]
-        body = {
-            "error": "Unprocessable",
-            "message": "the request does not fit: " + "; ".join(parts[:5]),
-            "hint": "See /openapi.json.",
-        }
-        return JSONResponse(body, status_code=422)
-
-    from fastapi.exceptions import RequestValidationError
-
     app.add_exception_handler(Unauthorized, unauthorized)
-    app.add_exception_handler(ShoalError, refused)
-    app.add_exception_handler(RequestValidationError, misshaped)
-
-
-def _status(error: ShoalError) -> int:
-    if isinstance(error, AccessError):
-        reason = getattr(error, "reason", "")
-        return {"token": 401, "unknown": 404}.get(reason, 403)
-    if isinstance(error, UsageError | DataError):
-        return 404 if getattr(error, "reason", "") == "unknown" else 400
-    return 409 if isinstance(error, TamperError) else 500
-
-
-class Guard:
-    """Refuse requests for other host names (DNS rebinding); forbid caching and guessing of content types."""
-
-    def __init__(self, app: Any, hosts: Sequence[str]) -> None:
-        self._app = app
-        self._hosts = frozenset(h.lower().encode() for h in hosts)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"").lower()
-        name = host if host.endswith(b"]") else host.rsplit(b":", 1)[0]
-        if name not in self._hosts:
-            body = {"error": "WrongHost", "message": "this address is not served here.", "hint": ""}
-            await JSONResponse(body, status_code=400)(scope, receive, send)
-            return
-
-        async def careful(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                extra = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-                message = {**message, "headers": [*message["headers"], *extra]}
-            await send(message)
-
-        await self._app(scope, receive, careful)
 
 
 def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
@@ -443,8 +389,7 @@ def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
         yield
         vault.close()
 
-    app = FastAPI(title="Shoal vault", version="1", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.add_middleware(Guard, hosts=tuple(hosts))
+    app = new_app("Shoal vault", hosts=hosts, lifespan=lifespan)
     app.include_router(create_router(vault))
     install_errors(app)
     return app
@@ -454,17 +399,4 @@ def serve(
     vault: Vault, *, host: str = "127.0.0.1", port: int = 8711, tls_cert: Path | None = None, tls_key: Path | None = None
 ) -> None:
     """Serve the vault until stopped. Beyond loopback, TLS is required."""
-    import uvicorn
-
-    if (tls_cert is None) != (tls_key is None):
-        raise UsageError("TLS needs both a certificate and its key.")
-    if host not in LOOPBACK and tls_cert is None:
-        raise UsageError(
-            f"serving on '{host}' without TLS would send tokens in the clear.",
-            hint="Give --tls-cert and --tls-key, or use 127.0.0.1.",
-        )
-    app = create_app(vault, hosts=(*LOOPBACK, host))
-    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    if tls_cert is not None:
-        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
-    uvicorn.run(app, host=host, port=port, **options)
+    run(create_app(vault, hosts=(*LOOPBACK, host)), host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
