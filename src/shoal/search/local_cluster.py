@@ -6,7 +6,7 @@ Keeps    each class in exactly one cluster; every cluster meets the requirements
 Method   classes are put in blocks of :data:`BLOCK` that agree in the columns where a further value is dearest; inside a block
          the rarest class starts a cluster and takes in, one by one, the class that raises the cost least. Clusters that miss a
          requirement join the one nearest to them until all pass.
-Cost     O(classes × BLOCK)
+Cost     O(classes × block), the block being at most :data:`BLOCK`
 Source   Byun, Kamra, Bertino & Li 2007 (k-member), over classes instead of records
 """
 
@@ -27,6 +27,8 @@ from shoal.search.losses import column_weights
 from shoal.search.problem import Problem
 
 BLOCK = 4096
+"""Classes that are compared with each other; fewer where all pairs would pass :data:`WORK`."""
+WORK = 4e8
 
 
 def cluster(
@@ -47,7 +49,7 @@ def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
 
 
 def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control) -> IntArray:
-    """k-member clusters, block by block; a block's remainder that stays too small is left to :func:`join_failing`."""
+    """k-member clusters, block by block; a cluster that stays too small goes to the next block."""
     codes = problem.codes[:, : problem.n_base]
     dear = sorted(range(len(price)), key=lambda j: -price[j])
     points = np.ascontiguousarray(codes[dear].T)
@@ -62,14 +64,19 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
     order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
     label = np.full(problem.n_base, -1, dtype=np.int64)
     clusters = 0
-    n_blocks = -(-problem.n_base // BLOCK)
-    for block in np.array_split(order, n_blocks):
+    block_size = int(min(BLOCK, max(256, WORK / problem.n_base)))
+    n_blocks = -(-problem.n_base // block_size)
+    carried = np.empty(0, dtype=order.dtype)
+    for part in np.array_split(order, n_blocks):
+        block = np.concatenate([carried, part])
         mine = np.full(len(block), -1, dtype=np.int64)
         seeds = np.argsort(-rarity[block], kind="stable").astype(np.int64)
         clusters = gather_members(
             points[block], starts, ranges, price[dear], records[block], sizes[block], k, seeds, mine, clusters
         )
         label[block] = mine
+        last = mine == clusters - 1
+        carried = block[last] if int(sizes[block[last]].sum()) < k else carried[:0]
         control.show(float((label >= 0).mean()), "clustering classes")
     return label
 
@@ -105,8 +112,8 @@ def _join(
     records: IntArray,
 ) -> IntArray:
     """One round: each failing cluster that is not yet joined in this round goes to the cluster with the least rise in cost."""
-    inside = cluster_values(problem, label, n, kinds)
-    cost = sum(price[j] * (_width(kinds[j], inside[j]) - 1.0) for j in range(len(price)))
+    values = [ClusterValues(c.codes[: problem.n_base], label, n, k) for c, k in zip(problem.columns, kinds, strict=True)]
+    cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
     target = np.arange(n)
     touched = np.zeros(n, dtype=np.bool_)
     for a in failing:
@@ -114,7 +121,7 @@ def _join(
             continue
         joined = np.zeros(n)
         for j in range(len(price)):
-            joined += price[j] * (_joined_width(kinds[j], inside[j], int(a)) - 1.0)
+            joined += price[j] * (values[j].joined(int(a)) - 1.0)
         rise = (records + records[a]) * joined - records * cost - records[a] * cost[a]
         rise[a] = np.inf
         rise[touched] = np.inf
@@ -126,33 +133,30 @@ def _join(
     return target[label]
 
 
-def cluster_values(
-    problem: Problem, label: IntArray, n: int, kinds: Sequence[CellKind]
-) -> list[npt.NDArray[np.bool_] | npt.NDArray[np.int64]]:
-    """Per column: the values of each cluster as a bit table, or the ends of its range."""
-    out: list[npt.NDArray[np.bool_] | npt.NDArray[np.int64]] = []
-    for j, column in enumerate(problem.columns):
-        codes = problem.codes[j, : problem.n_base]
-        if kinds[j] == "range":
-            ends = np.stack([np.full(n, len(column.leaves)), np.full(n, -1)])
-            np.minimum.at(ends[0], label, codes)
-            np.maximum.at(ends[1], label, codes)
-            out.append(ends)
+class ClusterValues:
+    """The values of each cluster in one column: how many there are, and how many if a cluster joins another."""
+
+    def __init__(self, codes: npt.NDArray[np.int32], label: IntArray, n: int, kind: CellKind) -> None:
+        self.kind = kind
+        self._n, self._n_codes = n, int(codes.max()) + 1
+        if kind == "range":
+            self._low, self._high = np.full(n, self._n_codes), np.full(n, -1)
+            np.minimum.at(self._low, label, codes)
+            np.maximum.at(self._high, label, codes)
+            self.width = np.asarray(self._high - self._low + 1, dtype=np.float64)
         else:
-            table = np.zeros((n, len(column.leaves)), dtype=np.bool_)
-            table[label, codes] = True
-            out.append(table)
-    return out
+            pairs = np.unique(label * self._n_codes + codes)
+            self._owner, self._value = pairs // self._n_codes, pairs % self._n_codes
+            self._start = np.searchsorted(self._owner, np.arange(n + 1))
+            self.width = np.diff(self._start).astype(np.float64)
 
-
-def _width(kind: CellKind, inside: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> FloatArray:
-    if kind == "range":
-        return np.asarray(inside[1] - inside[0] + 1, dtype=np.float64)
-    return np.asarray(inside.sum(axis=1), dtype=np.float64)
-
-
-def _joined_width(kind: CellKind, inside: npt.NDArray[np.bool_] | npt.NDArray[np.int64], a: int) -> FloatArray:
-    if kind == "range":
-        both = np.maximum(inside[1], inside[1, a]) - np.minimum(inside[0], inside[0, a]) + 1
-        return np.asarray(both, dtype=np.float64)
-    return np.asarray((inside | inside[a]).sum(axis=1), dtype=np.float64)
+    def joined(self, a: int) -> FloatArray:
+        """Width of every cluster after cluster ``a`` has joined it."""
+        if self.kind == "range":
+            both = np.maximum(self._high, self._high[a]) - np.minimum(self._low, self._low[a]) + 1
+            return np.asarray(both, dtype=np.float64)
+        mine = np.zeros(self._n_codes, dtype=np.bool_)
+        mine[self._value[self._start[a] : self._start[a + 1]]] = True
+        shared = np.bincount(self._owner[mine[self._value]], minlength=self._n)
+        out: FloatArray = self.width + self.width[a] - shared
+        return out

@@ -13,6 +13,8 @@ Differs  full-domain search publishes one node for all; here each class gets the
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,13 +28,14 @@ from shoal.search.local_model import Trees
 from shoal.search.problem import Problem
 from shoal.search.sources import Source
 
+WORK = 2.5e9
+"""Classes × nodes that are tried: where the lattice has more nodes, levels between the lowest and the highest are left out."""
 NODES = 50_000
-"""Nodes of the lattice that are tried: the cheapest, and a path from them to the top."""
 STEP = 0.05
 """Groups dearer than the key by at most this share of a column's full price are published together."""
-
 DEAREST = 5
-WORK = 2e8
+MOVES = 2e7
+"""Pairs of class and cluster that a sweep of moves looks at."""
 
 
 def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
@@ -41,7 +44,7 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     price = _prices(problem, trees)
     label = np.full(problem.n_base, -1, dtype=np.int64)
     source = evaluator.base_source()
-    queue = [(key, node) for key, node in _cheapest_nodes(price, problem.heights)]
+    queue = list(_nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base)))))
     heapq.heapify(queue)
     step = STEP / len(problem.columns)
     clusters = 0
@@ -95,27 +98,32 @@ def _prices(problem: Problem, trees: Trees) -> list[FloatArray]:
     return out
 
 
-def _cheapest_nodes(price: list[FloatArray], heights: tuple[int, ...]) -> Iterator[tuple[float, Node]]:
-    """Nodes by the price of the cheapest group they can have; beyond :data:`NODES`, a path from the last one to the top."""
+def _nodes(price: list[FloatArray], heights: tuple[int, ...], most: int) -> Iterator[tuple[float, Node]]:
+    """At most ``most`` nodes, each with the price of the cheapest group it can have.
+
+    Where the lattice has more, levels are left out one by one, from the column that has most, never its lowest or highest.
+    """
+    levels = [list(range(h + 1)) for h in heights]
+    while math.prod(len(x) for x in levels) > most and max(len(x) for x in levels) > 2:
+        widest = max(levels, key=len)
+        del widest[len(widest) // 2]
     least = [p[:, :-1].min(axis=1) if p.shape[1] > 1 else p.min(axis=1) for p in price]
-    bottom: Node = (0,) * len(heights)
-    heap = [(float(sum(x[0] for x in least)), bottom, 0)]
-    given = 0
-    node = bottom
-    while heap and given < NODES:
-        key, node, last = heapq.heappop(heap)
-        yield key, node
-        given += 1
-        for j in range(last, len(heights)):
-            if node[j] < heights[j]:
-                above = (*node[:j], node[j] + 1, *node[j + 1 :])
-                heapq.heappush(heap, (key + float(least[j][node[j] + 1] - least[j][node[j]]), above, j))
-    if heap:
-        at = list(node)
-        for j in sorted(range(len(heights)), key=lambda j: float(least[j][-1])):
-            while at[j] < heights[j]:
-                at[j] += 1
-                yield float(sum(least[i][x] for i, x in enumerate(at))), tuple(at)
+    if math.prod(len(x) for x in levels) > most:
+        yield from _staircase(least, heights)
+        return
+    for node in itertools.product(*levels):
+        yield float(sum(least[j][level] for j, level in enumerate(node))), node
+
+
+def _staircase(least: list[FloatArray], heights: tuple[int, ...]) -> Iterator[tuple[float, Node]]:
+    """One path from bottom to top, each time by the step that adds least: for very many columns."""
+    at = [0] * len(heights)
+    while True:
+        yield float(sum(least[j][level] for j, level in enumerate(at))), tuple(at)
+        steps = [(float(least[j][at[j] + 1] - least[j][at[j]]), j) for j, h in enumerate(heights) if at[j] < h]
+        if not steps:
+            return
+        at[min(steps)[1]] += 1
 
 
 def polish(
@@ -123,7 +131,7 @@ def polish(
 ) -> IntArray:
     """Move classes out of the dearest clusters while that lowers the cost; sizes stay at least k.
 
-    A sweep looks at one cluster in :data:`DEAREST`, and at fewer where classes × clusters would pass :data:`WORK`.
+    A sweep looks at one cluster in :data:`DEAREST`, and at fewer where classes × clusters would pass :data:`MOVES`.
     """
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     n = int(label.max()) + 1
@@ -132,7 +140,7 @@ def polish(
     mass, cost = np.empty(n), np.empty(n)
     shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
     state = (first, levels, mass, members, cost)
-    few = max(1, min(-(-n // DEAREST), int(WORK / len(label))))
+    few = max(1, min(-(-n // DEAREST), int(MOVES / len(label))))
     for _ in range(sweeps):
         settle(label, *shape, *state)
         if control.stop():

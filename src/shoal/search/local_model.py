@@ -6,8 +6,9 @@ its highest value in the order of the hierarchy's leaves. Each is true of every 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -79,10 +80,14 @@ def make_trees(problem: Problem, weights: Mapping[str, float] | None = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """For one column: what each cluster publishes (its label, or None for a missing value) and the leaves it covers."""
+    """For one column: the leaves that each cluster's value covers, and its label (None for a missing value), made when asked."""
 
-    labels: list[str | None]
     covered: FloatArray
+    make: Callable[[], list[str | None]]
+
+    @cached_property
+    def labels(self) -> list[str | None]:
+        return self.make()
 
 
 def publish(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
@@ -90,58 +95,60 @@ def publish(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], cluste
     if kind == "hierarchy":
         return _publish_nodes(column, codes, clusters, n)
     pairs = np.unique(clusters * len(column.leaves) + codes)
-    owner, value = pairs // len(column.leaves), pairs % len(column.leaves)
-    start = np.searchsorted(owner, np.arange(n + 1))
-    labels: list[str | None] = []
-    covered = np.empty(n)
-    for a in range(n):
-        labels.append(_text(column, kind, value[start[a] : start[a + 1]]))
-        leaves = column.leaves[value[start[a] : start[a + 1]]]
-        covered[a] = _covers(kind, leaves)
-    return Published(labels, covered)
+    owner, leaf = pairs // len(column.leaves), column.leaves[pairs % len(column.leaves)]
+    covered = np.bincount(owner, minlength=n).astype(np.float64)
+    if kind == "range":
+        real = leaf >= 0
+        low, high = np.full(n, column.hierarchy.n_leaves), np.full(n, -1)
+        np.minimum.at(low, owner[real], leaf[real])
+        np.maximum.at(high, owner[real], leaf[real])
+        missing = np.bincount(owner[~real], minlength=n)
+        covered = np.maximum(high - low + 1, 0) + missing.astype(np.float64)
+    return Published(covered, lambda: _set_labels(column, kind, owner, leaf, n))
 
 
-def _covers(kind: CellKind, leaves: IntArray) -> float:
-    if kind == "set":
-        return float(len(leaves))
-    real = leaves[leaves >= 0]
-    width = int(real.max() - real.min()) + 1 if len(real) else 0
-    return float(width + (len(real) < len(leaves)))
+def _set_labels(column: Column, kind: CellKind, owner: IntArray, leaf: IntArray, n: int) -> list[str | None]:
+    order = np.lexsort((leaf, owner))
+    leaves = leaf[order].tolist()
+    start = np.searchsorted(owner[order], np.arange(n + 1)).tolist()
+    return [_text(column, kind, leaves[start[a] : start[a + 1]]) for a in range(n)]
 
 
-def _text(column: Column, kind: CellKind, values: IntArray) -> str | None:
+def _text(column: Column, kind: CellKind, leaves: list[int]) -> str | None:
+    """The label of a set of leaves in order; −1, a missing value, comes first."""
     names = column.hierarchy.leaves
-    missing = bool((column.leaves[values] < 0).any())
-    real = np.sort(column.leaves[values][column.leaves[values] >= 0])
-    if not len(real):
+    missing = leaves[0] < 0
+    real = leaves[1:] if missing else leaves
+    if not real:
         return None
     if len(real) == column.hierarchy.n_leaves:
         return SUPPRESSED
-    if kind == "range" and len(real) > 1:
-        text = f"{names[real[0]]}..{names[real[-1]]}"
-    else:
-        text = ", ".join(names[i] for i in real)
+    as_range = kind == "range" and len(real) > 1
+    text = f"{names[real[0]]}..{names[real[-1]]}" if as_range else ", ".join([names[i] for i in real])
     if missing:
-        text += ", missing"
-    single = len(real) == 1 and not missing
-    return text if single or (kind == "range" and not missing) else "{" + text + "}"
+        return "{" + text + ", missing}"
+    return text if as_range or len(real) == 1 else "{" + text + "}"
 
 
 def _publish_nodes(column: Column, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
     order = np.argsort(clusters, kind="stable")
     start = np.searchsorted(clusters[order], np.arange(n))
-    labels: list[str | None] = [SUPPRESSED] * n
+    first = codes[order[start]]
     covered = np.full(n, float(column.hierarchy.n_leaves))
-    open_ = np.ones(n, dtype=np.bool_)
+    level_of = np.full(n, -1, dtype=np.int64)
     for level, group in enumerate(column.groups):
         at = group[codes[order]]
-        alike = np.minimum.reduceat(at, start) == np.maximum.reduceat(at, start)
-        for a in np.flatnonzero(alike & open_):
-            code = codes[order[start[a]]]
-            labels[a] = _node_label(column, level, int(code))
-            covered[a] = column.covered[level, code]
-        open_ &= ~alike
-    return Published(labels, covered)
+        alike = (np.minimum.reduceat(at, start) == np.maximum.reduceat(at, start)) & (level_of < 0)
+        level_of[alike] = level
+        covered[alike] = column.covered[level, first[alike]]
+
+    def labels() -> list[str | None]:
+        known: dict[tuple[int, int], str | None] = {}
+        for level, code in {*zip(level_of.tolist(), first.tolist(), strict=True)}:
+            known[level, code] = SUPPRESSED if level < 0 else _node_label(column, level, code)
+        return [known[pair] for pair in zip(level_of.tolist(), first.tolist(), strict=True)]
+
+    return Published(covered, labels)
 
 
 def _node_label(column: Column, level: int, code: int) -> str | None:
