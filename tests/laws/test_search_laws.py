@@ -44,6 +44,7 @@ KINDS = [
 def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.search.sources.FEW", 1)
     monkeypatch.setattr("shoal.search.sources.SHRINK", 1.0)
+    monkeypatch.setattr("shoal.search.evaluate.MANY", 0)
 
 
 a_class = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)

@@ -17,74 +17,109 @@ Codes = npt.NDArray[np.int32]
 
 DIRECT_FACTOR = 4
 SMALL = 2**18
+NO_LIMIT = 2**62
 """A direct table is used while the key space is at most this many times the number of cells."""
 
 
 @njit
-def _keys(codes: Codes, store: Codes, offsets: Ints, lengths: Ints, strides: Ints, lanes: Ints, out: Ints) -> None:
-    """The key of each cell: Σ_b store[offsets[b] + code] · strides[b]. Blocks are taken three at a time."""
-    n_blocks, n_cells = codes.shape
-    at = 0
-    for b in range(n_blocks):
-        for i in range(lengths[b]):
-            lanes[at + i] = store[offsets[b] + i] * strides[b]
-        at += lengths[b]
-    for c in range(n_cells):
+def _keys(codes: Codes, lengths: Ints, lanes: Ints, start: int, stop: int, out: Ints) -> None:
+    """The keys of the cells from ``start`` to ``stop``: the sum of one entry of ``lanes`` per block, three blocks at a time."""
+    n_blocks = codes.shape[0]
+    for c in range(start, stop):
         out[c] = 0
     one = b = 0
     while b < n_blocks:
         two = one + lengths[b]
         if b + 2 < n_blocks:
             three = two + lengths[b + 1]
-            for c in range(n_cells):
+            for c in range(start, stop):
                 out[c] += lanes[one + codes[b, c]] + lanes[two + codes[b + 1, c]] + lanes[three + codes[b + 2, c]]
             one = three + lengths[b + 2]
             b += 3
         else:
-            for c in range(n_cells):
+            for c in range(start, stop):
                 out[c] += lanes[one + codes[b, c]]
             one = two
             b += 1
 
 
 @njit
-def _group(cell_keys: Ints, measures: Ints, slots: Codes, direct: bool, gid: Codes, first: Codes, keys: Ints, sums: Ints) -> int:
-    """Fill ``gid, first, keys, sums``; leave ``slots`` as found (all −1); return the number of groups."""
+def _group(
+    codes: Codes,
+    store: Codes,
+    offsets: Ints,
+    lengths: Ints,
+    strides: Ints,
+    lanes: Ints,
+    cell_keys: Ints,
+    measures: Ints,
+    slots: Codes,
+    direct: bool,
+    breaks: Ints,
+    least: int,
+    limit: int,
+    gid: Codes,
+    first: Codes,
+    keys: Ints,
+    sums: Ints,
+) -> int:
+    """Fill ``gid, first, keys, sums``; leave ``slots`` as found (all −1); return the number of groups.
+
+    No group reaches over a break. When the groups up to a break with fewer than ``least`` records hold more than ``limit``
+    records, the rest is not looked at and −1 − (those records) is returned.
+    """
+    lane = 0
+    for b in range(codes.shape[0]):
+        for i in range(lengths[b]):
+            lanes[lane + i] = store[offsets[b] + i] * strides[b]
+        lane += lengths[b]
     mask = len(slots) - 1
-    found = 0
+    found = start = lost = 0
     records, summed = measures[0], sums[0]
-    for c in range(len(cell_keys)):
-        key = cell_keys[c]
-        if direct:
-            at = key
-            g = slots[at]
-        else:
-            h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-            at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
-            g = slots[at]
-            while g >= 0 and keys[g] != key:
-                at = (at + 1) & mask
+    for part in range(len(breaks)):
+        stop = breaks[part]
+        fresh = found
+        _keys(codes, lengths, lanes, start, stop, cell_keys)
+        for c in range(start, stop):
+            key = cell_keys[c]
+            if direct:
+                at = key
                 g = slots[at]
-        if g < 0:
-            g = np.int32(found)
-            slots[at] = g
-            keys[g] = key
-            first[g] = c
-            summed[g] = 0
-            found += 1
-        gid[c] = g
-        summed[g] += records[c]
-    for q in range(1, len(measures)):
-        for g in range(found):
-            sums[q, g] = 0
-        for c in range(len(cell_keys)):
-            sums[q, gid[c]] += measures[q, c]
+            else:
+                h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+                at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+                g = slots[at]
+                while g >= 0 and keys[g] != key:
+                    at = (at + 1) & mask
+                    g = slots[at]
+            if g < 0:
+                g = np.int32(found)
+                slots[at] = g
+                keys[g] = key
+                first[g] = c
+                summed[g] = 0
+                found += 1
+            gid[c] = g
+            summed[g] += records[c]
+        start = stop
+        for g in range(fresh, found):
+            if summed[g] < least:
+                lost += summed[g]
+        if lost > limit:
+            break
     if direct:
         for g in range(found):
             slots[keys[g]] = -1
     else:
         for i in range(len(slots)):
             slots[i] = -1
+    if lost > limit:
+        return -1 - lost
+    for q in range(1, len(measures)):
+        for g in range(found):
+            sums[q, g] = 0
+        for c in range(start):
+            sums[q, gid[c]] += measures[q, c]
     return found
 
 
@@ -121,12 +156,22 @@ class Workspace:
 
 
 def group_cells(
-    codes: Codes, store: Codes, offsets: Ints, lengths: Ints, cards: Ints, measures: Ints, space: Workspace
+    codes: Codes,
+    store: Codes,
+    offsets: Ints,
+    lengths: Ints,
+    cards: Ints,
+    measures: Ints,
+    space: Workspace,
+    breaks: Ints | None = None,
+    least: int = 0,
+    limit: int = 0,
 ) -> tuple[int, Codes, Codes, Ints]:
     """Group the cells: number of groups, group of each cell, first cell of each group, sums of the measures per group.
 
     ``store[offsets[b] : offsets[b] + lengths[b]]`` is the table of block ``b``, which has ``cards[b]`` groups. ``measures`` has
-    one row per sum. The arrays returned are views of ``space`` and hold until its next use.
+    one row per sum. The arrays returned are views of ``space`` and hold until its next use. ``breaks``, ends of parts that no
+    group reaches over, allow to stop early: then the number is −1 − (records found in groups below ``least``), above ``limit``.
 
     >>> space = Workspace(4, 1, 5)
     >>> codes = np.array([[0, 1, 1, 0], [2, 2, 2, 0]], dtype=np.int32)
@@ -146,10 +191,13 @@ def group_cells(
         return _group_numpy(codes, store, offsets, strides, measures)
     direct = key_space <= max(SMALL, DIRECT_FACTOR * n_cells)
     slots = space.room(key_space) if direct else space.room(2 * n_cells)[: 1 << (2 * n_cells - 1).bit_length()]
-    cell_keys, gid = space.cell_keys[:n_cells], space.gid[:n_cells]
-    _keys(codes, store, offsets, lengths, strides, space.lanes, cell_keys)
-    found = _group(cell_keys, measures, slots, direct, gid, space.first, space.keys, space.sums)
-    return found, gid, space.first[:found], space.sums[:, :found]
+    gid = space.gid[:n_cells]
+    ends = np.array([n_cells], dtype=np.int64) if breaks is None else breaks
+    found = _group(
+        codes, store, offsets, lengths, strides, space.lanes, space.cell_keys, measures, slots, direct, ends, least,
+        limit if breaks is not None else NO_LIMIT, gid, space.first, space.keys, space.sums,
+    )  # fmt: skip
+    return found, gid, space.first[: max(found, 0)], space.sums[:, : max(found, 0)]
 
 
 def _group_numpy(codes: Codes, store: Codes, offsets: Ints, strides: Ints, measures: Ints) -> tuple[int, Codes, Codes, Ints]:

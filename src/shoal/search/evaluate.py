@@ -10,7 +10,7 @@ Keeps    ``lower`` ≤ suppressed records of every specialisation of the node; `
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +22,14 @@ from shoal.model.counts import IntArray
 from shoal.search.blocks import Tables
 from shoal.search.checks import Checks, SensitiveChecks
 from shoal.search.problem import Problem
-from shoal.search.sources import Source, Sources, prefix_order
+from shoal.search.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
 from shoal.search.table_checks import suppress_for_table, table_holds
 
 Node = tuple[int, ...]
 Flags = npt.NDArray[np.bool_]
+
+MANY = 50_000
+"""Cells from which on they are sorted once a first plan is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,9 @@ class Evaluator:
             reps=np.arange(n_cells, dtype=np.int32),
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
-        self._sources = Sources(base, prefix_order(problem))
+        order = prefix_order(problem)
+        self._sources = Sources(base, order)
+        self._none = np.zeros(int(self.starts[-1]), dtype=np.int64)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
@@ -107,9 +112,27 @@ class Evaluator:
         at = tuple(int(x) for x in node)
         overlap = self.problem.overlap is not None
         source = self._sources.base if overlap else self._sources.below(at, self.coarsen)
-        n, gid, _, sums = self.group(source, at)
+        n, gid, _, sums = self.group(source, at, stop=self._by_size)
+        if n < 0:
+            return self._hopeless(at, source, -1 - n)
+        self._sources.used(at, source)
         failed, weak, removal = self._decide(source, n, gid, sums)
         return self._summary(at, source, gid, sums, failed, weak, removal)
+
+    def _hopeless(self, node: Node, source: Source, lost: int) -> Evaluation:
+        """A node that was given up after ``lost`` records, more than the limit, were seen to be lost."""
+        return Evaluation(
+            node=node,
+            feasible=False,
+            n_groups=1,
+            kept_groups=0,
+            suppressed=lost,
+            lower=lost,
+            gone=self._none,
+            lost=self._none,
+            floor=source.node,
+            sizes=None,
+        )
 
     def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
         """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
@@ -125,6 +148,13 @@ class Evaluator:
         other = copy.copy(self)
         other.checks, other.limit, other.evaluated = checks, limit, 0
         return other
+
+    @property
+    def _by_size(self) -> bool:
+        """Whether records are lost for the size of their class only, and the loss does not look at classes."""
+        c, p = self.checks, self.problem
+        plain = not c.sensitive and not c.has_table_checks and not c.least_population
+        return plain and p.members_at == 0 and p.population_at < 0 and p.overlap is None and not self.wants_sizes
 
     def twin(self) -> Evaluator:
         """An evaluator for another thread: it shares tables and copies but has its own workspace."""
@@ -144,14 +174,20 @@ class Evaluator:
         return good
 
     def group(
-        self, source: Source, node: Node
+        self, source: Source, node: Node, *, stop: bool = False
     ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Groups of a source's cells at a node: number, group of each cell, first cell and sums of each group."""
+        """Groups of a source's cells at a node: number, group of each cell, first cell and sums of each group.
+
+        With ``stop`` the number may be negative: −1 − (records found to be lost), once they are more than the limit.
+        """
         offsets, cards = self._tables.at(node)
+        breaks = breaks_for(source, node) if stop else None
         n, gid, first, sums = group_cells(
-            source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space
-        )
-        self._count_people(source, gid, sums)
+            source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space,
+            breaks, self.checks.least, self.limit,
+        )  # fmt: skip
+        if n >= 0:
+            self._count_people(source, gid, sums)
         return n, gid, first, sums
 
     def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
@@ -257,6 +293,11 @@ class Evaluator:
             lost_by_code(lost, gid, source.reps, self.problem.codes, self.starts, source.measures, out)
         return out
 
+    def arrange(self, node: Node) -> None:
+        """Sort many cells so that nodes near this one are grouped fast, or given up early."""
+        if self._sources.base.n_cells > MANY and self._by_size:
+            self._sources.start_from(sorted_source(self.problem, self._sources.base, node))
+
     def coarsen(self, source: Source, node: Node) -> Source:
         """The grouping of a source's cells at a node, as a new source."""
         n, gid, first, sums = self.group(source, node)
@@ -271,4 +312,15 @@ class Evaluator:
             measures=sums.copy(),
             reps=source.reps[first],
             entries=tuple(entries),
+            parts=tuple(
+                Part(p.column, p.level, np.searchsorted(first, p.ends).astype(np.int64)) for p in _usable(source.parts, node)
+            ),
         )
+
+
+def _usable(parts: tuple[Part, ...], node: Node) -> Iterator[Part]:
+    """The parts whose breaks no group of the node reaches over."""
+    for part in parts:
+        if node[part.column] > part.level:
+            return
+        yield part

@@ -68,6 +68,8 @@ class LazySearch:
             self._look(node)
         if not self._start:
             self._first_climb(bottom, top, control)
+        if self.found.best is not None:
+            self.evaluator.arrange(self.found.best.node)
         self._push(self._box(bottom, top, self._free, 0.0))
         while self._heap:
             bound, _, box = heapq.heappop(self._heap)

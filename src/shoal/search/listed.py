@@ -105,6 +105,8 @@ class ListedSearch:
             if fresh:
                 fresh = False
                 self._bisect(path[:length])
+                if self.found.best is not None:
+                    self.evaluator.arrange(self.found.best.node)
             else:
                 self._probe(path, length)
         return self.found

@@ -29,6 +29,15 @@ MEMORY = 192 * 2**20
 """Bytes of copies that are kept; the copy used longest ago goes first."""
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Breaks that no group reaches over while one column, besides those of the parts before, stays at or below a level."""
+
+    column: int
+    level: int
+    ends: npt.NDArray[np.int64]
+
+
 @dataclass(eq=False)
 class Source:
     """Cells to start from, packed as in Problem; valid for every node at or above ``node``."""
@@ -38,6 +47,7 @@ class Source:
     measures: npt.NDArray[np.int64]
     reps: npt.NDArray[np.int32]  # a cell of the problem inside each cell
     entries: tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray], ...]
+    parts: tuple[Part, ...] = ()  # finer and finer breaks between cells
 
     @property
     def n_cells(self) -> int:
@@ -54,6 +64,7 @@ class Sources:
 
     def __init__(self, base: Source, order: Sequence[int]) -> None:
         self.base = base
+        self._first = base
         half = len(order) - len(order) // 2
         self._exact = frozenset(order[:half])
         self._kept: OrderedDict[Node, Source] = OrderedDict()
@@ -67,14 +78,10 @@ class Sources:
     def below(self, node: Node, coarsen: Callable[[Source, Node], Source]) -> Source:
         """A source at or below the node, with few cells; ``coarsen`` makes a copy of a source at a node."""
         source = self._best(node)
-        if source.n_cells <= FEW:
-            return source
-        even = tuple(x - x % 2 for x in node)
-        mixed = tuple(x if j in self._exact else x - x % 2 for j, x in enumerate(node))
-        for key in (even, mixed):
+        for key in self._near(node):
             if key == node or source.n_cells <= FEW:
                 break
-            if key in self._useless or key in self._kept or not self._asked_before(key):
+            if key in self._useless or key in self._kept or key not in self._asked:
                 continue
             made = coarsen(self._best(key), key)
             if made.n_cells <= SHRINK * source.n_cells:
@@ -84,17 +91,26 @@ class Sources:
                 self._useless.add(key)
         return source
 
-    def _asked_before(self, key: Node) -> bool:
-        """A copy is made when it is wanted for the second time."""
-        if key in self._asked:
-            return True
-        self._asked.add(key)
-        return False
+    def start_from(self, source: Source) -> None:
+        """Use this order of the base cells from now on; earlier copies are dropped."""
+        with self._lock:
+            self._first, self._held = source, 0
+            self._kept.clear()
+            self._keys, self._stack = [], np.empty((0, self._stack.shape[1]), dtype=np.int64)
+
+    def used(self, node: Node, source: Source) -> None:
+        """A node was grouped in full from this source: where it was large, a copy is made when one is wanted again."""
+        if source.n_cells > FEW:
+            self._asked.update(self._near(node))
+
+    def _near(self, node: Node) -> tuple[Node, Node]:
+        even = tuple(x - x % 2 for x in node)
+        return even, tuple(x if j in self._exact else x - x % 2 for j, x in enumerate(node))
 
     def _best(self, node: Node) -> Source:
         with self._lock:
             usable = np.flatnonzero((self._stack <= np.asarray(node)).all(axis=1))
-            best, at = self.base, None
+            best, at = self._first, None
             for i in usable:
                 held = self._kept[self._keys[i]]
                 if held.n_cells < best.n_cells:
@@ -116,12 +132,68 @@ class Sources:
             self._stack = np.array(self._keys, dtype=np.int64)
 
 
+def sorted_source(problem: Problem, base: Source, node: Node) -> Source:
+    """The base with similar cells side by side: grouping then stays in the cache, and can stop early at breaks.
+
+    Cells are sorted by the groups of the columns that a known plan does not publish as their top level, the most informative
+    first, just below that level; then by the others at half their height. The first three give the breaks.
+    """
+    open_ = [j for j, c in enumerate(problem.columns) if node[j] < c.height]
+    high = {j: problem.columns[j].height - 1 for j in open_}
+    levels = [high.get(j, (c.height + 1) // 2) for j, c in enumerate(problem.columns)]
+    order = sorted(range(len(levels)), key=lambda j: (j not in high, -group_entropy(problem, j, levels[j])))
+    key = np.zeros(base.n_cells, dtype=np.int64)
+    room = 2**62
+    for j in order:
+        column = problem.columns[j]
+        if column.cards[levels[j]] > room:
+            break
+        room //= column.cards[levels[j]]
+        key = key * column.cards[levels[j]] + column.groups[levels[j]][problem.codes[j]]
+    leading = [(j, levels[j]) for j in order[:3] if j in high]
+    by = np.argsort(key, kind="stable")
+    place = np.empty(len(by), dtype=np.int32)
+    place[by] = np.arange(len(by), dtype=np.int32)
+    return Source(
+        node=base.node,
+        blocks=np.ascontiguousarray(base.blocks[:, by]),
+        measures=np.ascontiguousarray(base.measures[:, by]),
+        reps=base.reps[by],
+        entries=tuple((place[cells], values, counts) for cells, values, counts in base.entries),
+        parts=_parts(problem, by, leading),
+    )
+
+
+def _parts(problem: Problem, by: npt.NDArray[np.int64], leading: Sequence[tuple[int, int]]) -> tuple[Part, ...]:
+    out = []
+    change = np.zeros(len(by) - 1, dtype=np.bool_)
+    for j, level in leading:
+        group = problem.columns[j].groups[level][problem.codes[j][by]]
+        change |= group[1:] != group[:-1]
+        out.append(Part(j, level, np.append(np.flatnonzero(change) + 1, len(by)).astype(np.int64)))
+    return tuple(out)
+
+
+def breaks_for(source: Source, node: Node) -> npt.NDArray[np.int64] | None:
+    """The finest breaks that no group of the node reaches over."""
+    ends = None
+    for part in source.parts:
+        if node[part.column] > part.level:
+            break
+        ends = part.ends
+    return ends
+
+
 def prefix_order(problem: Problem) -> list[int]:
     """Columns by the entropy of their values, highest first: generalizing those joins most cells."""
-    records = problem.measures[0]
-    entropy = []
-    for c in problem.columns:
-        p = np.bincount(c.codes, weights=records) / problem.n_records
-        p = p[p > 0]
-        entropy.append(float(-(p * np.log(p)).sum()))
-    return sorted(range(len(problem.columns)), key=lambda j: -entropy[j])
+    entropy = [group_entropy(problem, j, 0) for j in range(len(problem.columns))]
+    return sorted(range(len(entropy)), key=lambda j: -entropy[j])
+
+
+def group_entropy(problem: Problem, j: int, level: int) -> float:
+    """Entropy of a column's groups at a level, in nats."""
+    column = problem.columns[j]
+    at_code = np.bincount(column.codes, weights=problem.measures[0], minlength=len(column.leaves))
+    p = np.bincount(column.groups[level], weights=at_code) / problem.n_records
+    p = p[p > 0]
+    return float(-(p * np.log(p)).sum())

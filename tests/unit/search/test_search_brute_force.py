@@ -27,6 +27,7 @@ def closeness(table: Table, distance: str, t: float) -> req.TCloseness:
 def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.search.sources.FEW", 1)
     monkeypatch.setattr("shoal.search.sources.SHRINK", 1.0)
+    monkeypatch.setattr("shoal.search.evaluate.MANY", 0)
 
 
 ASKED = {
@@ -113,3 +114,12 @@ def test_weights_change_the_optimum_as_brute_force_says() -> None:
         rng = np.random.default_rng(i)
         weights = {c: float(rng.uniform(0.0, 3.0)) for c in table.columns}
         compare(table, [req.K(3)], LIMITS[i % 4], ("loss", "ncp")[i % 2], lazy=bool(i % 2), weights=weights)
+
+
+def test_giving_up_early_changes_nothing() -> None:
+    """k only, tight limits: nodes are given up at breaks between sorted cells, and the optimum is still that of brute force."""
+    feasible = 0
+    for i in range(40):
+        table = random_table(80_000 + i)
+        feasible += compare(table, [req.K(2 + i % 3)], (0.0, 0.05, 0.1, 0.2)[i % 4], ("loss", "ncp")[i % 2], lazy=bool(i % 2))
+    assert feasible >= 20
