@@ -35,7 +35,7 @@ def test_the_demo_tells_numbers_and_leaves_a_verified_release(demo: Path) -> Non
     assert told["release"]["k"] >= 5
     assert told["measure"]["unique"] > 3900
     assert {p.name for p in (demo / "shoal-demo").iterdir()} == {"README.txt", "people.parquet", "policy.yml", "release"}
-    assert json.loads(shoal("verify", "shoal-demo/release", "--json", cwd=demo).stdout)["ok"] is True
+    assert json.loads(shoal("verify", "shoal-demo/release", "--json", cwd=demo).stdout)["verified"] is True
 
 
 def test_the_demo_is_the_same_twice_and_replaces_itself(demo: Path, tmp_path: Path) -> None:
