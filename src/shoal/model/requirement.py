@@ -19,7 +19,8 @@ here. Each kind states
       nothing is proven; no pruning.
 
 The distribution that closeness, δ and β compare with is that of the whole table before suppression. A missing sensitive value
-is an ordinary value. Comparisons of real numbers allow :data:`TOLERANCE`, so that 0.2 computed as 0.20000000000000004 is 0.2.
+is an ordinary value. A bound that may be reached (≤, ≥) allows :data:`TOLERANCE`, so that 0.2 computed as
+0.20000000000000004 is 0.2; one that may not be reached (<) must be missed by as much.
 """
 
 from __future__ import annotations
@@ -261,8 +262,8 @@ class AlphaK(Requirement):
 class TCloseness(Requirement):
     """t-closeness: the earth mover's distance between ``column`` in a class and in the whole table is at most ``t``.
 
-    ``equal``: ½ Σ|p−q|. ``ordered``: (1/(m−1)) Σ_i |Σ_{j≤i}(p_j−q_j)| over the table's m values in order (that of the hierarchy's
-    leaves when one is given, otherwise ascending; missing last). ``hierarchical``: the distance of two values is the height of
+    ``equal``: ½ Σ|p−q|. ``ordered``: (1/(m−1)) Σ_i |Σ_{j≤i}(p_j−q_j)| over the table's m values in their natural
+    order (numbers and dates by value, text by code point; missing first). ``hierarchical``: the distance of two values is the height of
     their lowest common ancestor over the height of ``hierarchy``, which is then required.
     """
 
