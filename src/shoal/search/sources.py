@@ -25,7 +25,7 @@ FEW = 8192
 """Cells this few need no coarser copy."""
 SHRINK = 0.7
 """A copy that keeps more than this share of the cells is not worth keeping."""
-MEMORY = 192 * 2**20
+MEMORY = 128 * 2**20
 """Bytes of copies that are kept; the copy used longest ago goes first."""
 
 
