@@ -97,6 +97,7 @@ def find_uv() -> str | None:
 def test(rest: list[str]) -> int:
     """Every check there is; with further words only pytest with them."""
     environment = {**os.environ, "PATH": f"{bin_folder()}{os.pathsep}{os.environ['PATH']}"}
+    environment["NO_MKDOCS_2_WARNING"] = "1"
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of short commands are run: let Python keep what it compiled
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment)
     call([python("python"), str(HERE / "tools" / "browser.py")], env=environment)
