@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -69,7 +70,7 @@ class Record:
             "supersedes": self.supersedes,
         }
 
-    @property
+    @cached_property
     def id(self) -> str:
         return hashlib.sha256(canonical(self.content())).hexdigest()
 
