@@ -130,7 +130,8 @@ def python(name: str) -> str:
 
 
 def call(command: list[str], env: dict[str, str] | None = None) -> int:
-    return subprocess.run(command, env=env, cwd=None if command[1:2] in (["demo"],) else HERE).returncode
+    """Checks run in the checkout; ``shoal`` where the user stands, so that relative paths mean what they say."""
+    return subprocess.run(command, env=env, cwd=None if command[0] == python("shoal") else HERE).returncode
 
 
 def check(command: list[str]) -> None:
