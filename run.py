@@ -4,7 +4,7 @@
     python3 run.py demo     the whole walk on generated people
     python3 run.py test     lint, types, import contracts, documentation and the whole test suite
 
-Needs nothing but Python 3.11 or later and the package registries that pip and (for the database server and the browser of
+Needs nothing but Python 3.11 or later and the package registries that pip and (for the database server, the browser and the spreadsheet of
 the tests) apt are set up for. Everything goes into .venv and .shoal-tools beside this file. Further words are passed on:
 ``python3 run.py demo --json``, ``python3 run.py test -k measures``; ``python3 run.py shoal …`` runs any command.
 """
@@ -100,7 +100,7 @@ def test(rest: list[str]) -> int:
     environment["NO_MKDOCS_2_WARNING"] = "1"
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of short commands are run: let Python keep what it compiled
     call([python("python"), str(HERE / "tools" / "servers.py"), "ensure"], env=environment)
-    call([python("python"), str(HERE / "tools" / "browser.py")], env=environment)
+    call([python("python"), str(HERE / "tools" / "programs.py")], env=environment)
     pytest = [python("python"), "-m", "pytest", "-q", *(rest or ["-n", "2", "--dist", "loadgroup", "--durations", "15"])]
     checks = [
         ("lint", [python("ruff"), "check", "--quiet", "."]),

@@ -19,12 +19,12 @@ HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("shoal_tools_browser", ROOT / "tools" / "browser.py")
+    spec = importlib.util.spec_from_file_location("shoal_tools_programs", ROOT / "tools" / "programs.py")
     assert spec is not None
     assert spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    path = tool.find()
+    path = tool.find("chromium")
     if path is None:
         if os.environ.get("SHOAL_CI") == "1":
             pytest.fail("in CI a browser must be there")
