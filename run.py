@@ -4,8 +4,8 @@
     python3 run.py demo     the whole walk on generated people
     python3 run.py test     lint, types, import contracts, documentation and the whole test suite
 
-Needs nothing but Python 3.11 or later and the package registries that pip and (for the database server, the browser and the spreadsheet of
-the tests) apt are set up for. Everything goes into .venv and .shoal-tools beside this file. Further words are passed on:
+Needs nothing but Python 3.11 or later and the package registries that pip and, for the tests' database server, browser and
+spreadsheet, apt are set up for. Everything goes into .venv and .shoal-tools beside this file. Further words are passed on:
 ``python3 run.py demo --json``, ``python3 run.py test -k measures``; ``python3 run.py shoal …`` runs any command.
 """
 
