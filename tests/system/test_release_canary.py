@@ -41,7 +41,8 @@ def policy_text(**change):
         "sensitive": [f"col{PREFIX}ill"],
         "insensitive": [f"col{PREFIX}free"],
     }
-    return json.dumps({"roles": roles, "require": {"k": 5}, "allow": {"suppress": 0.5}, **change})
+    allow = {"suppress": 0.5, "identifying": [f"col{PREFIX}ill", f"col{PREFIX}free"]}
+    return json.dumps({"roles": roles, "require": {"k": 5}, "allow": allow, **change})
 
 
 def run(capfd, *words):

@@ -30,10 +30,14 @@ FORMULAS = [
 @pytest.fixture
 def table():
     n = len(FORMULAS) * 4
-    return pa.table({"=group": ["a", "b"] * (n // 2), "note": (FORMULAS * 4)[:n], "amount": list(range(-n // 2, n - n // 2))})
+    return pa.table({"=group": ["a", "b"] * (n // 2), "note": (FORMULAS * 4)[:n], "amount": [3 * i - n for i in range(n)]})
 
 
-ASKED = {"roles": {"quasi": ["=group"], "sensitive": ["note"], "insensitive": ["amount"]}, "require": {"k": 2}}
+ASKED = {
+    "roles": {"quasi": ["=group"], "sensitive": ["note"], "insensitive": ["amount"]},
+    "require": {"k": 2},
+    "allow": {"identifying": ["note"]},
+}
 
 
 def test_csv_cells_do_not_begin_like_formulas(table, tmp_path):

@@ -79,13 +79,30 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
 
 
 def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
-    """The external table as the plan would publish it: same steps, nothing suppressed."""
+    """The classes of the external table as the plan would publish them."""
+    import shoal
+
+    with tempfile.TemporaryDirectory(prefix="shoal-") as work:
+        file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
+        as_published(external, plan, quasi, file)
+        counted: ClassCounts = shoal.open(file).count(quasi)
+    return counted
+
+
+def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, keep: Sequence[str] = ()) -> None:
+    """Carry the quasi-identifiers of somebody else's table through a published plan into a file: same steps, nothing suppressed.
+
+    Columns in ``keep`` are carried over as they are, the others left out. A value that the plan does not know (an error in the
+    table, a person who is not in the release) becomes one that matches nobody.
+    """
+    import dataclasses
+
     import shoal
     from shoal.engines.table import Table
-    from shoal.model.plan import Drop, Suppression
+    from shoal.model.plan import Drop, MapValues, Suppression
     from shoal.model.plan import Plan as NewPlan
 
-    if claims["utility"]["method"] == "local":
+    if not any(s.column in quasi for s in plan.steps):
         raise UsageError(
             "this release was recoded locally, so its plan cannot be carried out on another table.",
             hint="Leave --with out, or attack a release made with method lattice.",
@@ -94,13 +111,13 @@ def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Map
     for name in quasi:
         if name not in known.schema:
             raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
-    steps = [s for s in plan.steps if s.column in quasi and not isinstance(s, Drop)]
-    steps += [Drop(n) for n in known.schema.names if n not in quasi]
-    with tempfile.TemporaryDirectory(prefix="shoal-") as work:
-        file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
-        known.recode(NewPlan(tuple(steps), Suppression(scope="none")), file)
-        counted: ClassCounts = shoal.open(file).count(quasi)
-    return counted
+    steps = [
+        dataclasses.replace(s, on_gap="suppress") if isinstance(s, MapValues) else s
+        for s in plan.steps
+        if s.column in quasi and not isinstance(s, Drop)
+    ]
+    steps += [Drop(n) for n in known.schema.names if n not in (*quasi, *keep)]
+    known.recode(NewPlan(tuple(steps), Suppression(scope="none")), out)
 
 
 def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:

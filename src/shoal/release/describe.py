@@ -292,6 +292,10 @@ def limits(prepared: Prepared, decision: Decision) -> list[str]:
         out.append("Classes were counted by people before the person column was left out; the file alone shows records only.")
     if not policy.sensitive:
         out.append("No column is named as sensitive, so nothing is said about what a class reveals.")
+    if policy.identifying:
+        out.append(
+            f"Published as they are although they look like identifiers, as the policy allows: {', '.join(policy.identifying)}."
+        )
     if prepared.inferred:
         out.append(f"Hierarchies were guessed from the data for: {', '.join(prepared.inferred)}.")
     if not decision.proven:

@@ -78,6 +78,7 @@ class Policy:
     risk: Mapping[str, float] = field(default_factory=dict)
     suppress: float = 0.0
     scope: Literal["rows", "cells"] = "rows"
+    identifying: tuple[str, ...] = ()
     optimize: str = "loss"
     method: Literal["lattice", "local", "probabilistic"] = "lattice"
     hardened: bool = False
@@ -177,6 +178,8 @@ class Policy:
         }
         out["require"] = self.require_json()
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
+        if self.identifying:
+            out["allow"]["identifying"] = list(self.identifying)
         out.update(optimize=self.optimize, method=self.method, seed=self.seed, missing="own")
         if self.unit:
             out["unit"] = {"column": self.unit, "publish": self.publish_unit}
@@ -275,6 +278,7 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
         risk={name: float(r) for name, r in asked.get("risk", {}).items()},
         suppress=float(allow.get("suppress", 0.0)),
         scope=allow.get("scope", "rows"),
+        identifying=tuple(allow.get("identifying", ())),
         optimize=plain.get("optimize", "loss"),
         method=plain.get("method", "lattice"),
         hardened=plain.get("hardened", False),

@@ -18,6 +18,7 @@ from shoal.model.requirement import (
     TCloseness,
 )
 from shoal.model.roles import Schema
+from shoal.release.identifying import check_identifying
 from shoal.release.policy import Policy, QuasiRule
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     base = table.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
     if base.n_records == 0:
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+    progress(0.15, "looking at the columns that stay as they are")
+    check_identifying(table, policy)
     progress(0.2, "building the hierarchies")
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
