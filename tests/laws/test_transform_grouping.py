@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
 from shoal.kernels import transform_grouping as kernel
-from shoal.transform import group_sizes, optimal_groups, quantile_groups, rank_difference
+from shoal.transform import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
 
 COSTS = ("sse", "median", "cellular", "center", "rank")
 quick = settings(deadline=None, max_examples=60)
@@ -218,6 +218,31 @@ def test_quantile_groups_with_ties_are_the_best_that_keep_ties_together(values, 
     x = sorted(map(float, values))
     best = min(rank_difference(map(len, g)) for g in contiguous(x, k, ties=True))
     assert quantile_groups(values, k).cost == best
+
+
+@quick
+@given(st.lists(st.integers(-5, 40), min_size=1, max_size=60), st.integers(1, 60), st.randoms())
+@example([1, 2, 3, 4, 5], 3, None)
+def test_a_wanted_number_of_groups_is_never_exceeded_and_met_where_values_differ(values, wanted, random):
+    wanted = min(wanted, len(values))
+    found = equal_groups(values, wanted)
+    step = quantile_transform("x", [str(v) for v in sorted(set(values))], [values.count(v) for v in sorted(set(values))],
+                              groups=wanted)  # fmt: skip
+    assert len(step.labels) == found.n_groups <= wanted
+    assert found.k == found.sizes.min()
+    assert found.sizes.sum() == len(values)
+    n, (low, high) = len(values), (len(values) // wanted, -(-len(values) // wanted))
+    if len(set(values)) == n:
+        assert found.n_groups == wanted
+        assert set(found.sizes.tolist()) <= {low, high}
+        best = n * n // 4 if wanted == 1 else rank_difference([high] * (n % wanted) + [low] * (wanted - n % wanted))
+        assert found.cost == best
+
+
+@pytest.mark.parametrize(("wanted", "error"), [(0, UsageError), (-1, UsageError), (4, DataError)])
+def test_a_number_of_groups_that_cannot_be_is_refused(wanted, error):
+    with pytest.raises(error):
+        quantile_transform("x", ["1", "2", "3"], groups=wanted)
 
 
 @quick

@@ -191,10 +191,6 @@ class Engine(ABC):
             arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
-    def canonical_order(self, keys: Sequence[exp.Expr]) -> list[exp.Expr]:
-        """ORDER BY terms that give rows a reproducible order before row-wise random steps; none where reading is stable."""
-        return [] if self.stable_order else list(keys)
-
 
 @contextmanager
 def _inline(data: Any) -> Iterator[exp.Expr]:

@@ -53,14 +53,14 @@ def recode(
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         records = engine.count_rows(relation)
-        source, worker = _source(engine, relation, schema, plan, names, steps, unit, class_map, stack)
+        source, worker, unsampled = _source(engine, relation, plan, names, steps, unit, class_map, stack)
         rows = suppressed(worker, source, plan, kept, stack)
         job = _Job(worker, rows, plan, records, progress)
         if isinstance(target, Path):
             job.to_file(target, output_format(target, format), _labelled(rows.columns, steps), raw)
         else:
             job.to_table(engine, str(target))
-    return _report(job, schema, names, records, str(out), target, dropped, rows)
+    return _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
 
 
 def _by_codes(
@@ -109,23 +109,23 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, Step]:
 def _source(
     engine: Engine,
     relation: Relation,
-    schema: Schema,
     plan: Plan,
     names: Sequence[str],
     steps: dict[str, Step],
     unit: str | None,
     class_map: Any,
     stack: ExitStack,
-) -> tuple[Published, Engine]:
-    """``p`` in the source's own engine, or in a private one after steps that SQL cannot express."""
+) -> tuple[Published, Engine, int]:
+    """``p`` in the source's own engine, or in a private one after steps that SQL cannot express; rows outside a sample."""
     staged = [s for s in plan.steps if is_staged(s)]
     if not staged:
-        return published(engine, relation, names, steps, unit, class_map, stack), engine
+        return published(engine, relation, names, steps, unit, class_map, stack), engine, 0
     needs = [n for s in staged for n in s.needs]  # type: ignore[attr-defined]
     needs += [c for s in staged for c in s.columns if c not in names]
     staging = Staging(names, plan, list(dict.fromkeys(needs)))
     stack.callback(staging.close)
-    return staging.load(engine, relation, steps, unit, class_map), staging.engine
+    source = staging.load(engine, relation, steps, unit, class_map)
+    return source, staging.engine, staging.left_out
 
 
 def _target(out: str | Path, format: str | None) -> Path | str:
@@ -224,14 +224,22 @@ def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 
 def _report(
-    job: _Job, schema: Schema, names: Sequence[str], records: int, out: str, target: Path | str, dropped: set[str], rows: Rows
+    job: _Job,
+    schema: Schema,
+    names: Sequence[str],
+    records: int,
+    unsampled: int,
+    out: str,
+    target: Path | str,
+    dropped: set[str],
+    rows: Rows,
 ) -> Recoded:
     changed = dict.fromkeys(schema.names, 0.0)
     for i in rows.flagged:
         changed[names[i]] = job.flags[f"g{i}"] / max(1, job.written)
     changed |= dict.fromkeys(dropped, 1.0)
-    lost = job.flags.get("h", 0) if rows.cells else records - job.written
+    lost = job.flags.get("h", 0) if rows.cells else records - unsampled - job.written
     files = (os.fspath(target),) if isinstance(target, Path) else ()
     if job.progress is not None:
         job.progress(1.0, "written")
-    return Recoded(records, job.written, lost, changed, out, files)
+    return Recoded(records, job.written, lost, changed, out, files, unsampled)

@@ -7,7 +7,7 @@ window); the rows are ordered by a keyed hash of their published content, which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,12 +26,16 @@ PUBLISHED = "\x00published"
 
 @dataclass(frozen=True)
 class Published:
-    """``p`` as a query, the published columns in order (``p{i}``), which of them may have changed cells (``g{i}``)."""
+    """``p`` as a query, the published columns in order (``p{i}``), which of them may have changed cells (``g{i}``).
+
+    ``order`` holds the terms that put rows into the order of their original content.
+    """
 
     query: exp.Select
     columns: tuple[Column, ...]
     flagged: tuple[int, ...]
     has_unit: bool = False
+    order: tuple[exp.Expr, ...] = ()
 
 
 def published(
@@ -43,11 +47,16 @@ def published(
     class_map: Any,
     stack: ExitStack,
     originals: Sequence[str] = (),
+    ordered: bool = False,
 ) -> Published:
-    """``p``: the named columns after their expression steps or the class map; ``originals`` come along as ``o0, o1 …``."""
+    """``p``: the named columns after their expression steps or the class map; ``originals`` come along as ``o0, o1 …``.
+
+    ``ordered`` asks for :attr:`Published.order`: all columns of the source, whatever the plan makes of them.
+    """
     more = [n for n in (unit, *originals) if n is not None and n not in names]
     mapped = [n for n in names if class_map is not None and n in class_map.column_names]
     more += [n for n in _map_columns(class_map) if n not in names and n not in more]
+    more += [c.name for c in relation.columns if ordered and c.name not in names and c.name not in more]
     everything = [*names, *dict.fromkeys(more)]
     inner = cleaned(engine, relation, everything)
     shaped = shaped_columns(engine, relation, names, {n: s for n, s in steps.items() if n not in mapped}, stack)
@@ -72,7 +81,15 @@ def published(
     query = shaped_from(exp.select(*terms), inner, shaped)
     if class_map is not None:
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
-    return Published(query, tuple(columns), tuple(flagged), unit is not None)
+    order = tuple(_content(engine, relation, everything)) if ordered else ()
+    return Published(query, tuple(columns), tuple(flagged), unit is not None, order)
+
+
+def _content(engine: Engine, relation: Relation, everything: Sequence[str]) -> Iterator[exp.Expr]:
+    """ORDER BY the original values of all columns, in the order of the source's columns: the same on every engine."""
+    for c in relation.columns:
+        key = engine.key(column(f"c{everything.index(c.name)}", "s"), c)
+        yield exp.Ordered(this=key, desc=False, nulls_first=True)
 
 
 def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, target: Column) -> exp.Expr:

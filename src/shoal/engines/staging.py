@@ -1,7 +1,7 @@
 """Steps that SQL cannot express: rows go through Arrow batches into a private DuckDB table, then on as any other table.
 
-Rows come in a canonical order (the order of the file, or sorted by content where a database promises none), so that the same
-input and seed give the same noise. Whole-column steps read only their columns.
+Where a step depends on a row's position, rows come in the order of their content, so that the same table and seed give the same
+noise and the same sample on every engine. Rows are chosen first, then changed. Whole-column steps read only their columns.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from shoal.engines.duckdb import DuckDB
 from shoal.engines.kinds import columns_of
 from shoal.engines.recode_sql import Published, published
 from shoal.errors import InternalError
-from shoal.model.plan import ColumnStep, Plan, Step, StreamStep
+from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import Column
 
 
 def is_staged(step: Step) -> bool:
     """Whether a step needs batches rather than SQL."""
-    return isinstance(step, (StreamStep, ColumnStep))
+    return isinstance(step, (StreamStep, ColumnStep, RowStep))
 
 
 class Staging:
@@ -35,6 +35,7 @@ class Staging:
         self.plan = plan
         self.needs = list(needs)
         self.table = "staged_0"
+        self.left_out = 0
         self._count = 0
 
     def close(self) -> None:
@@ -47,12 +48,13 @@ class Staging:
         staged = [s for s in self.plan.steps if is_staged(s)]
         touched = [n for n in dict.fromkeys(c for s in staged for c in s.columns) if n in self.names]
         originals = list(dict.fromkeys([*self.needs, *touched]))
+        ordered = any(getattr(s, "by_position", True) for s in staged) or not (self.plan.shuffle or engine.stable_order)
         with ExitStack() as stack:
-            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals)
+            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, ordered)
             self.columns = list(source.columns)
             self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
             self.originals = originals
-            query = self._ordered(engine, source)
+            query = source.query.order_by(*source.order) if ordered else source.query
             batches = self._described(engine.stream(query), engine, relation, source)
             rest = self._store(batches, staged)
         for group in rest:
@@ -69,15 +71,6 @@ class Staging:
         kinds = {c.name: c for c in columns_of(schema)}
         for i, name in enumerate(self.names):
             yield name, kinds[f"p{i}"], self.columns[i]
-
-    def _ordered(self, engine: Engine, source: Published) -> exp.Select:
-        shown = [f"p{i}" for i in range(len(source.columns))] + [f"o{i}" for i in range(len(self.originals))]
-        extra = [f"g{i}" for i in source.flagged] + (["u"] if source.has_unit else [])
-        query = exp.select(*[column(n, "z") for n in (*shown, *extra)])
-        query = query.from_(exp.alias_(exp.Subquery(this=source.query.copy()), exp.to_identifier("z", quoted=True), table=True))
-        keys = [engine.key(column(f"p{i}", "z"), c) for i, c in enumerate(source.columns)]
-        order = engine.canonical_order([*keys, *[column(f"o{i}", "z") for i in range(len(self.originals))]])
-        return query.order_by(*order) if order else query
 
     def _described(self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published) -> Iterator[Any]:
         """Batches as tables in the one type of each kind, with all flags there."""
@@ -98,9 +91,10 @@ class Staging:
             yield pa.table(data)
 
     def _store(self, tables: Iterator[Any], staged: list[Step]) -> list[list[Step]]:
-        """Write the first group of stream steps' result; give back the groups that remain."""
+        """Write the chosen rows after the first group of stream steps; give back the groups that remain."""
         groups: list[list[Step]] = []
-        for step in staged:
+        tables = self._chosen(tables, [s for s in staged if isinstance(s, RowStep)])
+        for step in [s for s in staged if not isinstance(s, RowStep)]:
             stream = isinstance(step, StreamStep)
             if stream and groups and isinstance(groups[-1][0], StreamStep):
                 groups[-1].append(step)
@@ -109,6 +103,21 @@ class Staging:
         first = groups.pop(0) if groups and isinstance(groups[0][0], StreamStep) else []
         self._write(self._streamed(tables, first))
         return groups
+
+    def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
+        """The rows that every row step lets stay; the others are counted in ``left_out``."""
+        import pyarrow as pa
+
+        running = [(s, s.start(self.plan.seed)) for s in steps]
+        seen = [0] * len(steps)
+        for table in tables:
+            before = table.num_rows
+            for i, (step, stays) in enumerate(running):
+                view = self._view(table, step) if step.needs else table
+                seen[i], here = seen[i] + table.num_rows, seen[i]
+                table = table.filter(pa.array(stays(view, here)))
+            self.left_out += before - table.num_rows
+            yield table
 
     def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
         running = [(s, s.start(self.plan.seed)) for s in steps if isinstance(s, StreamStep)]

@@ -21,7 +21,8 @@ class Recoded:
 
     ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
     column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
-    ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``).
+    ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
+    sample are neither: they are in ``unsampled``.
     """
 
     records_in: int
@@ -30,6 +31,7 @@ class Recoded:
     changed: Mapping[str, float] = field(default_factory=dict)
     path: str = ""
     files: tuple[str, ...] = ()
+    unsampled: int = 0
 
 
 class Table:

@@ -25,6 +25,7 @@ class Generalize(StreamStep):
     on_gap: OnGap = "error"
     missing_label: str | None = None
     kind: ClassVar[str] = "generalize"
+    by_position: ClassVar[bool] = False
 
     @classmethod
     def of(cls, column: str, rule: Rule, level: int, *, on_gap: OnGap = "error", missing_label: str | None = None) -> Self:

@@ -1,15 +1,16 @@
 """Plan: what will be done to a table, one step per column, then suppression.
 
 A plan is data, not code: it goes to JSON and back, holds no data value beyond public labels (hierarchy leaves, cut points),
-and the same plan with the same input and seed gives the same bytes. Three families of steps:
+and the same plan with the same input and seed gives the same bytes. Four families of steps:
 
 * *expression steps* (this module): the engine carries them out in SQL (keep, drop, constant, value map, cut points, prefix,
   round, clamp);
 * *stream steps* (:class:`StreamStep`): a function of one row's values and its row key; carried out on Arrow batches;
 * *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
-  columns are read into memory, in a canonical order.
+  columns are read into memory, in a canonical order;
+* *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); carried out before every other step.
 
-Stream and whole-column steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
+Stream, whole-column and row steps live in ``transform/`` and ``protector/`` and register themselves with :func:`register_step`.
 """
 
 from __future__ import annotations
@@ -196,8 +197,11 @@ class StreamStep(Step):
     """A step that sees batches: :meth:`start` returns a function from Arrow columns to the new column(s).
 
     The function receives a pyarrow Table with :attr:`columns` (and :attr:`needs`) of one batch of rows in canonical order and
-    the number of rows seen before; it returns a table with :attr:`columns` replaced, of the same length.
+    the number of rows seen before; it returns a table with :attr:`columns` replaced, of the same length. ``by_position`` says
+    that the result depends on that number (noise) and not on the row's values alone (a keyed hash).
     """
+
+    by_position: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -218,6 +222,28 @@ class ColumnStep(Step):
 
     def run(self, table: Any, seed: int) -> Any:
         raise UsageError(f"step '{self.kind}' cannot be carried out on whole columns.")
+
+
+@dataclass(frozen=True)
+class RowStep(Step):
+    """A step that chooses rows: :meth:`start` returns a function that says of each row of a batch whether it stays.
+
+    It names no column of its own. The function receives the columns :attr:`needs` of a batch and the number of rows before it.
+    """
+
+    column: str = ""
+    by_position: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
 
 
 @dataclass(frozen=True)
@@ -244,10 +270,10 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in order, then suppression, then a shuffle of the rows by a keyed hash.
+    """Rows chosen, then steps in order, then suppression, then a shuffle of the rows by a keyed hash.
 
     A column without a step is kept. At most one expression step may name a column; stream and whole-column steps follow in
-    the order given.
+    the order given. Row steps come first wherever they stand, so that every group and class is formed of published rows.
 
     >>> p = Plan((Cut("age", points=(30.0, 60.0), labels=("<30", "30-59", "60+")), Drop("name")), Suppression(5, ("age",)))
     >>> Plan.from_json(p.to_json()) == p

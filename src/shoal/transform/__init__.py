@@ -1,8 +1,8 @@
 """Every technique that makes a table safe, as a step of a plan. Importing this room registers its steps.
 
-Truthful: generalize, suppress, round, top and bottom coding, intervals. Not truthful: microaggregation, quantile centres, noise,
-permutation, rank swapping, PRAM, date shifts, masks. :func:`guarantee` says what each keeps; :func:`apply` carries one out
-on a table in memory; engines carry them out where the data are.
+Truthful: generalize, suppress, sample, round, top and bottom coding, intervals. Not truthful: microaggregation, quantile
+centres, noise, permutation, rank swapping, PRAM, date shifts, masks. :func:`guarantee` says what each keeps; :func:`apply`
+carries one out on a table in memory; engines carry them out where the data are.
 """
 
 from shoal.hierarchies.step import Generalize
@@ -18,6 +18,7 @@ from shoal.transform.permute import Permute, RankSwap
 from shoal.transform.pram import Pram, estimate_counts, pram
 from shoal.transform.quantile import (
     Reservoir,
+    equal_groups,
     error_ratio,
     group_sizes,
     quantile_groups,
@@ -28,7 +29,7 @@ from shoal.transform.quantile import (
 )
 from shoal.transform.round_and_code import round_to, top_bottom
 from shoal.transform.safe_harbor import safe_harbor
-from shoal.transform.sampling import sample
+from shoal.transform.sampling import Sample, sample
 from shoal.transform.sketch import QuantileSketch
 from shoal.transform.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
 
@@ -51,9 +52,11 @@ __all__ = [
     "RankSwap",
     "Represent",
     "Reservoir",
+    "Sample",
     "TreeCut",
     "apply",
     "best_cut",
+    "equal_groups",
     "error_ratio",
     "estimate_counts",
     "generalize",

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.hierarchies.evaluate import evaluate, rounded
-from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, Step, StreamStep
+from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, RowStep, Step, StreamStep
 from shoal.transform._columns import numbers, with_column, with_numbers
 
 
@@ -37,6 +37,8 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) ->
         out = step.run(table, seed)
     elif isinstance(step, StreamStep):
         out = _streamed(step, table, seed, batch_size)
+    elif isinstance(step, RowStep):
+        out = _chosen(step, table, seed, batch_size)
     else:
         out = _expression(step, table)
     return Applied(out, {name: _changed(table, out, name) for name in step.columns})
@@ -48,6 +50,14 @@ def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int) -> Any:
     run = step.start(seed)
     parts = [run(table.slice(start, batch_size), start) for start in range(0, max(table.num_rows, 1), batch_size)]
     return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _chosen(step: RowStep, table: Any, seed: int, batch_size: int) -> Any:
+    import pyarrow as pa
+
+    stays = step.start(seed)
+    batches = [(table.slice(start, batch_size), start) for start in range(0, table.num_rows, batch_size)]
+    return table.filter(pa.array(np.concatenate([np.zeros(0, dtype=np.bool_), *(stays(b, at) for b, at in batches)])))
 
 
 def _expression(step: Step, table: Any) -> Any:

@@ -35,6 +35,7 @@ class DateShift(StreamStep):
     domain: str = "dates"
     kind: ClassVar[str] = "date_shift"
     truthful: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.unit or not 1 <= self.days <= 3_650:

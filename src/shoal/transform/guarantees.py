@@ -39,7 +39,9 @@ GUARANTEES: dict[str, Guarantee] = {
     "rank_swap": Guarantee(False, "the column's distribution exactly; ranks within the window", "each person's own value"),
     "pram": Guarantee(False, "expected counts (invariant, or after correction by the matrix)", "each person's own value"),
     "date_shift": Guarantee(False, "order and distances of one person's dates", "calendar dates, seasons, weekdays"),
+    "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample"),
     "keyed_hash": Guarantee(False, "which records belong together", "the identifier"),
+    "pseudonymize": Guarantee(True, "which records belong together; the vault can undo it", "the identifier"),
     "fake": Guarantee(False, "format, and which records belong together", "the identifier"),
 }
 """By kind of step."""

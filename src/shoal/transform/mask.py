@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from shoal.errors import PolicyError, need
 from shoal.model.plan import Drop, StreamStep, register_step
 from shoal.transform._columns import with_column
-from shoal.transform.format_preserving import FF1, permute_code
+from shoal.transform.format_preserving import cipher, permute_code
 from shoal.transform.keys import keyed_digest, read_key
 
 CODE = "code"
@@ -41,6 +41,7 @@ class _Keyed(StreamStep):
     key: str = "env:SHOAL_KEY"
     domain: str = ""
     truthful: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
 
     def replacement(self) -> Callable[[str], str]:
         raise NotImplementedError
@@ -109,8 +110,11 @@ class Fake(_Keyed):
     def replacement(self) -> Callable[[str], str]:
         key = read_key(self.key)
         if self.provider == CODE:
-            cipher, tweak = FF1(keyed_digest(key, "format-preserving", self._domain)), self._domain.encode()
-            return lambda text: permute_code(cipher, text, tweak, column=self.column)
+            ff1, tweak = (
+                cipher(keyed_digest(key, "format-preserving", self._domain)),
+                self._domain.encode("utf-8", "surrogatepass"),
+            )
+            return lambda text: permute_code(ff1, text, tweak, column=self.column)
         try:
             from faker import Faker
         except ImportError:

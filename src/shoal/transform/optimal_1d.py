@@ -210,6 +210,7 @@ class Represent(StreamStep):
     centres: tuple[float, ...] = ()
     kind: ClassVar[str] = "represent"
     truthful: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
 
     def start(self, seed: int) -> Any:
         points, centres = np.asarray(self.points), np.asarray(self.centres)

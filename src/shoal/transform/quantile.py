@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ def quantile_transform(
     k : int, optional
         Least number of records per group.
     groups : int, optional
-        Number of groups wanted instead; k becomes ⌊n/groups⌋.
+        Number of groups wanted instead: exactly so many of ⌊n/groups⌋ or ⌈n/groups⌉ records where values differ; never more, and
+        fewer where equal values span a cut.
     publish : str
         ``median``, ``mean``, ``midrange`` or, truthful, ``interval``.
 
@@ -94,11 +96,38 @@ def quantile_transform(
     """
     texts = texts_of(column, values)
     sizes = counts_of(texts, counts)
-    n = int(sizes.sum())
-    if (k is None) == (groups is None):
+    x = numbers_of(column, texts)
+    if groups is not None and k is None:
+        return equal_groups(x, groups, weights=sizes, column=column).step(column, publish)
+    if k is None or groups is not None:
         raise UsageError("give either k or the number of groups.")
-    size = k if k is not None else max(1, n // (groups or 1))
-    return quantile_groups(numbers_of(column, texts), size, weights=sizes, column=column).step(column, publish)
+    return quantile_groups(x, k, weights=sizes, column=column).step(column, publish)
+
+
+def equal_groups(values: Any, groups: int, *, weights: Any = None, column: str = "values") -> Groups:
+    """At most ``groups`` groups of neighbours, cut at the ranks nearest to i·n/groups; equal values together.
+
+    With different values there are exactly ``groups``, of ⌊n/groups⌋ or ⌈n/groups⌉ records: the least rank difference.
+
+    >>> equal_groups([5, 1, 4, 2, 3], 3).sizes.tolist(), equal_groups([1, 1, 1, 1, 2], 3).sizes.tolist()
+    ([2, 1, 2], [4, 1])
+    """
+    from shoal.kernels import transform_grouping as kernel  # compiled on first use
+
+    single = optimal_groups(values, 1, cost="rank", weights=weights, column=column)  # sorted, equal values joined
+    below = np.concatenate([[0], np.cumsum(single.weights)]).astype(np.int64)
+    n = int(below[-1])
+    if groups < 1:
+        raise UsageError(f"the number of groups must be at least 1; found {groups}.")
+    if groups > n:
+        raise DataError(f"column '{column}' has {n} values; {groups} groups do not fit.", hint=f"Choose groups ≤ {n}.")
+    wanted = (2 * np.arange(1, groups) * n + groups) // (2 * groups)  # i·n/groups, rounded
+    above = np.searchsorted(below, wanted)
+    nearest = np.where(below[above] - wanted < wanted - below[above - 1], above, above - 1)
+    cuts = np.unique(np.concatenate([[0], nearest, [len(single.values)]])).astype(np.int64)
+    cost = kernel.total_cost(single.values, below, cuts, "rank")
+    found = Groups(single.values, single.weights, cuts, cost, "rank", 1)
+    return replace(found, k=int(found.sizes.min()))
 
 
 def sample_size(error: float, failure: float = 0.05) -> int:

@@ -256,8 +256,8 @@ def test_suppression_follows_staged_steps(tmp_path: Path) -> None:
 
 
 def test_unchanged_cells_of_a_staged_step_do_not_count(tmp_path: Path) -> None:
-    table = pa.table({"x": ["a", "b", "a"]})
-    assert recode(Plan((_Reverse("x"),)), tmp_path / "o.parquet", table).changed == {"x": 0.0}
+    table = pa.table({"i": [1, 2, 3], "x": ["a", "b", "a"]})
+    assert recode(Plan((_Reverse("x"),)), tmp_path / "o.parquet", table).changed == {"i": 0.0, "x": 0.0}
 
 
 # -- spreadsheets ----------------------------------------------------------------------------------------------------

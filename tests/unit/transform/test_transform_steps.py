@@ -13,8 +13,8 @@ import shoal.transform as tf
 from shoal.errors import AccessError, DataError, HierarchyGapError, PolicyError, UsageError
 from shoal.hierarchies import FromTree, Intervals, Mask, Postcode
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import _REGISTRY, Clamp, Cut, MapValues, Plan, Prefix, Round, step_from_json
-from shoal.transform.format_preserving import FF1, permute_code
+from shoal.model.plan import _REGISTRY, Clamp, Cut, MapValues, Plan, Prefix, Round, RowStep, step_from_json
+from shoal.transform.format_preserving import cipher, permute_code
 from shoal.transform.keys import read_key
 
 KEY = "a long secret with many letters 0123456789"
@@ -30,6 +30,7 @@ EXAMPLES = [
     tf.DateShift("d", "p", days=30, key="env:TEST_KEY"),
     tf.KeyedHash("p", "env:TEST_KEY", "people"),
     tf.Fake("p", "env:TEST_KEY", "people", "name"),
+    tf.Sample(share=0.5, unit="p"),
     Postcode("US", on_gap="suppress").step("z", 1),
     Intervals((1,)).fit("x", ["0", "9"]).step("x", 1),
     Mask((2,)).step("p", 1),
@@ -78,6 +79,9 @@ class TestEveryStep:
 
     def test_keeps_rows_and_other_columns(self, step, table):
         after = tf.apply(step, table, seed=1).table
+        if isinstance(step, RowStep):
+            assert after.equals(table.filter(pa.array(step.start(1)(table, 0))))
+            return
         assert after.num_rows == table.num_rows
         for name in table.column_names:
             if name not in step.columns:
@@ -110,12 +114,14 @@ def test_no_kind_of_step_is_without_a_word_on_what_it_keeps():
         for kind, cls in _REGISTRY.items()
         if cls.__module__.startswith(("shoal.transform", "shoal.hierarchies", "shoal.model"))
     }
-    assert ours == set(tf.GUARANTEES)
+    assert ours | {"pseudonymize"} == set(tf.GUARANTEES)
     assert {s.kind for s in EXAMPLES} == ours
 
 
 @pytest.mark.parametrize(
-    "step", [s for s in EXAMPLES if s.kind in ("noise", "permute", "rank_swap", "pram", "correlated_noise")], ids=lambda s: s.kind
+    "step",
+    [s for s in EXAMPLES if s.kind in ("noise", "permute", "rank_swap", "pram", "correlated_noise", "sample")],
+    ids=lambda s: s.kind,
 )
 def test_another_seed_gives_another_table(step, table):
     assert not tf.apply(step, table, seed=1).table.equals(tf.apply(step, table, seed=2).table)
@@ -303,45 +309,29 @@ class TestDateShift:
 
 
 class TestMask:
-    def test_nist_samples_of_ff1(self):
-        """NIST SP 800-38G, FF1 samples 1 to 3 (AES-128) and 4 (AES-192), 7 (AES-256)."""
-        key = "2B7E151628AED2A6ABF7158809CF4F3C"
-        digits = list(range(10))
-        assert FF1(bytes.fromhex(key)).encrypt(digits, 10, b"") == [2, 4, 3, 3, 4, 7, 7, 4, 8, 4]
-        assert FF1(bytes.fromhex(key)).encrypt(digits, 10, bytes.fromhex("39383736353433323130")) == [
-            6,
-            1,
-            2,
-            4,
-            2,
-            0,
-            0,
-            7,
-            7,
-            3,
-        ]
-        word = [int(c, 36) for c in "0123456789abcdefghi"]
-        tweak = bytes.fromhex("3737373770717273373737")
-        assert FF1(bytes.fromhex(key)).encrypt(word, 36, tweak) == [int(c, 36) for c in "a9tv40mll9kdu509eum"]
-        long = key + "EF4359D8D580AA4F"
-        assert FF1(bytes.fromhex(long)).encrypt(digits, 10, b"") == [2, 8, 3, 0, 6, 6, 8, 1, 3, 2]
-        longest = long + "7F036D6F04FC6A94"
-        assert FF1(bytes.fromhex(longest)).encrypt(digits, 10, b"") == [6, 6, 5, 7, 6, 6, 7, 0, 0, 9]
-
     def test_codes_keep_their_format_and_no_two_become_one(self):
-        cipher = FF1(bytes(range(16)))
-        codes = [f"{a}{i:02d}-{i % 7}" for a in "AQz" for i in range(100)]
-        out = [permute_code(cipher, c, b"d", column="id") for c in codes]
+        ff1 = cipher(bytes(range(16)))
+        codes = [f"{a}{i:02d}-{i % 7}x" for a in "AQz" for i in range(100)]
+        out = [permute_code(ff1, c, b"d", column="id") for c in codes]
         assert len(set(out)) == len(set(codes))
         for before, after in zip(codes, out, strict=True):
             assert [(c.isdigit(), c.isupper(), c == "-") for c in before] == [(c.isdigit(), c.isupper(), c == "-") for c in after]
-        two = sorted(permute_code(cipher, f"{i:02d}", b"d", column="id") for i in range(100))
-        assert two == [f"{i:02d}" for i in range(100)]
 
     def test_too_few_possibilities_are_refused(self):
-        with pytest.raises(DataError, match="fewer than 100") as caught:
-            permute_code(FF1(bytes(16)), "7x-"[:1], b"", column="id")
-        assert "'id'" in str(caught.value)
+        for code in ("7", "", "---", "123", "AB1"):
+            with pytest.raises(DataError, match="column 'id' holds codes of a format with fewer than 10,000"):
+                permute_code(cipher(bytes(16)), code, b"", column="id")
+
+    def test_codes_are_the_bits_of_the_library(self):
+        """The number of a code, permuted by FF1 over bits until it fits, written in the code's format."""
+        from ffx import FF1
+
+        ff1, number = FF1(bytes(range(16)), alphabet="01"), 123_456
+        while True:
+            number = int(ff1.encrypt(f"{number:020b}", tweak=b"d\x00" + b"999999"), 2)
+            if number < 10**6:
+                break
+        assert permute_code(cipher(bytes(range(16))), "123456", b"d", column="id") == f"{number:06d}"
 
     @pytest.mark.parametrize(
         "step", [tf.KeyedHash("p", "env:TEST_KEY", "people"), tf.Fake("p", "env:TEST_KEY", "people")], ids=lambda s: s.kind
@@ -530,8 +520,24 @@ def test_sampling_by_person_takes_all_or_nothing(table):
     assert 10 < len(chosen) < 50
     whole = pa.concat_tables(tf.sample([table], 0.5, seed=3, unit="p"))
     assert whole.equals(out)
-    with pytest.raises(UsageError, match="between 0 and 1"):
+    with pytest.raises(PolicyError, match="between 0 and 1"):
         list(tf.sample([table], 1.5, seed=1))
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.01, float("nan"), True, "half"])
+def test_a_sample_that_makes_no_sense_is_refused(share):
+    with pytest.raises(PolicyError, match="between 0 and 1"):
+        tf.Sample(share=share)
+
+
+def test_a_sample_is_a_step_like_any_other(table):
+    step = tf.Sample(share=0.5, unit="p")
+    assert step_from_json(step.to_json()) == step
+    assert step.truthful
+    assert tf.guarantee(step).truthful
+    done = tf.apply(step, table, seed=3)
+    assert done.table.equals(pa.concat_tables(tf.sample([table], 0.5, seed=3, unit="p")))
+    assert done.changed == {}
 
 
 def test_steps_name_missing_columns():
