@@ -6,6 +6,7 @@ they are compiled anew in each process. ``HAVE_NUMBA`` lets a caller choose a nu
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import tempfile
@@ -18,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 HAVE_NUMBA = importlib.util.find_spec("numba") is not None and os.environ.get("SHOAL_NO_NUMBA") != "1"
 
 
+@functools.cache
 def _cache_is_writable() -> bool:
     """Whether numba has a folder for its cache: the one named, the package's own, or the user's."""
     named = os.environ.get("NUMBA_CACHE_DIR")
@@ -34,9 +36,18 @@ def _cache_is_writable() -> bool:
 
 def njit(function: F) -> F:
     """Compile without the interpreter lock, cached on disk when possible."""
+    return _compile(function)
+
+
+def lean_njit(function: F) -> F:
+    """As :func:`njit` for a loop that makes no array of its own: it then compiles in about half the time."""
+    return _compile(function, _nrt=False, no_cfunc_wrapper=True)
+
+
+def _compile(function: F, **options: bool) -> F:
     if not HAVE_NUMBA:
         return function
     import numba
 
-    compiled: Any = numba.njit(nogil=True, cache=_cache_is_writable(), error_model="numpy")(function)
-    return cast(F, compiled)
+    compiler: Any = numba.njit
+    return cast(F, compiler(nogil=True, cache=_cache_is_writable(), error_model="numpy", **options)(function))

@@ -6,15 +6,12 @@ depends only on the levels of its own columns and is kept for the next node that
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from shoal.kernels.search_group import Workspace, group_cells
 
 if TYPE_CHECKING:
     from shoal.search.problem import Column
@@ -22,6 +19,10 @@ if TYPE_CHECKING:
 WIDTH = 1024
 """A block takes a further column while it has at most this many combinations: its tables then stay in the cache."""
 LARGEST_KEY = 2**62
+TABLED = 2**20
+"""Keys up to this are numbered through a table, larger ones by sorting."""
+
+Table = tuple[npt.NDArray[np.int32], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,57 +71,58 @@ def _single(j: int, codes: npt.NDArray[np.int32], n_codes: int) -> Block:
 
 
 def _join(a: Block, b: Block) -> Block:
-    cards = np.array([a.combinations.shape[1], b.combinations.shape[1]], dtype=np.int64)
-    store = np.concatenate([np.arange(cards[0], dtype=np.int32), np.arange(cards[1], dtype=np.int32)])
-    n_cells = len(a.codes)
-    both = np.ascontiguousarray(np.stack([a.codes, b.codes]))
-    none = np.zeros((1, n_cells), dtype=np.int64)
-    offsets = np.array([0, cards[0]], dtype=np.int64)
-    _, gid, first, _ = group_cells(both, store, offsets, cards, cards, none, Workspace(n_cells, 1, len(store)))
-    combinations = np.concatenate([a.combinations[:, a.codes[first]], b.combinations[:, b.codes[first]]])
-    return Block(a.columns + b.columns, np.ascontiguousarray(combinations), gid.copy())
+    cards = a.combinations.shape[1], b.combinations.shape[1]
+    key = a.codes.astype(np.int64) * cards[1] + b.codes
+    present, codes = dense_codes(key, cards[0] * cards[1])
+    combinations = np.concatenate([a.combinations[:, present // cards[1]], b.combinations[:, present % cards[1]]])
+    return Block(a.columns + b.columns, np.ascontiguousarray(combinations), codes)
+
+
+def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The keys that occur, in order, and the place of each key given among them.
+
+    >>> present, codes = dense_codes(np.array([7, 3, 7]), 10)
+    >>> present.tolist(), codes.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    if n_keys > TABLED:
+        present, codes = np.unique(keys, return_inverse=True)
+        return present.astype(np.int64), codes.astype(np.int32)
+    seen = np.zeros(n_keys, dtype=np.bool_)
+    seen[keys] = True
+    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[keys]
 
 
 class Tables:
-    """For each block and levels of its columns: combination → group, in one long array that the kernel reads."""
+    """For each block and levels of its columns: combination → group, and the number of groups."""
 
     def __init__(self, blocks: Sequence[Block], columns: Sequence[Column]) -> None:
         self._blocks = blocks
         self._columns = columns
-        self.store = np.empty(1 << 16, dtype=np.int32)
-        self._used = 0
-        self._lock = threading.Lock()
-        self._known: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._known: dict[tuple[int, ...], Table] = {}
 
-    def at(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Offset into :attr:`store` and number of groups, for each block at this node."""
-        offsets = np.empty(len(self._blocks), dtype=np.int64)
-        cards = np.empty(len(self._blocks), dtype=np.int64)
+    def at(self, node: Sequence[int]) -> list[Table]:
+        """The table of each block at this node."""
+        out = []
         for b, block in enumerate(self._blocks):
-            key = (b, *(node[j] for j in block.columns))
-            found = self._known.get(key)
-            if found is None:
-                with self._lock:
-                    found = self._known.get(key) or self._make(block, key[1:])
-                    self._known[key] = found
-            offsets[b], cards[b] = found
-        return offsets, cards
+            key = (b, *[node[j] for j in block.columns])
+            table = self._known.get(key)
+            if table is None:
+                table = self._known[key] = self._make(block, key[1:])
+            out.append(table)
+        return out
 
-    def _make(self, block: Block, levels: Sequence[int]) -> tuple[int, int]:
-        n = block.combinations.shape[1]
-        codes = np.empty(block.combinations.shape, dtype=np.int32)
-        cards = []
-        for i, (j, level) in enumerate(zip(block.columns, levels, strict=True)):
-            codes[i] = self._columns[j].groups[level][block.combinations[i]]
-            cards.append(self._columns[j].cards[level])
-        store = np.concatenate([np.arange(c, dtype=np.int32) for c in cards])
-        offsets = np.concatenate([[0], np.cumsum(cards)[:-1]]).astype(np.int64)
-        sizes = np.array(cards, dtype=np.int64)
-        none = np.zeros((1, n), dtype=np.int64)
-        found, gid, _, _ = group_cells(codes, store, offsets, sizes, sizes, none, Workspace(n, 1, len(store)))
-        while self._used + n > len(self.store):
-            self.store = np.concatenate([self.store, np.empty_like(self.store)])
-        start = self._used
-        self.store[start : start + n] = gid
-        self._used += n
-        return start, found
+    def _make(self, block: Block, levels: Sequence[int]) -> Table:
+        groups = np.zeros(block.combinations.shape[1], dtype=np.int64)
+        card = 1
+        for codes, j, level in zip(block.combinations, block.columns, levels, strict=True):
+            column = self._columns[j]
+            groups = groups * column.cards[level] + column.groups[level][codes]
+            card *= column.cards[level]
+            if card > TABLED:  # never more groups than combinations, so keys cannot overflow
+                present, groups = np.unique(groups, return_inverse=True)
+                card = len(present)
+        if card > len(groups):
+            present, dense = dense_codes(groups, card)
+            return dense, len(present)
+        return groups.astype(np.int32), card

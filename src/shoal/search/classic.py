@@ -49,14 +49,14 @@ def datafly(
     evaluator, objective, control = _prepare(counts, hierarchies, requirements, suppress, loss, weights, bounds)
     problem = evaluator.problem
     at = [0] * len(problem.columns)
-    e = evaluator(at)
+    e = evaluator(tuple(at))
     while not e.feasible:
         open_ = [j for j, h in enumerate(problem.heights) if at[j] < h]
         if not open_:
             raise infeasible(evaluator, suppress)
         j = max(open_, key=lambda j: (problem.columns[j].cards[at[j]], -j))
         at[j] += 1
-        e = evaluator(at)
+        e = evaluator(tuple(at))
     found = Found(stopped="greedy")
     found.offer(e, objective.total(e))
     found.lower = float(objective.free_terms()[:, 0].sum()) if objective.cells is not None else 0.0

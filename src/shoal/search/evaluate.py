@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_group import Workspace, group_cells, lost_by_code
+from shoal.kernels.search_group import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.kernels.search_values import check_values, merge_entries, order_entries
 from shoal.model.counts import IntArray
 from shoal.search.blocks import Tables
@@ -32,7 +32,7 @@ MANY = 50_000
 """Cells from which on they are sorted once a first plan is known."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Evaluation:
     """What a node does to the table.
 
@@ -78,18 +78,17 @@ def _sizes(members: IntArray, failed: Flags, lost: Flags) -> Sizes:
 
 
 class Evaluator:
-    """Evaluates nodes of one problem; not for use by two threads at once."""
+    """Evaluates nodes of one problem, one at a time; large groupings are shared by up to two threads."""
 
-    def __init__(self, problem: Problem, checks: Checks, limit: int) -> None:
+    def __init__(self, problem: Problem, checks: Checks, limit: int, *, threads: int = 1) -> None:
         self.problem = problem
         self.checks = checks
         self.limit = limit
         self.evaluated = 0
         self._tables = Tables(problem.blocks, problem.columns)
         n_cells = problem.codes.shape[1]
-        lanes = sum(b.combinations.shape[1] for b in problem.blocks)
-        self._space = Workspace(n_cells, len(problem.measures), lanes)
-        self._lengths = np.array([b.combinations.shape[1] for b in problem.blocks], dtype=np.int64)
+        lengths = [b.combinations.shape[1] for b in problem.blocks]
+        self._space = Workspace(n_cells, len(problem.measures), lengths, threads)
         self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
         base = Source(
             node=np.zeros(len(problem.columns), dtype=np.int64),
@@ -98,38 +97,44 @@ class Evaluator:
             reps=np.arange(n_cells, dtype=np.int32),
             entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
         )
-        order = prefix_order(problem)
-        self._sources = Sources(base, order)
+        self._sources = Sources(base, prefix_order(problem))
         self._none = np.zeros(int(self.starts[-1]), dtype=np.int64)
         most = max((len(e[0]) for e in base.entries), default=0)
         self._order = np.empty(most, dtype=np.int32)
         self._pointer = np.empty(n_cells + 2, dtype=np.int64)
         self.wants_sizes = False
 
-    def __call__(self, node: Sequence[int]) -> Evaluation:
+    def __call__(self, node: Node) -> Evaluation:
         """Evaluate a node."""
         self.evaluated += 1
-        at = tuple(int(x) for x in node)
         overlap = self.problem.overlap is not None
-        source = self._sources.base if overlap else self._sources.below(at, self.coarsen)
-        n, gid, _, sums = self.group(source, at, stop=self._by_size)
-        if n < 0:
-            return self._hopeless(at, source, -1 - n)
-        self._sources.used(at, source)
-        failed, weak, removal = self._decide(source, n, gid, sums)
-        return self._summary(at, source, gid, sums, failed, weak, removal)
+        source = self._sources.base if overlap else self._sources.below(node, self.coarsen)
+        if self.by_size:
+            found = self.group(source, node, stop=True)
+            if found.n >= 0:
+                self._sources.used(node, source)
+            return self._by_size(node, source, found)
+        found = self.group(source, node)
+        self._sources.used(node, source)
+        failed, weak, removal = self._decide(source, found.gid, found.sums)
+        return self._summary(node, source, found, failed, weak, removal)
 
-    def _hopeless(self, node: Node, source: Source, lost: int) -> Evaluation:
-        """A node that was given up after ``lost`` records, more than the limit, were seen to be lost."""
+    def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
+        """The evaluation where groups are lost for their size only; ``found.n`` is −1 where the node was given up."""
+        dead = found.lost > self.limit
+        gone = self._none
+        if found.lost and not dead:
+            gone = self._by_code(source, found.gid, found.sums[0], self.checks.least)
+        kept = found.n - found.small
         return Evaluation(
             node=node,
-            feasible=False,
-            n_groups=1,
-            kept_groups=0,
-            suppressed=lost,
-            lower=lost,
-            gone=self._none,
-            lost=self._none,
+            feasible=kept > 0 and not dead,
+            n_groups=found.n,
+            kept_groups=kept,
+            suppressed=found.lost,
+            lower=found.lost,
+            gone=gone,
+            lost=gone,
             floor=source.node,
             sizes=None,
         )
@@ -137,11 +142,10 @@ class Evaluator:
     def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
         """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
         base = self._sources.base
-        at = tuple(int(x) for x in node)
-        n, gid, _, sums = self.group(base, at)
-        failed, weak, _ = self._decide(base, n, gid, sums)
-        lost = self._lost(sums, failed | weak)
-        return gid[: self.problem.n_base].copy(), sums.copy(), ~lost & (sums[0] > 0)
+        found = self.group(base, tuple(node))
+        failed, weak, _ = self._decide(base, found.gid, found.sums)
+        lost = self._lost(found.sums, failed | weak)
+        return found.gid[: self.problem.n_base].copy(), found.sums.copy(), ~lost & (found.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
         """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""
@@ -150,45 +154,30 @@ class Evaluator:
         return other
 
     @property
-    def _by_size(self) -> bool:
+    def by_size(self) -> bool:
         """Whether records are lost for the size of their class only, and the loss does not look at classes."""
         c, p = self.checks, self.problem
         plain = not c.sensitive and not c.has_table_checks and not c.least_population
         return plain and p.members_at == 0 and p.population_at < 0 and p.overlap is None and not self.wants_sizes
 
-    def twin(self) -> Evaluator:
-        """An evaluator for another thread: it shares tables and copies but has its own workspace."""
-        other = copy.copy(self)
-        other._space = Workspace(self.problem.codes.shape[1], len(self.problem.measures), len(self._space.lanes))
-        other._order, other._pointer = np.empty_like(self._order), np.empty_like(self._pointer)
-        return other
-
     def base_source(self) -> Source:
         """The cells of the problem themselves, those of the population only left out."""
         return self._sources.base
 
-    def passing(self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Flags:
+    def passing(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Flags:
         """Which groups of cells meet every class requirement."""
-        failed, weak, _ = self._decide(source, n, gid, sums)
+        failed, weak, _ = self._decide(source, gid, sums)
         good: Flags = ~failed & ~weak & (sums[0] > 0)
         return good
 
-    def group(
-        self, source: Source, node: Node, *, stop: bool = False
-    ) -> tuple[int, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Groups of a source's cells at a node: number, group of each cell, first cell and sums of each group.
-
-        With ``stop`` the number may be negative: −1 − (records found to be lost), once they are more than the limit.
-        """
-        offsets, cards = self._tables.at(node)
-        breaks = breaks_for(source, node) if stop else None
-        n, gid, first, sums = group_cells(
-            source.blocks, self._tables.store, offsets, self._lengths, cards, source.measures, self._space,
-            breaks, self.checks.least, self.limit,
-        )  # fmt: skip
-        if n >= 0:
-            self._count_people(source, gid, sums)
-        return n, gid, first, sums
+    def group(self, source: Source, node: Node, *, stop: bool = False) -> Groups:
+        """Groups of a source's cells at a node. With ``stop`` it may be given up, once more records are lost than the limit."""
+        ends = breaks_for(source, node)
+        limit = self.limit if stop else NO_LIMIT
+        found = self._space.group(source.blocks, self._tables.at(node), source.measures, ends, self.checks.least, limit)
+        if self.problem.overlap is not None:
+            self._count_people(source, found.gid, found.sums)
+        return found
 
     def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
         """Sums of the measures over any partition of the base classes."""
@@ -204,10 +193,10 @@ class Evaluator:
             sums[at] = overlap.members(source, gid, sums[at], source.measures[at])
 
     def _decide(
-        self, source: Source, n: int, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
+        self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
     ) -> tuple[Flags, Flags, npt.NDArray[np.int64]]:
         """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose."""
-        p, c = self.problem, self.checks
+        p, c, n = self.problem, self.checks, sums.shape[1]
         failed = sums[p.members_at] < c.least
         if c.least_population:
             failed |= sums[p.population_at] < c.least_population
@@ -246,15 +235,9 @@ class Evaluator:
         return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit)
 
     def _summary(
-        self,
-        node: Node,
-        source: Source,
-        gid: npt.NDArray[np.int32],
-        sums: npt.NDArray[np.int64],
-        failed: Flags,
-        weak: Flags,
-        removal: npt.NDArray[np.int64],
+        self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: npt.NDArray[np.int64]
     ) -> Evaluation:
+        sums = found.sums
         lost_groups = failed
         if self.checks.has_table_checks or self.checks.sensitive:
             lost_groups = self._lost(sums, failed | weak)
@@ -264,11 +247,12 @@ class Evaluator:
         if self.checks.has_table_checks and not self.checks.population_uniqueness:
             lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
         suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
-        dead = lower > self.limit
-        gone = lost = self._by_code(source, gid, failed, 0 if dead else surely)
-        if suppressed != surely and not dead:
-            lost = self._by_code(source, gid, lost_groups, suppressed)
-        n_groups = len(records) if self.problem.population_at < 0 else int(np.count_nonzero(records))
+        gone = lost = self._none
+        if lower <= self.limit and surely:
+            gone = lost = self._by_code(source, found.gid, (~failed).astype(np.int64), 1)
+        if lower <= self.limit and suppressed != surely:
+            lost = self._by_code(source, found.gid, (~lost_groups).astype(np.int64), 1)
+        n_groups = found.n if self.problem.population_at < 0 else int(np.count_nonzero(records))
         kept = n_groups - int(np.count_nonzero(lost_groups))
         within = kept > 0 and suppressed <= self.limit
         return Evaluation(
@@ -287,33 +271,36 @@ class Evaluator:
     def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
         return not self.checks.has_table_checks or table_holds(self.checks, sums[self.problem.members_at], sums[0], lost)
 
-    def _by_code(self, source: Source, gid: npt.NDArray[np.int32], lost: Flags, records: int) -> npt.NDArray[np.int64]:
+    def _by_code(
+        self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int
+    ) -> npt.NDArray[np.int64]:
+        """Records by column and code in groups whose score is below ``least``."""
         out = np.zeros(int(self.starts[-1]), dtype=np.int64)
-        if records:
-            lost_by_code(lost, gid, source.reps, self.problem.codes, self.starts, source.measures, out)
+        lost_by_code(score, least, gid, source.reps, self.problem.codes, self.starts, source.measures[0], out)
         return out
 
     def arrange(self, node: Node) -> None:
         """Sort many cells so that nodes near this one are grouped fast, or given up early."""
-        if self._sources.base.n_cells > MANY and self._by_size:
+        if self._sources.base.n_cells > MANY and self.by_size:
             self._sources.start_from(sorted_source(self.problem, self._sources.base, node))
 
     def coarsen(self, source: Source, node: Node) -> Source:
         """The grouping of a source's cells at a node, as a new source."""
-        n, gid, first, sums = self.group(source, node)
+        found = self.group(source, node)
         entries = []
         for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
             order = self._order[: len(cells)]
-            order_entries(gid, n, cells, self._pointer, order)
-            entries.append(merge_entries(self._pointer, order, n, values, counts, len(sensitive.share)))
+            order_entries(found.gid, found.n, cells, self._pointer, order)
+            entries.append(merge_entries(self._pointer, order, found.n, values, counts, len(sensitive.share)))
         return Source(
             node=np.asarray(node, dtype=np.int64),
-            blocks=np.ascontiguousarray(source.blocks[:, first]),
-            measures=sums.copy(),
-            reps=source.reps[first],
+            blocks=np.take(source.blocks, found.first, axis=1),
+            measures=found.sums.copy(),
+            reps=source.reps[found.first],
             entries=tuple(entries),
             parts=tuple(
-                Part(p.column, p.level, np.searchsorted(first, p.ends).astype(np.int64)) for p in _usable(source.parts, node)
+                Part(p.column, p.level, np.searchsorted(found.first, p.ends).astype(np.int64))
+                for p in _usable(source.parts, node)
             ),
         )
 

@@ -10,6 +10,7 @@ Source   best-first search with monotone pruning; the laws used are stated per r
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 
 from shoal.errors import StoppedError, UsageError
@@ -21,7 +22,7 @@ from shoal.search.control import CancelSignal, Control, Progress
 from shoal.search.evaluate import Evaluator
 from shoal.search.infeasible import infeasible, refuse_contradictions
 from shoal.search.lazy import LazySearch
-from shoal.search.listed import Found, ListedSearch, Seen
+from shoal.search.listed import Found, ListedSearch
 from shoal.search.objective import Objective
 from shoal.search.people import Pairs
 from shoal.search.problem import Bounds, build_problem
@@ -45,7 +46,7 @@ def lattice(
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     lazy: bool | None = None,
 ) -> SearchResult:
     """The levels that meet the requirements and lose least.
@@ -69,8 +70,9 @@ def lattice(
         joined classes are counted exactly; without it a lower bound of their people is used.
     time_budget, cancel, progress
         Stop after so many seconds, or when ``cancel.is_set()``, with the best plan so far; report progress.
-    threads : int
-        With 2, the two nodes of a probe are evaluated together (listed lattices); the answer is the same.
+    threads : int, optional
+        Two threads share the grouping of a large table where the machine has two cores, one otherwise (default) or with 1. The
+        nodes checked and the answer are the same.
     lazy : bool, optional
         Generate nodes lazily whatever the size of the lattice (True) or never (False).
 
@@ -89,9 +91,9 @@ def lattice(
     problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
     checks = build_checks(counts, requirements, has_population=population is not None)
     refuse_contradictions(problem, checks)
-    evaluator = Evaluator(problem, checks, limit)
+    evaluator = Evaluator(problem, checks, limit, threads=default_threads() if threads is None else threads)
     objective = Objective(problem, loss, weights)
-    found = run_search(evaluator, objective, control, lazy=lazy, threads=threads)
+    found = run_search(evaluator, objective, control, lazy=lazy)
     if found.best is None:
         if found.stopped:
             raise StoppedError(
@@ -102,20 +104,16 @@ def lattice(
     return make_result("lattice", evaluator, objective, found, control)
 
 
-def run_search(
-    evaluator: Evaluator,
-    objective: Objective,
-    control: Control,
-    *,
-    lazy: bool | None = None,
-    threads: int = 1,
-    seen: Seen | None = None,
-) -> Found:
+def default_threads() -> int:
+    """Two where this process may use two processors."""
+    return min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Found:
     """Search the lattice listed or lazily, whichever fits."""
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
-    if generate:
-        return LazySearch(evaluator, objective, seen=seen).run(control)
-    return ListedSearch(evaluator, objective, seen=seen, threads=threads).run(control)
+    search = LazySearch(evaluator, objective) if generate else ListedSearch(evaluator, objective)
+    return search.run(control)
 
 
 def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:

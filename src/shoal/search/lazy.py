@@ -21,7 +21,7 @@ import numpy as np
 from shoal.model.counts import FloatArray
 from shoal.search.control import Control
 from shoal.search.evaluate import Evaluation, Evaluator, Node
-from shoal.search.listed import EPSILON, Found, Seen
+from shoal.search.listed import EPSILON, Found
 from shoal.search.objective import Objective
 
 
@@ -42,14 +42,11 @@ class Box:
 class LazySearch:
     """State of one search: a heap of boxes."""
 
-    def __init__(
-        self, evaluator: Evaluator, objective: Objective, *, seen: Seen | None = None, start: Sequence[Node] = ()
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, objective: Objective, *, start: Sequence[Node] = ()) -> None:
         self.evaluator = evaluator
         evaluator.wants_sizes = objective.needs_sizes
         self.objective = objective
         self.found = Found()
-        self._seen = seen
         self._start = start
         self._free = objective.free_terms()
         self._class_loss = objective.cells is None
@@ -90,10 +87,7 @@ class LazySearch:
             if len(self._dead) and bool((self._dead >= np.asarray(node)).all(axis=1).any()):
                 return None
             e = self.evaluator(node)
-            total = self.objective.total(e)
-            self.found.offer(e, total)
-            if self._seen is not None:
-                self._seen(e, total)
+            self.found.offer(e, self.objective.total(e))
             self._remember(node, e)
         return None if e.lower > self.evaluator.limit else e
 

@@ -13,9 +13,8 @@ Cost     bookkeeping of O(nodes) per evaluation, compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ from shoal.search.objective import Objective, node_strides
 EPSILON = 1e-12
 """Totals closer than this are equal."""
 
-Seen = Callable[[Evaluation, float], None]
-
 
 @dataclass
 class Found:
@@ -39,13 +36,9 @@ class Found:
     best: Evaluation | None = None
     total: float = float("inf")
     lower: float = float("-inf")
-    fewest: Evaluation | None = None  # the node that suppresses least
     stopped: str = ""
-    others: list[tuple[float, Evaluation]] = field(default_factory=list)
 
     def offer(self, e: Evaluation, total: float) -> None:
-        if self.fewest is None or e.suppressed < self.fewest.suppressed:
-            self.fewest = e
         if e.feasible and total < self.total - EPSILON:
             self.best, self.total = e, total
 
@@ -58,9 +51,7 @@ class ListedSearch:
         evaluator: Evaluator,
         objective: Objective,
         *,
-        seen: Seen | None = None,
         start: Sequence[Node] = (),
-        threads: int = 1,
     ) -> None:
         self.evaluator = evaluator
         evaluator.wants_sizes = objective.needs_sizes
@@ -70,14 +61,13 @@ class ListedSearch:
         self.n_nodes = evaluator.problem.n_nodes
         self.bound = np.full(self.n_nodes, -np.inf)
         self.found = Found()
-        self._seen = seen
         self._start = start
-        self._twin = evaluator.twin() if threads > 1 else None
-        self._ahead: dict[int, Evaluation] = {}
         self._free = objective.free_terms()
         self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
         self._scratch = np.empty(len(self.heights) + 1, dtype=np.int64), np.empty(len(self.heights) + 1)
         self._shape = tuple(int(h) + 1 for h in self.heights)
+        self._digits = list(zip(self.strides.tolist(), self._shape, strict=True))
+        self._never = np.full_like(self._free, np.inf)
         raise_below(self.bound, self.strides, self.heights, self._free, *self._scratch)
         self._class_loss = objective.cells is None
         if self._class_loss:
@@ -122,7 +112,6 @@ class ListedSearch:
             low = last + 1
             while low <= high:
                 middle = (low + high) // 2
-                self._look_ahead(int(path[middle]), int(path[(low + middle - 1) // 2]) if low < middle else int(path[last]))
                 self._look(int(path[middle]))
                 if self.bound[foot] == np.inf:
                     return
@@ -130,17 +119,6 @@ class ListedSearch:
         self._look(int(path[last]))
         if last and not self._monotone and self.bound[foot] < self.found.total - EPSILON:
             self._look(foot)
-
-    def _look_ahead(self, now: int, next_: int) -> None:
-        """Evaluate a node and the one that follows if it does not settle the probe, in two threads."""
-        if self._twin is None or now in self._ahead:
-            return
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(self._twin, self.node(next_)) if next_ not in self._ahead else None
-            self._ahead[now] = self.evaluator(self.node(now))
-            if other is not None:
-                self._ahead[next_] = other.result()
-                self.evaluator.evaluated += 1
 
     @property
     def _monotone(self) -> bool:
@@ -158,26 +136,25 @@ class ListedSearch:
                 high = middle - 1
 
     def node(self, number: int) -> Node:
-        return tuple(int(number // s) % (int(h) + 1) for s, h in zip(self.strides, self.heights, strict=True))
+        return tuple([number // stride % n for stride, n in self._digits])
 
     def _look(self, number: int) -> None:
         """Evaluate a node and let every other node know."""
         if self.bound[number] == np.inf:
             return
-        ready = self._ahead.pop(number, None)
-        e = self.evaluator(self.node(number)) if ready is None else ready
-        total, terms = self.objective.both(e)
-        self.found.offer(e, total)
-        if self._seen is not None:
-            self._seen(e, total)
-        at = np.asarray(e.node, dtype=np.int64)
-        if e.lower <= self.evaluator.limit:
+        e = self.evaluator(self.node(number))
+        at = np.array(e.node, dtype=np.int64)
+        dead = e.lower > self.evaluator.limit
+        if not dead:
             self._above(self._soft, e.node)[...] = True
         if self._class_loss:
+            self.found.offer(e, self.objective.total(e))
             self._raise_class_loss(e, at, number)
             return
-        if e.lower > self.evaluator.limit:
-            terms[0] = np.inf
+        terms = self._never
+        if not dead:
+            total, terms = self.objective.both(e)
+            self.found.offer(e, total)
         raise_below(self.bound, self.strides, at, terms, *self._scratch)
         self.bound[number] = np.inf
 

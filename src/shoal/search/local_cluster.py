@@ -89,7 +89,7 @@ def join_failing(evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
         n = int(label.max()) + 1
         sums = evaluator.sums_of(label, n)
-        good = evaluator.passing(source, n, label.astype(np.int32), sums)
+        good = evaluator.passing(source, label.astype(np.int32), sums)
         if good.all():
             return label
         if n == 1:

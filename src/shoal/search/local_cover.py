@@ -50,21 +50,21 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     clusters = 0
     while queue and source.n_cells and not control.stop():
         key, node = heapq.heappop(queue)
-        n, gid, first, sums = evaluator.group(source, node)
-        passed = evaluator.passing(source, n, gid, sums)
+        found = evaluator.group(source, node)
+        passed = evaluator.passing(source, found.gid, found.sums)
         if not passed.any():
             continue
         ids = np.flatnonzero(passed)
         cost = np.zeros(len(ids))
         for j, level in enumerate(node):
-            cost += price[j][level][problem.codes[j, source.reps[first[ids]]]]
+            cost += price[j][level][problem.codes[j, source.reps[found.first[ids]]]]
         take = cost <= key + step
         if not take.all():
             heapq.heappush(queue, (float(cost[~take].min()), node))
         if take.any():
-            number = np.full(n, -1, dtype=np.int64)
+            number = np.full(found.n, -1, dtype=np.int64)
             number[ids[take]] = clusters + np.arange(int(take.sum()))
-            mine = number[gid]
+            mine = number[found.gid]
             label[source.reps[mine >= 0]] = mine[mine >= 0]
             clusters += int(take.sum())
             source = restrict(source, mine < 0)

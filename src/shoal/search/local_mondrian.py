@@ -96,7 +96,7 @@ def _holds(evaluator: Evaluator, box: IntArray) -> bool:
     stay = np.zeros(problem.n_base, dtype=np.bool_)
     stay[box] = True
     part = restrict(evaluator.base_source(), stay)
-    return bool(evaluator.passing(part, 1, np.zeros(len(box), dtype=np.int32), sums)[0])
+    return bool(evaluator.passing(part, np.zeros(len(box), dtype=np.int32), sums)[0])
 
 
 def _holds_by_label(evaluator: Evaluator, box: IntArray) -> bool:
@@ -105,4 +105,4 @@ def _holds_by_label(evaluator: Evaluator, box: IntArray) -> bool:
     label[box] = 0
     n = int(label.max()) + 1
     sums = evaluator.sums_of(label, n)
-    return bool(evaluator.passing(evaluator.base_source(), n, label.astype(np.int32), sums)[0])
+    return bool(evaluator.passing(evaluator.base_source(), label.astype(np.int32), sums)[0])

@@ -62,11 +62,10 @@ class CellLoss:
 
 def cell_loss(problem: Problem, name: str, weights: Mapping[str, float] | None = None) -> CellLoss:
     """The tables of a cell loss."""
-    records = problem.measures[0]
     n = float(problem.n_records)
     charge, extra, free, low, span = [], [], [], [], []
     for column in problem.columns:
-        at_code = np.bincount(column.codes, weights=records, minlength=len(column.leaves)).astype(np.float64)
+        at_code = column.records
         table, gone = _charges(column.covered, column, name, at_code, n)
         charge.append(table)
         extra.append(np.maximum(gone - table, 0.0))

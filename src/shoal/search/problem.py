@@ -21,7 +21,7 @@ from shoal.errors import DataError, HierarchyGapError, InternalError, UsageError
 from shoal.model.counts import MISSING, ClassCounts, CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
-from shoal.search.blocks import Block, make_blocks
+from shoal.search.blocks import Block, dense_codes, make_blocks
 
 Bounds = Mapping[str, tuple[int | None, int | None]]
 
@@ -45,15 +45,14 @@ def missing_label(hierarchy: Hierarchy, level: int) -> str | None:
 class Column:
     """One quasi-identifier: its codes per cell and, for each level within the bounds, the group of each code.
 
-    Code ``i`` is the leaf ``leaves[i]`` of the hierarchy; the last code (leaf −1) is the missing value. Level 0 here is
-    ``offset`` in the hierarchy.
+    Code ``i`` is the leaf ``leaves[i]`` of the hierarchy; the last code (leaf −1) is the missing value.
     """
 
     name: str
     hierarchy: Hierarchy
     codes: CodeArray
     leaves: IntArray
-    offset: int
+    records: FloatArray  # records of each code
     groups: npt.NDArray[np.int32]  # (levels, codes)
     cards: tuple[int, ...]  # groups that occur at each level
     covered: FloatArray  # (levels, codes): leaves below the group of a code
@@ -148,22 +147,27 @@ def build_problem(
 
 def leaf_positions(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
     """Leaf of the hierarchy of each cell, −1 for a missing value; an error where the hierarchy has a gap."""
+    return leaves_of_categories(name, categories, codes, weights, hierarchy)[codes]
+
+
+def leaves_of_categories(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
+    """Leaf of each category, then −1 for the missing value; −2 where the hierarchy has none and no cell needs it."""
     from shoal.kernels.text import canonical_text
 
     texts = canonical_text(categories).to_pylist()
     place = np.fromiter((hierarchy.position.get(t, -2) for t in texts), dtype=np.int64, count=len(texts))
     place = np.append(place, MISSING)
-    leaf = place[codes]
-    gaps = leaf == -2
-    if gaps.any():
-        n_values = len(np.unique(codes[gaps]))
-        raise HierarchyGapError(
-            f"hierarchy '{name}' does not cover {n_values} values of the data ({int(weights[gaps].sum())} records).",
-            hint="Extend the hierarchy, or have it built from the data. See error.values.",
-            column=name,
-            values=tuple(texts[i] for i in np.unique(codes[gaps])),
-        )
-    return leaf
+    if (place == -2).any():
+        gaps = place[codes] == -2
+        values = np.unique(codes[gaps])
+        if len(values):
+            raise HierarchyGapError(
+                f"hierarchy '{name}' does not cover {len(values)} values of the data ({int(weights[gaps].sum())} records).",
+                hint="Extend the hierarchy, or have it built from the data. See error.values.",
+                column=name,
+                values=tuple(texts[i] for i in values),
+            )
+    return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,13 +231,18 @@ def _column(
 ) -> Column:
     name = counts.columns[j]
     records = counts.sizes if counts.records is None else counts.records
-    leaf = leaf_positions(name, counts.categories[j], counts.codes[j], records, hierarchy)
+    leaf_of = leaves_of_categories(name, counts.categories[j], counts.codes[j], records, hierarchy)
+    present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)
+    present[leaf_of[np.flatnonzero(np.bincount(counts.codes[j] + 1, minlength=len(leaf_of))) - 1]] = True
     if extra is not None:
-        leaf = np.concatenate([leaf, extra.leaves[j]])
-    present = np.bincount(leaf + 1, minlength=hierarchy.n_leaves + 1) > 0
-    leaves = np.append(np.flatnonzero(present[1:]), MISSING)
-    place = np.full(hierarchy.n_leaves + 1, -1, dtype=np.int32)
+        present[extra.leaves[j]] = True
+    leaves = np.append(np.flatnonzero(present[:-1]), MISSING)
+    place = np.full(hierarchy.n_leaves + 2, -1, dtype=np.int32)  # leaves, −2 (a category of no cell), −1 (missing)
     place[leaves] = np.arange(len(leaves), dtype=np.int32)
+    codes = place[leaf_of][counts.codes[j]]
+    at_code = np.bincount(codes, weights=records, minlength=len(leaves)).astype(np.float64)
+    if extra is not None:
+        codes = np.concatenate([codes, place[extra.leaves[j]]])
     low, high = _level_bounds(name, hierarchy, bound)
     groups, cards, covered = [], [], []
     for level in range(low, high + 1):
@@ -244,9 +253,9 @@ def _column(
     return Column(
         name=name,
         hierarchy=hierarchy,
-        codes=place[leaf],
+        codes=codes,
         leaves=leaves,
-        offset=low,
+        records=at_code,
         groups=np.ascontiguousarray(np.stack(groups)),
         cards=tuple(cards),
         covered=np.stack(covered),
@@ -257,13 +266,11 @@ def _column(
 def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[CodeArray, FloatArray]:
     """Group of each code at a level, numbered densely, and the leaves it covers. The last code is the missing value."""
     at = hierarchy.levels[level]
-    raw = at.groups[leaves[:-1]].astype(np.int64)
-    _, dense = np.unique(raw, return_inverse=True)
-    n = int(dense.max(initial=-1)) + 1
-    cover = at.leaf_counts[raw].astype(np.float64)
+    raw = at.groups[leaves[:-1]]
+    present, dense = dense_codes(raw, len(at.labels))
     joined = joins_missing(hierarchy, level)
-    group = np.append(dense, 0 if joined else n).astype(np.int32)
-    return group, np.append(cover, float(hierarchy.n_leaves) if joined else 1.0)
+    group = np.append(dense, np.int32(0 if joined else len(present)))
+    return group, np.append(at.leaf_counts[raw].astype(np.float64), float(hierarchy.n_leaves) if joined else 1.0)
 
 
 def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int | None]) -> tuple[int, int]:

@@ -8,7 +8,6 @@ fall together even where any single column would leave them apart. A copy is mad
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -60,24 +59,24 @@ class Source:
 
 
 class Sources:
-    """The copies made so far; safe for several threads."""
+    """The copies made so far."""
 
     def __init__(self, base: Source, order: Sequence[int]) -> None:
         self.base = base
         self._first = base
         half = len(order) - len(order) // 2
-        self._exact = frozenset(order[:half])
+        self._exact = [j in order[:half] for j in range(len(order))]
         self._kept: OrderedDict[Node, Source] = OrderedDict()
         self._useless: set[Node] = set()
         self._asked: set[Node] = set()
-        self._stack = np.empty((0, len(order)), dtype=np.int64)
-        self._keys: list[Node] = []
         self._held = 0
-        self._lock = threading.Lock()
+        self._list()
 
     def below(self, node: Node, coarsen: Callable[[Source, Node], Source]) -> Source:
         """A source at or below the node, with few cells; ``coarsen`` makes a copy of a source at a node."""
         source = self._best(node)
+        if source.n_cells <= FEW:
+            return source
         for key in self._near(node):
             if key == node or source.n_cells <= FEW:
                 break
@@ -93,10 +92,9 @@ class Sources:
 
     def start_from(self, source: Source) -> None:
         """Use this order of the base cells from now on; earlier copies are dropped."""
-        with self._lock:
-            self._first, self._held = source, 0
-            self._kept.clear()
-            self._keys, self._stack = [], np.empty((0, self._stack.shape[1]), dtype=np.int64)
+        self._first, self._held = source, 0
+        self._kept.clear()
+        self._list()
 
     def used(self, node: Node, source: Source) -> None:
         """A node was grouped in full from this source: where it was large, a copy is made when one is wanted again."""
@@ -104,32 +102,32 @@ class Sources:
             self._asked.update(self._near(node))
 
     def _near(self, node: Node) -> tuple[Node, Node]:
-        even = tuple(x - x % 2 for x in node)
-        return even, tuple(x if j in self._exact else x - x % 2 for j, x in enumerate(node))
+        even = tuple([x & ~1 for x in node])
+        return even, tuple([x if exact else x & ~1 for x, exact in zip(node, self._exact, strict=True)])
 
     def _best(self, node: Node) -> Source:
-        with self._lock:
-            usable = np.flatnonzero((self._stack <= np.asarray(node)).all(axis=1))
-            best, at = self._first, None
-            for i in usable:
-                held = self._kept[self._keys[i]]
-                if held.n_cells < best.n_cells:
-                    best, at = held, self._keys[i]
-            if at is not None:
-                self._kept.move_to_end(at)
-            return best
+        """The copy at or below the node with the fewest cells."""
+        if not self._keys:
+            return self._first
+        usable = np.all(np.less_equal(self._stack, node), axis=1)
+        i = int(usable.argmax())
+        if not usable[i]:
+            return self._first
+        self._kept.move_to_end(self._keys[i])
+        return self._kept[self._keys[i]]
 
     def _keep(self, key: Node, made: Source) -> None:
-        with self._lock:
-            if key in self._kept:
-                return
-            self._kept[key] = made
-            self._held += made.n_bytes
-            while self._held > MEMORY and len(self._kept) > 1:
-                _, old = self._kept.popitem(last=False)
-                self._held -= old.n_bytes
-            self._keys = list(self._kept)
-            self._stack = np.array(self._keys, dtype=np.int64)
+        self._kept[key] = made
+        self._held += made.n_bytes
+        while self._held > MEMORY and len(self._kept) > 1:
+            _, old = self._kept.popitem(last=False)
+            self._held -= old.n_bytes
+        self._list()
+
+    def _list(self) -> None:
+        """Copies by their number of cells, for :meth:`_best`."""
+        self._keys = sorted(self._kept, key=lambda key: self._kept[key].n_cells)
+        self._stack = np.array(self._keys, dtype=np.int64).reshape(len(self._keys), len(self._exact))
 
 
 def sorted_source(problem: Problem, base: Source, node: Node) -> Source:
@@ -193,7 +191,6 @@ def prefix_order(problem: Problem) -> list[int]:
 def group_entropy(problem: Problem, j: int, level: int) -> float:
     """Entropy of a column's groups at a level, in nats."""
     column = problem.columns[j]
-    at_code = np.bincount(column.codes, weights=problem.measures[0], minlength=len(column.leaves))
-    p = np.bincount(column.groups[level], weights=at_code) / problem.n_records
+    p = np.bincount(column.groups[level], weights=column.records) / problem.n_records
     p = p[p > 0]
     return float(-(p * np.log(p)).sum())
