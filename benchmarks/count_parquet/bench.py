@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,18 @@ def shoal_count(path: Path, coarse: bool) -> tuple[int, int]:
 
 
 def duckdb_count(path: Path, coarse: bool) -> tuple[int, int]:
+    """The plain GROUP BY; its result is taken as Arrow batches and not kept, so that DuckDB needs no memory for it."""
     import duckdb
     import pyarrow.compute as pc
 
     first, *rest = QUASI
     columns = ", ".join([f"{COARSE} AS {first}" if coarse else first, *rest])
-    with duckdb.connect() as connection:
-        table = connection.sql(f"SELECT {columns}, count(*) AS n FROM '{path}' GROUP BY ALL").to_arrow_table()
-    return table.num_rows, int(pc.sum(pc.equal(table["n"], 1)).as_py())
+    classes = unique = 0
+    with tempfile.TemporaryDirectory() as spill, duckdb.connect(config={"temp_directory": spill}) as connection:
+        for batch in connection.sql(f"SELECT {columns}, count(*) AS n FROM '{path}' GROUP BY ALL").to_arrow_reader(1 << 20):
+            classes += batch.num_rows
+            unique += pc.sum(pc.equal(batch["n"], 1)).as_py() or 0
+    return classes, unique
 
 
 def one(who: str, n: int, coarse: bool) -> None:
@@ -51,9 +56,10 @@ def one(who: str, n: int, coarse: bool) -> None:
     print(f"{seconds:.3f} {used:.3f} {peak} {answer[0]} {answer[1]}")
 
 
-def main(n: int, repeats: int) -> None:
+def main(n: int, repeats: int, questions: tuple[str, ...]) -> None:
     people_file(n)
-    for coarse in (False, True):
+    for question in questions:
+        coarse = question == "coarse"
         runs: dict[str, list[list[float]]] = {"shoal": [], "duckdb": []}
         for _ in range(repeats):
             for who in runs:
@@ -66,7 +72,7 @@ def main(n: int, repeats: int) -> None:
         cpu = {who: min(r[1] for r in rs) for who, rs in runs.items()}
         record(
             HERE,
-            question="coarse" if coarse else "raw",
+            question=question,
             n=n,
             columns=len(QUASI),
             seconds={who: [r[0] for r in rs] for who, rs in runs.items()},
@@ -82,4 +88,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         one(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1")
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000, int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+        given = sys.argv[1:] + ["10000000", "3"][len(sys.argv) - 1 :]
+        main(int(given[0]), int(given[1]), tuple(given[2:]) or ("raw", "coarse"))

@@ -13,7 +13,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,17 @@ from shoal.engines.base import Engine, Progress, Relation
 from shoal.engines.codes import CodedColumn, Ranked
 from shoal.engines.sql import CountRequest, gap_error, one_of, over_budget
 from shoal.errors import EmptyTableError
-from shoal.kernels.count import add_digit, count_keys, take_digit
+from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import DIRECT_FACTOR, LARGEST_KEY, KeyArray, group_codes
-from shoal.model.counts import ClassCounts, IntArray, SensitiveCounts
+from shoal.model.counts import ClassCounts, CodeArray, IntArray, SensitiveCounts
+from shoal.model.counts_packed import PackedCodes
 
 if TYPE_CHECKING:
     from shoal.model.plan import Step
 
 BYTES_PER_ROW = 32
+MANY_CLASSES = 1 << 20
+"""From this many classes on their codes stay packed in one number each."""
 KINDS = ("text", "integer", "float", "boolean", "date", "timestamp", "time", "decimal", "binary")
 
 
@@ -149,8 +152,16 @@ def check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:
         raise gap_error(name, len(lost), records)
 
 
-def keys_of(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> tuple[KeyArray, list[int]] | None:
-    """One key per row over the columns, and the width of each digit; None where keys would pass 2⁶³.
+class _Keys(NamedTuple):
+    """One key per row over some columns, the width of each digit, and which digits of each column occur."""
+
+    keys: KeyArray
+    widths: list[int]
+    used: list[npt.NDArray[np.bool_]]
+
+
+def keys_of(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> _Keys | None:
+    """One key per row over the columns; None where keys would pass 2⁶³.
 
     Widths are rounded up to powers of two where the key space is too large for a direct table anyway: taking digits off by
     shifting is quicker than dividing.
@@ -163,14 +174,15 @@ def keys_of(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> tupl
     if space > DIRECT_FACTOR * rows and math.prod(rounded) < LARGEST_KEY:
         widths = rounded
     key = np.zeros(rows, np.uint64)
-    for c, width in zip(columns, widths, strict=True):
+    used = [np.zeros(w, np.bool_) for w in widths]
+    for c, width, seen in zip(columns, widths, used, strict=True):
         at = 0
         for codes, lookup in c.pieces():
-            add_digit(key[at : at + len(codes)], codes, width, lookup)
+            add_digit(key[at : at + len(codes)], codes, width, lookup, seen)
             at += len(codes)
         if last:
             c.chunks.clear()
-    return key, widths
+    return _Keys(key, widths, used)
 
 
 def _count(request: CountRequest, columns: list[Ranked], column: Any, rows: int, *, last: bool = False) -> ClassCounts:
@@ -186,16 +198,12 @@ def _count(request: CountRequest, columns: list[Ranked], column: Any, rows: int,
     inside = {}
     for name in request.sensitive:
         inside[name] = _sensitive(name, column(name), unit, columns, table, rows)
-    codes, categories = [], []
-    for item, ranks, used in zip(columns, table.ranks, table.used, strict=True):
-        code, kept = _present(ranks, used, item.categories)
-        codes.append(code)
-        categories.append(kept)
+    tables, categories = zip(*(_present(u, c.categories) for u, c in zip(table.used, columns, strict=True)), strict=True)
     n_people = None if unit is None else _tally([unit], rows).n
     return ClassCounts(
         sizes,
         columns=request.columns,
-        codes=codes,
+        codes=table.codes(tables),
         categories=categories,
         sensitive=inside,
         records=records,
@@ -217,19 +225,35 @@ class _Tally:
     ``used[j]`` says which ranks of column ``j`` occur.
     """
 
-    def __init__(self, ranks: list[npt.NDArray[np.int32]], used: list[npt.NDArray[np.bool_]], counts: IntArray) -> None:
+    def __init__(self, ranks: Sequence[CodeArray], used: list[npt.NDArray[np.bool_]], counts: IntArray) -> None:
         self.ranks, self.used, self.counts, self.n = ranks, used, counts, len(counts)
+
+    def codes(self, tables: Sequence[CodeArray]) -> Sequence[CodeArray]:
+        """The code of each rank, column by column; where there are very many rows they stay packed."""
+        if isinstance(self.ranks, PackedCodes):
+            packed = PackedCodes(self.ranks.keys, self.ranks.widths, tables)
+            return packed if self.n >= MANY_CLASSES else tuple(packed)
+        return [table[ranks] for table, ranks in zip(tables, self.ranks, strict=True)]
+
+    def starts(self, width: int) -> npt.NDArray[np.bool_]:
+        """Which rows differ from the one before in the first ``width`` columns."""
+        out = np.zeros(self.n, np.bool_)
+        out[0] = True
+        if isinstance(self.ranks, PackedCodes):
+            first = self.ranks.keys // np.uint64(math.prod(self.ranks.widths[width:]))
+            out[1:] = first[1:] != first[:-1]
+        else:
+            for ranks in self.ranks[:width]:
+                out[1:] |= ranks[1:] != ranks[:-1]
+        return out
 
 
 def _tally(columns: Sequence[Ranked], rows: int, *, last: bool = False) -> _Tally:
     packed = keys_of(columns, rows, last=last)
     if packed is None:
         return _tally_wide(columns)
-    key, widths = packed
-    keys, counts = count_keys(key, math.prod(widths))
-    del key, packed
-    parts = [take_digit(keys, w) for w in reversed(widths)][::-1]
-    return _Tally([p[0] for p in parts], [p[1] for p in parts], counts)
+    keys, counts = count_keys(packed.keys, math.prod(packed.widths))
+    return _Tally(PackedCodes(keys, packed.widths), packed.used, counts)
 
 
 def _tally_wide(columns: Sequence[Ranked]) -> _Tally:
@@ -253,11 +277,7 @@ def _ranks(column: Ranked) -> npt.NDArray[np.int32]:
 
 def _classes(finer: _Tally, table: _Tally) -> IntArray:
     """The class (row of ``table``) of each row of a finer tally whose first columns are those of ``table``."""
-    starts = np.zeros(finer.n, np.bool_)
-    starts[0] = True
-    for ranks in finer.ranks[: len(table.ranks)]:
-        starts[1:] |= ranks[1:] != ranks[:-1]
-    return np.cumsum(starts) - 1
+    return np.cumsum(finer.starts(len(table.used))) - 1
 
 
 def _sensitive(name: str, item: Ranked, unit: Ranked | None, columns: list[Ranked], table: _Tally, rows: int) -> SensitiveCounts:
@@ -266,15 +286,13 @@ def _sensitive(name: str, item: Ranked, unit: Ranked | None, columns: list[Ranke
     if unit is not None:  # people, not records: distinct (class, value, person)
         triples = _tally([*columns, item, unit], rows)
         counts = np.bincount(_classes(triples, finer), minlength=finer.n).astype(np.int64)
-    values, kept = _present(finer.ranks[-1], finer.used[-1], item.categories)
-    return SensitiveCounts(name, _classes(finer, table), values, counts, kept)
+    table_of, kept = _present(finer.used[-1], item.categories)
+    return SensitiveCounts(name, _classes(finer, table), table_of[finer.ranks[-1]], counts, kept)
 
 
-def _present(ranks: npt.NDArray[np.int32], used: npt.NDArray[np.bool_], categories: Any) -> tuple[npt.NDArray[np.int32], Any]:
-    """Codes and categories without the values that do not occur."""
+def _present(used: npt.NDArray[np.bool_], categories: Any) -> tuple[CodeArray, Any]:
+    """The code of each rank (−1 of 0), and the categories without those that do not occur."""
     here = used[1 : len(categories) + 1]
-    if here.all():
-        ranks -= 1
-        return ranks, categories
-    codes = np.append(np.array([-1]), np.cumsum(here) - 1).astype(np.int32)
-    return codes[ranks], categories.take(np.flatnonzero(here))
+    codes = np.full(len(used), -1, np.int32)
+    codes[1 : len(categories) + 1] = np.cumsum(here) - 1
+    return codes, categories if here.all() else categories.take(np.flatnonzero(here))

@@ -11,30 +11,11 @@ from shoal.kernels._jit import njit
 
 
 @njit
-def add_digit(key: Any, digits: Any, width: Any, lookup: Any) -> None:
+def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None:
     for i in range(len(key)):
-        key[i] = key[i] * width + np.uint64(lookup[digits[i]])
-
-
-@njit
-def take_digit(key: Any, width: Any, out: Any, used: Any) -> None:
-    for i in range(len(key)):
-        quotient = key[i] // width
-        digit = key[i] - quotient * width
-        out[i] = digit
+        digit = lookup[digits[i]]
         used[digit] = True
-        key[i] = quotient
-
-
-@njit
-def take_bits(key: Any, bits: int, out: Any, used: Any) -> None:
-    shift = np.uint64(bits)
-    mask = (np.uint64(1) << shift) - np.uint64(1)
-    for i in range(len(key)):
-        digit = key[i] & mask
-        out[i] = digit
-        used[digit] = True
-        key[i] >>= shift
+        key[i] = key[i] * width + np.uint64(digit)
 
 
 @njit
@@ -46,8 +27,8 @@ def count_direct(key: Any, space: int) -> Any:
 
 
 @njit
-def count_hash(key: Any) -> Any:
-    """Open addressing; keys and counts side by side; the table doubles when half full."""
+def count_hash(key: Any, most: int) -> Any:
+    """Open addressing; keys and counts side by side; the table doubles when half full. Nothing if over ``most`` keys differ."""
     size = 1 << 16
     mask = np.uint64(size - 1)
     keys = np.empty(size, np.uint64)
@@ -74,6 +55,8 @@ def count_hash(key: Any) -> Any:
         if counts[slot] == 0:
             keys[slot] = k
             used += 1
+            if used > most:
+                return keys[:0], counts[:0]
         counts[slot] += 1
     out_keys = np.empty(used, np.uint64)
     out_counts = np.empty(used, np.int64)

@@ -39,7 +39,9 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         return _from_table(loops.count_direct(key, space))
     if mostly_distinct(key):
         return _sorted_runs(key, space)
-    distinct, counts = loops.count_hash(key)
+    distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
+    if len(distinct) == 0:
+        return _sorted_runs(key, space)
     order = np.argsort(distinct)
     return distinct[order], counts[order]
 
@@ -58,43 +60,22 @@ def _sorted_runs(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
     return distinct, counts
 
 
-def add_digit(key: KeyArray, digits: npt.NDArray[Any], width: int, lookup: npt.NDArray[np.uint32]) -> None:
-    """``key = key · width + lookup[digits]`` in place.
+def add_digit(
+    key: KeyArray, digits: npt.NDArray[Any], width: int, lookup: npt.NDArray[np.uint32], used: npt.NDArray[np.bool_]
+) -> None:
+    """``key = key · width + lookup[digits]`` in place; ``used`` notes which digits occur.
 
-    >>> key = np.zeros(2, dtype=np.uint64)
-    >>> add_digit(key, np.array([1, 0], dtype=np.uint8), 10, np.array([7, 3], dtype=np.uint32))
-    >>> key.tolist()
-    [3, 7]
+    >>> key, used = np.zeros(2, dtype=np.uint64), np.zeros(10, dtype=np.bool_)
+    >>> add_digit(key, np.array([1, 0], dtype=np.uint8), 10, np.array([7, 3], dtype=np.uint32), used)
+    >>> key.tolist(), np.flatnonzero(used).tolist()
+    ([3, 7], [3, 7])
     """
     if not HAVE_NUMBA or len(key) < FEW:
+        digit = lookup[digits]
+        used[digit] = True
         key *= np.uint64(width)
-        key += lookup[digits].astype(np.uint64)
+        key += digit.astype(np.uint64)
         return
     from shoal.kernels import _count_loops as loops
 
-    loops.add_digit(key, digits, np.uint64(width), lookup)
-
-
-def take_digit(key: KeyArray, width: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """The last mixed-radix digit of each key, taken off in place, and which digits occur.
-
-    >>> key = np.array([23, 40], dtype=np.uint64)
-    >>> digits, used = take_digit(key, 10)
-    >>> digits.tolist(), np.flatnonzero(used).tolist(), key.tolist()
-    ([3, 0], [0, 3], [2, 4])
-    """
-    used = np.zeros(width, np.bool_)
-    if not HAVE_NUMBA or len(key) < FEW:
-        quotient = key // np.uint64(width)
-        digits = (key - quotient * np.uint64(width)).astype(np.int32)
-        key[:] = quotient
-        used[digits] = True
-        return digits, used
-    from shoal.kernels import _count_loops as loops
-
-    out = np.empty(len(key), np.int32)
-    if width & (width - 1) == 0:
-        loops.take_bits(key, width.bit_length() - 1, out, used)
-    else:
-        loops.take_digit(key, np.uint64(width), out, used)
-    return out, used
+    loops.add_digit(key, digits, np.uint64(width), lookup, used)

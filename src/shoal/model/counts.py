@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, EmptyTableError, InternalError, missing_column
+from shoal.model.counts_packed import PackedCodes
 from shoal.model.roles import MissingPolicy
 
 IntArray = npt.NDArray[np.int64]
@@ -84,8 +85,9 @@ class ClassCounts:
     sizes : array of int
         Members of each class, at least one: people when ``unit`` is given, else records.
     columns, codes, categories
-        Names of the quasi-identifiers; for each a code per class; for each the distinct values (a pyarrow array without
-        nulls) that the codes point to.
+        Names of the quasi-identifiers; for each a code per class (very many classes: unpacked when asked for, see
+        :class:`~shoal.model.counts_packed.PackedCodes`); for each the distinct values (a pyarrow array without nulls) that the
+        codes point to.
     sensitive : mapping of column name to SensitiveCounts
     records : array of int, optional
         Rows of each class, where they differ from ``sizes`` because a person has several rows.
@@ -109,7 +111,7 @@ class ClassCounts:
 
     sizes: IntArray
     columns: tuple[str, ...] = ()
-    codes: tuple[CodeArray, ...] = ()
+    codes: Sequence[CodeArray] = ()
     categories: tuple[Any, ...] = ()
     sensitive: Mapping[str, SensitiveCounts] = field(default_factory=dict)
     records: IntArray | None = None
@@ -122,7 +124,7 @@ class ClassCounts:
         self,
         sizes: npt.ArrayLike,
         columns: Sequence[str] = (),
-        codes: Sequence[npt.ArrayLike] = (),
+        codes: Sequence[npt.ArrayLike] | PackedCodes = (),
         categories: Sequence[Any] = (),
         sensitive: Mapping[str, SensitiveCounts] | None = None,
         records: npt.ArrayLike | None = None,
@@ -134,7 +136,8 @@ class ClassCounts:
         put = object.__setattr__
         put(self, "sizes", _whole_numbers(sizes, "class sizes"))
         put(self, "columns", tuple(columns))
-        put(self, "codes", tuple(np.ascontiguousarray(c, dtype=np.int32) for c in codes))
+        separate = not isinstance(codes, PackedCodes)
+        put(self, "codes", tuple(np.ascontiguousarray(c, dtype=np.int32) for c in codes) if separate else codes)
         put(self, "categories", tuple(categories))
         put(self, "sensitive", dict(sensitive or {}))
         put(self, "records", None if records is None else _whole_numbers(records, "records per class"))
@@ -153,7 +156,8 @@ class ClassCounts:
             )
         if int(self.sizes.min()) < 1:
             raise DataError("a class with no members was counted.", hint="Leave empty classes out of the sizes.")
-        if len(self.codes) not in (0, len(self.columns)) or any(len(c) != n for c in self.codes):
+        coded = [self.codes.keys] if isinstance(self.codes, PackedCodes) else self.codes
+        if len(self.codes) not in (0, len(self.columns)) or any(len(c) != n for c in coded):
             raise InternalError("codes do not fit the columns and classes.")
         if self.categories and len(self.categories) != len(self.columns):
             raise InternalError("categories do not fit the columns.")

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from shoal.errors import InternalError
 from shoal.kernels import count as counting
 from shoal.kernels import group
-from shoal.kernels.count import add_digit, count_keys, take_digit
+from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import apply_map, count_by, group_codes, project, regroup, sum_by
 from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.counts_packed import PackedCodes
 
 
 def by_hand(columns: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -83,6 +84,17 @@ def test_compiled_counting_equals_numpy(space: int, distinct: int) -> None:
     assert np.array_equal(found[1], expected[1])
 
 
+def test_many_keys_behind_a_frequent_one_are_counted() -> None:
+    """Half of the rows are alike, so a hash table is tried; too many others differ, so it gives up."""
+    rng = np.random.default_rng(5)
+    keys = np.concatenate([np.zeros(150_000, np.uint64), rng.integers(1, 2**50, 150_000).astype(np.uint64)])
+    rng.shuffle(keys)
+    expected = np.unique(keys, return_counts=True)
+    found = count_keys(keys.copy(), 2**50)
+    assert np.array_equal(found[0], expected[0])
+    assert np.array_equal(found[1], expected[1])
+
+
 @pytest.mark.parametrize("n", [100, counting.FEW + 5], ids=["numpy", "compiled"])
 @pytest.mark.parametrize("widths", [(7, 1000, 3), (8, 1024, 4)], ids=["division", "shift"])
 def test_digits_come_off_as_they_went_on(n: int, widths: tuple[int, ...]) -> None:
@@ -90,12 +102,15 @@ def test_digits_come_off_as_they_went_on(n: int, widths: tuple[int, ...]) -> Non
     digits = [rng.integers(0, w, n).astype(np.uint16) for w in widths]
     key = np.zeros(n, np.uint64)
     for d, w in zip(digits, widths, strict=True):
-        add_digit(key, d, w, np.arange(w, dtype=np.uint32)[::-1].copy())
-    for d, w in zip(reversed(digits), reversed(widths), strict=True):
-        out, used = take_digit(key, w)
-        assert np.array_equal(out, w - 1 - d.astype(np.int64))
-        assert np.array_equal(np.flatnonzero(used), np.unique(out))
-    assert not key.any()
+        used = np.zeros(w, np.bool_)
+        add_digit(key, d, w, np.arange(w, dtype=np.uint32)[::-1].copy(), used)
+        assert np.array_equal(np.flatnonzero(used), np.unique(w - 1 - d.astype(np.int64)))
+    packed = PackedCodes(key, widths)
+    assert all(np.array_equal(out, w - 1 - d.astype(np.int64)) for out, d, w in zip(packed, digits, widths, strict=True))
+    tables = [np.arange(w)[::-1] for w in widths]
+    assert all(np.array_equal(out, d) for out, d in zip(PackedCodes(key, widths, tables), digits, strict=True))
+    assert np.array_equal(packed[-1], packed[2])
+    assert [len(c) for c in packed[1:]] == [n, n]
 
 
 def test_sums_are_exact_beyond_double_precision() -> None:
