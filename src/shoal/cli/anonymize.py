@@ -73,6 +73,8 @@ def _tell(release: Release, out: Path) -> None:
             typer.echo(f"  {attack['verdict']}  {_shared.printable(attack['name'])}: {_shared.printable(attack['sentence'])}")
     proven = "no plan loses less" if made["utility"]["proven"] else "not proven to lose least"
     typer.echo(f"Loss {made['utility']['loss']:.6g} ({made['utility']['optimize']}, {proven}).")
+    if release.private_file is not None:
+        typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")
     typer.echo(f"Signed with key {made['key']['fingerprint']} ({made['key']['origin']}).")
     typer.echo(f"Written and counted again: {out}/  Check it any time with: shoal verify {out}")
 

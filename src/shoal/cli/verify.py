@@ -18,13 +18,16 @@ def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     key: Annotated[str, typer.Option("--key", help="Public key or fingerprint that the publisher announced.")] = "",
     table: Annotated[str, typer.Option("--table", help="ENGINE-URL::table, where the data are in a database.")] = "",
+    private: Annotated[
+        Path | None, typer.Option("--private", help="FOLDER.private.json: is it the seed that the certificate is bound to?")
+    ] = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
     from shoal.release.verify import verify as look
 
     with _shared.progress("verifying") as told:
-        result = look(folder, key=key or None, table=_opened(table), progress=told)
+        result = look(folder, key=key or None, table=_opened(table), private=private, progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:

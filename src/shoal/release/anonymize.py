@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.model.plan import Drop, Keep, Plan
 from shoal.release import certificate as cert
-from shoal.release import database, folder, sign
+from shoal.release import database, folder, private, sign
 from shoal.release.analyses import run_analyses
 from shoal.release.attacks import run_attacks
 from shoal.release.decide import Decision, decide
@@ -27,6 +27,7 @@ from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, prepare, silent
 from shoal.release.recount import Facts, alike, recount
 from shoal.release.recount_read import header
+from shoal.release.transforms import draws, seeded
 
 if TYPE_CHECKING:
     from shoal.engines.table import Recoded, Table
@@ -61,8 +62,10 @@ class Release:
     earlier: tuple[Path, ...] = ()
     to_table: str | None = None
     seconds: float = 0.0
+    private_file: Path | None = None
     _certificate: dict[str, Any] | None = None
     _page: str = ""
+    _kept: private.Kept | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ENDINGS:
@@ -97,11 +100,20 @@ class Release:
         return self._page
 
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
-        """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all."""
+        """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
+
+        Where random changes were made, their seed is kept in :attr:`private_file`, beside the folder.
+        """
         place = folder.free(target)
+        beside = private.place_of(place)
+        if any(draws(s) for s in self.plan.steps):
+            folder.free(beside)
         with folder.staged(place.absolute().parent) as stage:
             self._stage(stage, progress)
             folder.publish(stage, place)
+        if self._kept is not None:
+            private.write(self._kept, beside)
+            self.private_file = beside
         self.seconds = time.perf_counter() - self.started
         return place
 
@@ -137,7 +149,8 @@ class Release:
         facts, findings = self._counted(data, done)
         people = self._people(stage, facts)
         plan_file = stage / cert.PLAN
-        plan_file.write_text(self.plan.to_json(), encoding="utf-8", newline="\n")
+        plan_file.write_text(private.published(self.plan).to_json(), encoding="utf-8", newline="\n")
+        self._kept = private.kept(self.plan, signer)
         progress(0.9, "attacking")
         attacks = run_attacks(self.prepared, self.decision, data, self.earlier)
         made = body(
@@ -152,6 +165,7 @@ class Release:
             data=self._data(data),
             files=[*(_files(data) if self.to_table is None else []), plan_file],
             plan_file=plan_file,
+            commitment=self._kept.commitment if self._kept else None,
             input_hash=input_hash(self.prepared.table, signer),
             attacks=attacks,
             frontier=frontier(self.prepared, self.decision),
@@ -260,7 +274,7 @@ def anonymize(
 ) -> Release:
     """Decide a release: count, build hierarchies, search. Nothing is written until :meth:`Release.write`."""
     started = time.perf_counter()
-    prepared = prepare(table, policy, progress=progress)
+    prepared = prepare(table, seeded(policy), progress=progress)
     decision = decide(prepared, given=plan, progress=progress)
     return Release(prepared, decision, key_file, format, started, earlier, to_table)
 

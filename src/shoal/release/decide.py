@@ -346,11 +346,21 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
     """What happens to the columns that are not quasi-identifiers."""
     policy, steps = prepared.policy, list[Step]()
     listed = safe_harbor_steps(prepared) if _listed(prepared) else {}
+    changed = {c for s in policy.transform.values() for c in s.columns}
+    both = sorted(changed & set(listed))
+    if both:
+        raise PolicyError(
+            f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint="Leave it out there."
+        )
     for name in prepared.schema.names:
         if name in policy.direct:
             steps.append(_direct(name, policy.direct[name]))
         elif name == policy.unit and name not in policy.quasi:
             steps.append(_unit(name, policy.publish_unit))
+        elif name in policy.transform:
+            steps.append(policy.transform[name])
+        elif name in changed:
+            continue  # replaced by the step of another column
         elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
             steps.append(listed.get(name, Keep(name)))
         elif name not in policy.quasi:

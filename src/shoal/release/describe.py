@@ -37,6 +37,7 @@ def body(
     data: Mapping[str, Any],
     files: Sequence[Path],
     plan_file: Path,
+    commitment: str | None,
     input_hash: str | None,
     attacks: Sequence[AttackResult],
     frontier: Sequence[Mapping[str, Any]] = (),
@@ -72,7 +73,8 @@ def body(
         "plan": {
             "sha256": next(e["sha256"] for e in entries if e["name"] == plan_file.name),
             "steps": len(decision.plan.steps),
-            "seed": decision.plan.seed,
+            "seed": "not published",
+            "seed_commitment": commitment,
             "truthful": decision.plan.truthful,
         },
         "input": {

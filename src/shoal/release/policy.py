@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import PolicyError, RoleError, UnreadableError
+from shoal.model.plan import Step
 from shoal.model.roles import Schema
 from shoal.release import policy_file
 from shoal.release.presets import Preset, SmallCells, preset
+from shoal.release.transforms import check_transforms, transforms_of
 
 Publish = Literal["drop", "pseudonym", "keep"]
 DEFAULT_CELLS = SmallCells(5)
@@ -69,6 +71,7 @@ class Policy:
     direct: Mapping[str, str] = field(default_factory=dict)
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     insensitive: tuple[str, ...] = ()
+    transform: Mapping[str, Step] = field(default_factory=dict)
     unit: str | None = None
     publish_unit: Publish = "drop"
     weight: str | None = None
@@ -176,6 +179,8 @@ class Policy:
             "sensitive": {c: {"hierarchy": h} if h is not None else {} for c, h in self.sensitive.items()},
             "insensitive": list(self.insensitive),
         }
+        if self.transform:
+            out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
         out["require"] = self.require_json()
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
         if self.identifying:
@@ -264,11 +269,12 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
     }
     for name in ("date", "review"):
         _day(about.get(name), name)
-    return Policy(
+    policy = Policy(
         quasi=quasi,
         direct={c: (r or {}).get("mask", "drop") for c, r in _named(roles.get("direct", {})).items()},
         sensitive={c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
         insensitive=tuple(roles.get("insensitive", ())),
+        transform=transforms_of(plain.get("transform", {})),
         unit=unit.get("column"),
         publish_unit=unit.get("publish", "drop"),
         weight=plain.get("weight"),
@@ -291,6 +297,9 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
         folder=folder,
         document=document,
     )
+    if policy.transform:
+        check_transforms(policy)
+    return policy
 
 
 def _named(columns: Any) -> dict[str, Any]:
@@ -315,6 +324,12 @@ def _quasi(column: str, rule: Mapping[str, Any]) -> QuasiRule:
     if low is not None and high is not None and low > high:
         raise PolicyError(f"'roles.quasi.{column}' has min_level {low} above max_level {high}.", hint="Exchange the two.")
     return QuasiRule(rule.get("hierarchy"), float(rule.get("weight", 1.0)), low, high)
+
+
+def _transform_json(step: Step) -> dict[str, Any]:
+    """A step as a policy writes it: without the column, and without the name of a key, which a policy never holds."""
+    words = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
+    return {step.kind: words}
 
 
 def _quasi_json(rule: QuasiRule) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationE
 from shoal.release import certificate as cert
 from shoal.release import recount_read, sign
 from shoal.release.judge import judge, recursive_levels
+from shoal.release.private import check as check_private
 from shoal.release.recount import SMALL_FILE, Facts, alike, recount
+from shoal.release.transforms import draws
 
 Progress = Callable[[float, str], None]
 
@@ -72,7 +74,14 @@ class Verification:
         return out
 
 
-def verify(folder: str | Path, *, key: str | None = None, table: Any = None, progress: Progress | None = None) -> Verification:
+def verify(
+    folder: str | Path,
+    *,
+    key: str | None = None,
+    table: Any = None,
+    private: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Verification:
     """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
 
     Parameters
@@ -84,6 +93,8 @@ def verify(folder: str | Path, *, key: str | None = None, table: Any = None, pro
         changed since signing, not who signed.
     table : Table, optional
         The published table, where the data of the release are in a database.
+    private : path, optional
+        The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
     """
     told = progress or (lambda done, what: None)
     place = Path(folder)
@@ -105,6 +116,8 @@ def verify(folder: str | Path, *, key: str | None = None, table: Any = None, pro
         ("re-count", lambda: _count(place, certificate, table)),
         ("claims", lambda: _claims(certificate)),
     ]
+    if private is not None:
+        steps.append(("seed", lambda: check_private(certificate["plan"]["seed_commitment"], private)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         checks.append(_tried(name, look))
@@ -165,8 +178,12 @@ def _plan(place: Path, certificate: dict[str, Any]) -> str:
     text = (place / cert.PLAN).read_text(encoding="utf-8")
     plan = Plan.from_json(text)
     stated = certificate["plan"]
-    if plan.to_json() != text or len(plan.steps) != stated["steps"] or plan.seed != stated["seed"]:
+    if plan.to_json() != text or len(plan.steps) != stated["steps"] or plan.truthful != stated["truthful"]:
         raise TamperError("the plan is not the one that the certificate names.")
+    if plan.seed != 0 or stated["seed"] != "not published":
+        raise TamperError("the plan holds the seed of the release, with which random changes could be undone.")
+    if any(draws(s) for s in plan.steps) != isinstance(stated["seed_commitment"], str):
+        raise TamperError("the plan has random steps without a commitment to their seed, or the reverse.")
     if sign.sha256_file(place / cert.PLAN) != stated["sha256"]:
         raise TamperError("the plan has another hash than the certificate states.")
     return f"the plan has {len(plan.steps)} steps and the stated hash"
