@@ -1,14 +1,20 @@
-"""Load a million records, serve them, ask different questions over eight connections; see README.md."""
+"""Load a million records, serve them, ask different questions over eight connections; see README.md.
+
+``bench.py build FILE [N]`` makes the store, ``bench.py ask FILE`` measures on it, ``bench.py [N]`` does both.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -20,40 +26,62 @@ from registry_support import AGES, make
 
 HERE = Path(__file__).parent
 PORT = 8722
+BASE = f"http://127.0.0.1:{PORT}/registry/v1"
+QUESTIONS = (
+    ("query", "/registry/v1/query?attributes=age/years"),
+    ("analyse", "/registry/v1/analyse?attributes=age/years&group_size=100"),
+)
 
 
-def load(path: Path, n: int) -> float:
-    import hashlib
-    import sqlite3
+def place(i: int) -> str:
+    return f"XX/Region{i // 1000}/Place{i}@2021"
 
+
+def build(path: Path, n: int) -> float:
+    """Copies of one signed record with the population changed; log lines as a submission would write them."""
+    from shoal.registry.chain import START, digest_of, link
     from shoal.registry.store import Store
     from shoal.release.sign import canonical
 
     Store(f"sqlite:///{path}").close()
     one = make(AGES, cells=95)
     content, body = canonical(one.content()).decode(), canonical(one.to_json()).decode()
+    lines: list[tuple[int, str, str, str, str]] = []
     start = time.perf_counter()
 
-    def rows():
+    def rows() -> Iterator[tuple[str | int | float, ...]]:
+        previous = START
         for i in range(n):
-            place = f"XX/Region{i // 1000}/Place{i}@2021"
-            identity = hashlib.sha256(content.replace("NL/Utrecht@2021", place).encode()).hexdigest()
-            text = body.replace("NL/Utrecht@2021", place).replace(one.id, identity)
-            yield (identity, "age/years", place, one.holder, one.key, 1, "current", 0.05, text)
+            people = place(i)
+            identity = hashlib.sha256(content.replace("NL/Utrecht@2021", people).encode()).hexdigest()
+            text = body.replace("NL/Utrecht@2021", people).replace(one.id, identity)
+            digest = digest_of(text.encode())
+            previous = link(previous, i + 1, "record", identity, digest)
+            lines.append((i + 1, "record", identity, digest, previous))
+            area = people.partition("@")[0].rpartition("/")[0]
+            yield (identity, "age/years", people, area, one.holder, one.key, 1, "current", 0.05, text)
 
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA journal_mode=WAL")
-        names = "id, codes, population, holder, key, version, status, kappa, body"
-        db.executemany(f"INSERT INTO registry_records ({names}) VALUES (?,?,?,?,?,?,?,?,?)", rows())
+        for setting in ("synchronous=OFF", "cache_size=-2000000", "temp_store=MEMORY"):
+            db.execute(f"PRAGMA {setting}")
+        indexes = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL").fetchall()
+        for name, _ in indexes:
+            db.execute(f"DROP INDEX {name}")
+        names = "id, codes, population, area, holder, key, version, status, kappa, body"
+        db.executemany(f"INSERT INTO registry_records ({names}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows())
+        db.executemany("INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?,?,?,?,?)", lines)
+        for _, sql in indexes:
+            db.execute(sql)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
     return time.perf_counter() - start
 
 
-async def worker(numbers: range, path: str, times: list[float]) -> None:
+async def worker(numbers: list[int], path: str, times: list[float]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
     for i in numbers:
-        place = f"XX/Region{i // 1000}/Place{i}@2021"
         start = time.perf_counter()
-        writer.write(f"GET {path}&population={place} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        writer.write(f"GET {path}&population={place(i)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200"), head
         length = int(next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")).split(b":")[1])
@@ -62,44 +90,53 @@ async def worker(numbers: range, path: str, times: list[float]) -> None:
     writer.close()
 
 
-async def ask(path: str, total: int, connections: int, step: int) -> tuple[float, list[float]]:
+async def ask(path: str, numbers: list[int], connections: int) -> tuple[float, list[float]]:
     times: list[float] = []
     start = time.perf_counter()
-    each = total // connections
-    await asyncio.gather(*(worker(range(c * each * step, (c + 1) * each * step, step), path, times) for c in range(connections)))
+    await asyncio.gather(*(worker(numbers[c::connections], path, times) for c in range(connections)))
     return time.perf_counter() - start, sorted(times)
 
 
-def main(n: int = 1_000_000) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "registry.db"
-        loading = load(path, n)
-        server = subprocess.Popen(
-            [sys.executable, "-m", "shoal.cli", "serve", "--registry", str(path), "--port", str(PORT)], stderr=subprocess.DEVNULL
-        )
-        try:
-            for _ in range(100):
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{PORT}/registry/v1/").read()
-                    break
-                except OSError:
-                    time.sleep(0.2)
-            for name, path_ in (
-                ("query", "/registry/v1/query?attributes=age/years"),
-                ("analyse", "/registry/v1/analyse?attributes=age/years&group_size=100"),
-            ):
-                seconds, times = asyncio.run(ask(path_, 4000, 8, 199))
-                reply = urllib.request.urlopen(
-                    f"http://127.0.0.1:{PORT}/registry/v1/analyse?attributes=age/years&population=XX/Region0/Place7@2021&group_size=100"
-                )
-                figures = {"per_second": round(len(times) / seconds), "p50_ms": round(1000 * times[len(times) // 2], 2)}
-                figures |= {"p99_ms": round(1000 * times[int(len(times) * 0.99)], 2), "load_seconds": round(loading, 1)}
-                answer = json.load(reply)["unique_share"]["value"]
-                record(HERE, question=name, records=n, requests=len(times), **figures, answer=answer)
-        finally:
-            server.terminate()
-            server.wait()
+def measure(path: Path, requests: int = 8000) -> None:
+    """Every question is asked once, of places all over the store, in an order that has nothing to do with where they lie."""
+    import random
+
+    with sqlite3.connect(path) as db:
+        n = db.execute("SELECT max(line) FROM registry_log").fetchone()[0]
+    db.close()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "shoal.cli", "serve", "--registry", str(path), "--port", str(PORT)], stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(f"{BASE}/").read()
+                break
+            except OSError:
+                time.sleep(0.2)
+        for name, question in QUESTIONS:
+            numbers = random.Random(name).sample(range(n), min(requests, n))
+            seconds, times = asyncio.run(ask(question, numbers, 8))
+            reply = urllib.request.urlopen(f"{BASE}/analyse?attributes=age/years&population={place(7)}&group_size=100")
+            figures = {"per_second": round(len(times) / seconds), "p50_ms": round(1000 * times[len(times) // 2], 2)}
+            figures |= {"p99_ms": round(1000 * times[int(len(times) * 0.99)], 2), "longest_ms": round(1000 * times[-1], 2)}
+            answer = json.load(reply)["unique_share"]["value"]
+            record(HERE, question=name, records=n, requests=len(times), seconds=round(seconds, 2), **figures, answer=answer)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["build"]:
+        print(f"{build(Path(arguments[1]), int(arguments[2]) if len(arguments) > 2 else 1_000_000):.1f} s")
+    elif arguments[:1] == ["ask"]:
+        measure(Path(arguments[1]))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            build(Path(folder) / "registry.db", int(arguments[0]) if arguments else 1_000_000)
+            measure(Path(folder) / "registry.db")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(sys.argv[1:])

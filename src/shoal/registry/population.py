@@ -52,6 +52,15 @@ class Population:
     def __str__(self) -> str:
         return ";".join([f"{self.place}@{self.period}", *self.filters])
 
+    @property
+    def area(self) -> str:
+        """The place one step wider; empty for the widest: neighbours share it.
+
+        >>> Population.parse("NL/Utrecht/Amersfoort@2021").area
+        'NL/Utrecht'
+        """
+        return self.place.rpartition("/")[0]
+
     def parents(self) -> list[Population]:
         """Wider populations of the same period, nearest first: without filters, then wider places."""
         out = []

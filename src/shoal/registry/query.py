@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.registry import analyse
 from shoal.registry.population import Population
-from shoal.registry.record import Record
-from shoal.registry.trust import Dispute, Statement, dispute, outlier, trusted_keys
+from shoal.registry.record import Record, check_key
+from shoal.registry.trust import Dispute, Statement, contradiction, dispute, outlier, trusted_keys
 from shoal.registry.vocabulary import canonical, compare
 
 Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
@@ -22,8 +22,8 @@ class Shelf(Protocol):
     """What a query reads from: a store or a mirror."""
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]: ...
-    def population(self, population: str) -> list[Record]: ...
-    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> Mapping[str, float]: ...
+    def codings(self, population: str) -> list[tuple[str, ...]]: ...
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]: ...
     def statements(self) -> list[Statement]: ...
     def head(self) -> tuple[int, str]: ...
 
@@ -49,123 +49,175 @@ class Answer:
             )
         if self.dispute is not None:
             return self.dispute.cautious
-        return max(self.records, key=lambda r: (r.date, r.version, r.id))
+        return max(self.records, key=_newest)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the records are about a wider population than was asked for."""
+        return any(r.population != self.population for r in self.records)
 
     def unique_share(self, group_size: int) -> Estimate:
         """Expected share of unique people, with its direction of error where the record is not the one asked for."""
         if self.fit == "margins only":
-            return analyse.combine([r.summary for r in self.records], group_size)
-        base = analyse.unique_share(self.best.summary, group_size)
-        if self.dispute is not None:
-            all_of = [analyse.unique_share(r.summary, group_size) for r in self.dispute.records]
-            low, high = min(e.low for e in all_of), max(e.high for e in all_of)
-            return _again(base, max(e.value for e in all_of), low, high, base.grade, "holders disagree: the cautious value")
+            share = analyse.combine([r.summary for r in self.records], group_size)
+        else:
+            share = self._of_one_coding(group_size)
+        if self.elsewhere:
+            return _again(share, 0.0, 1.0, "the record is of a wider population, which may differ")
         if self.fit == "finer coding":
-            return _again(base, base.value, 0.0, base.high, "C", "the record is finer than asked: an upper bound")
+            return _again(share, 0.0, share.high, "the record is finer than asked: an upper bound")
         if self.fit == "coarser coding":
-            return _again(base, base.value, base.low, 1.0, "C", "the record is coarser than asked: a lower bound")
-        if self.fit == "parent population":
-            return _again(base, base.value, 0.0, 1.0, "C", "the record is of a wider population, which may differ")
-        return base
+            return _again(share, share.low, 1.0, "the record is coarser than asked: a lower bound")
+        return share
+
+    def _of_one_coding(self, group_size: int) -> Estimate:
+        base = analyse.unique_share(self.best.summary, group_size)
+        if self.dispute is None:
+            return base
+        every = [analyse.unique_share(r.summary, group_size) for r in self.dispute.records]
+        return replace(
+            base,
+            value=max(e.value for e in every),
+            low=min(e.low for e in every),
+            high=max(e.high for e in every),
+            grade=max(e.grade for e in every),
+            notes=(*base.notes, "holders disagree: the cautious value"),
+        )
 
 
-def _again(base: Estimate, value: float, low: float, high: float, grade: Any, note: str) -> Estimate:
-    return Estimate(
-        value, min(low, value), max(high, value), level=1.0, method=base.method, grade=grade, notes=(*base.notes, note)
-    )
+def _again(base: Estimate, low: float, high: float, note: str) -> Estimate:
+    """The same value within wider bounds: grade C."""
+    return replace(base, low=min(low, base.value), high=max(high, base.value), grade="C", notes=(*base.notes, note))
 
 
 class Registry:
     """A registry to ask: a mirrored folder, a database URL, or a store.
 
-    ``anchors`` are public keys that the asker trusts; holders are then shown with their distance from them.
+    ``anchors`` are public keys that the asker trusts; holders are then shown with their distance from them, and where one of
+    them is reached, the records of the others are set aside.
     """
 
     def __init__(self, source: str | Path | Shelf, *, anchors: Iterable[str] = ()) -> None:
         self.shelf: Shelf = _open(source)
-        self.anchors = tuple(anchors)
-        self._kappas: dict[tuple[str, ...], tuple[str, Mapping[str, float]]] = {}
+        self.anchors = tuple(check_key(key) for key in anchors)
+        self._kept = _Kept(self.shelf)
 
-    def query(self, codes: Iterable[str], population: str | Population) -> Answer:
+    def query(self, codes: Iterable[str], population: str | Population, *, anchors: Iterable[str] | None = None) -> Answer:
         """The best that is known: exact, else another coding, else a parent population, else margins."""
         wanted = canonical(codes)
         people = population if isinstance(population, Population) else Population.parse(population)
+        roots = self.anchors if anchors is None else tuple(check_key(key) for key in anchors)
         for place in [people, *people.parents()]:
             found = self._in_population(wanted, place)
             if found is None:
                 continue
-            fit, records, notes = found
+            fit, records, note = found
+            notes = [note] if note else []
             if place != people:
                 fit = "parent population" if fit == "exact" else fit
-                notes = (*notes, f"Nothing is known about {people}; this is about {place}.")
-            return self._answer(wanted, people, fit, records, notes)
+                notes.append(f"Nothing is known about {people}; this is about {place}.")
+            return self._answer(Answer(wanted, people, fit, records), notes, roots)
         return Answer(wanted, people, "nothing", ())
 
-    def _in_population(
-        self, wanted: tuple[str, ...], people: Population
-    ) -> tuple[Fit, tuple[Record, ...], tuple[str, ...]] | None:
+    def _in_population(self, wanted: tuple[str, ...], people: Population) -> tuple[Fit, tuple[Record, ...], str] | None:
         exact = self.shelf.topic(wanted, str(people))
         if exact:
-            return "exact", tuple(exact), ()
-        everything = self.shelf.population(str(people))
-        finer = [r for r in everything if compare(r.codes, wanted) == "finer"]
+            return "exact", tuple(exact), ""
+        known = self.shelf.codings(str(people))
+        finer = self._nearest([c for c in known if compare(c, wanted) == "finer"], people, finer=True)
         if finer:
-            best = min(finer, key=lambda r: (len(r.codes), r.summary.cells, r.id))
-            return (
-                "finer coding",
-                tuple(r for r in finer if r.codes == best.codes),
-                (f"Known only in the finer coding {', '.join(best.codes)}.",),
-            )
-        margins = self._margins(wanted, everything)
-        if margins and len(wanted) > 1:
-            return "margins only", margins, ("The attributes are known one by one, not together.",)
-        coarser = [r for r in everything if compare(r.codes, wanted) == "coarser"]
+            return "finer coding", finer, f"Known only in the finer coding {', '.join(finer[0].codes)}."
+        if len(wanted) > 1 and all((code,) in known for code in wanted):
+            alone = [max(self.shelf.topic((c,), str(people)), key=_newest) for c in wanted]
+            return "margins only", tuple(alone), "The attributes are known one by one, not together."
+        coarser = self._nearest([c for c in known if compare(c, wanted) == "coarser"], people, finer=False)
         if coarser:
-            best = max(coarser, key=lambda r: (len(r.codes), r.summary.cells, r.id))
-            return (
-                "coarser coding",
-                tuple(r for r in coarser if r.codes == best.codes),
-                (f"Known only as {', '.join(best.codes)}.",),
-            )
+            return "coarser coding", coarser, f"Known only as {', '.join(coarser[0].codes)}."
         return None
 
-    def _comparable(self, codes: tuple[str, ...]) -> Mapping[str, float]:
-        """κ of records of the same quasi-identifier, looked up once per state of the log."""
-        _, head = self.shelf.head()
-        known = self._kappas.get(codes)
-        if known is None or known[0] != head:
-            if len(self._kappas) > 1000:
-                self._kappas.clear()
-            known = self._kappas[codes] = (head, self.shelf.kappas(codes))
-        return known[1]
+    def _nearest(self, codings: list[tuple[str, ...]], people: Population, *, finer: bool) -> tuple[Record, ...]:
+        """Records of the coding that is least finer (fewest attributes, fewest cells), or least coarser (most of both)."""
+        if not codings:
+            return ()
+        length = (min if finer else max)(len(c) for c in codings)
+        topics = [self.shelf.topic(c, str(people)) for c in codings if len(c) == length]
+        sized = sorted((t for t in topics if t), key=lambda t: (t[0].summary.cells, t[0].codes))
+        return tuple(sized[0 if finer else -1]) if sized else ()
 
-    @staticmethod
-    def _margins(wanted: tuple[str, ...], everything: list[Record]) -> tuple[Record, ...]:
-        """One record for each attribute asked for, if every attribute has one."""
-        out = []
-        for code in wanted:
-            of_code = [r for r in everything if r.codes == (code,)]
-            if not of_code:
-                return ()
-            out.append(max(of_code, key=lambda r: (r.date, r.version, r.id)))
-        return tuple(out)
-
-    def _answer(
-        self, codes: tuple[str, ...], people: Population, fit: Fit, records: tuple[Record, ...], notes: tuple[str, ...]
-    ) -> Answer:
-        quarrel = dispute(records) if fit != "margins only" and len({r.topic for r in records}) == 1 else None
-        more = list(notes)
+    def _answer(self, answer: Answer, notes: list[str], roots: tuple[str, ...]) -> Answer:
+        records, trust = answer.records, {}
+        if roots:
+            trust = trusted_keys(roots, self._kept.statements())
+            records, aside = _by_trust(records, trust, split=answer.fit != "margins only")
+            notes += aside
+        quarrel = dispute(records) if answer.fit != "margins only" else None
         if quarrel is not None:
-            more.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
-        kappas = self._comparable(records[0].codes) if len(records) <= 5 and fit != "margins only" else {}
+            notes.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
+        notes += self._doubts(records)
+        return replace(answer, records=records, dispute=quarrel, notes=tuple(notes), trust=trust)
+
+    def _doubts(self, records: tuple[Record, ...]) -> Iterator[str]:
+        """Records that stand out from similar ones, or contradict others of their population."""
         for record in records[:5]:
-            strange = outlier(record, kappas)
-            if strange:
-                more.append(f"The record of {record.holder} stands out. {strange}")
-        trust = trusted_keys(self.anchors, self.shelf.statements()) if self.anchors else {}
-        if self.anchors and any(r.key not in trust for r in records):
-            more.append("A holder is not endorsed by anybody you trust.")
-        return Answer(codes, people, fit, records, quarrel, tuple(more), trust)
+            people = str(record.population)
+            near = [k for p, k in self._kept.neighbours(record.codes, record.population.area) if p != people]
+            near += [r.summary.statistics["kappa"].value for r in records if r.id != record.id and r.topic == record.topic]
+            strange = outlier(record, near, self._parent(record) if len(near) < 3 else None)
+            others = [self.shelf.topic(c, people) for c in self.shelf.codings(people)[:50] if c != record.codes]
+            for sentence in (strange, contradiction(record, [r for topic in others for r in topic])):
+                if sentence:
+                    yield f"The record of {record.holder} stands out. {sentence}"
+
+    def _parent(self, record: Record) -> float | None:
+        """κ of the same quasi-identifier in the nearest wider population."""
+        for wider in record.population.parents():
+            found = self.shelf.topic(record.codes, str(wider))
+            if found:
+                return found[0].summary.statistics["kappa"].value
+        return None
+
+
+class _Kept:
+    """What many answers need, read once per state of the log."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._head = ""
+        self._near: dict[tuple[tuple[str, ...], str], list[tuple[str, float]]] = {}
+        self._said: list[Statement] | None = None
+
+    def _fresh(self) -> None:
+        _, head = self._shelf.head()
+        if head != self._head or len(self._near) > 5000:
+            self._near, self._said, self._head = {}, None, head
+
+    def neighbours(self, codes: tuple[str, ...], area: str) -> list[tuple[str, float]]:
+        self._fresh()
+        found = self._near.get((codes, area))
+        if found is None:
+            found = self._near[codes, area] = self._shelf.neighbours(codes, area)
+        return found
+
+    def statements(self) -> list[Statement]:
+        self._fresh()
+        if self._said is None:
+            self._said = self._shelf.statements()
+        return self._said
+
+
+def _newest(record: Record) -> tuple[str, int, str]:
+    return record.date, record.version, record.id
+
+
+def _by_trust(records: tuple[Record, ...], trust: Mapping[str, int], *, split: bool) -> tuple[tuple[Record, ...], list[str]]:
+    """Records of endorsed holders, and a note about the others; all of them where nobody is endorsed."""
+    known = tuple(r for r in records if r.key in trust)
+    if len(known) == len(records):
+        return records, []
+    if known and split:
+        names = ", ".join(sorted({r.holder for r in records if r.key not in trust}))
+        return known, [f"Set aside, because nobody you trust endorses them: records of {names}."]
+    return records, ["A holder is not endorsed by anybody you trust."]
 
 
 def _open(source: str | Path | Shelf) -> Shelf:

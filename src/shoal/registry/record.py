@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +21,11 @@ from shoal.release.sign import Signer, canonical, check_signature
 
 FORMAT = "shoal-record/1"
 LARGEST_BYTES = 20_000
+LARGEST_SIZE = 10**11
 METHODS = ("complete count", "sample", "generated")
+_KEY = re.compile(r"[A-Za-z0-9+/]{43}=\Z")
+_ID = re.compile(r"[0-9a-f]{64}\Z")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,11 @@ class Record:
             raise UsageError("a holder's name has 1 to 120 printable characters.")
         if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
             raise UsageError("a later version names the record it supersedes, a first one does not.")
-        _date(self.date)
+        if self.supersedes is not None:
+            check_id(self.supersedes)
+        if self.key:
+            check_key(self.key)
+        check_date(self.date)
 
     def content(self) -> dict[str, Any]:
         """What is hashed and signed."""
@@ -94,6 +104,14 @@ class Record:
         return {**self.content(), "id": self.id, "signature": self.signature}
 
     @classmethod
+    def stored(cls, body: str | bytes) -> Record:
+        """From the body that a store keeps: it was checked when it was taken, so its id is not computed again."""
+        data = json.loads(body)
+        record = cls._of(data)
+        record.__dict__["id"] = data["id"]
+        return record
+
+    @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """From its JSON form; every field checked, unknown ones refused, an older or newer format refused."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
@@ -102,23 +120,38 @@ class Record:
         if set(data) != wanted:
             raise DataError("the record lacks a field or has one too many.", hint=f"Fields: {', '.join(sorted(wanted))}.")
         wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
+        if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _listed(data["attributes"])):
+            wrong.append("signature or attributes")
         if wrong:
             raise DataError(f"fields of the record have the wrong type: {', '.join(wrong)}.")
-        summary = Summary(data["size"], data["cells"], _statistics(data["statistics"]))
-        codes = canonical_codes(data["attributes"])
-        record = cls(
-            codes, Population.parse(data["population"]), summary, data["method"], data["holder"], data["key"], data["date"],
-            data["version"], data["supersedes"], str(data["signature"]),
-        )  # fmt: skip
+        record = cls._of(data)
         if record.content() != {k: data[k] for k in _FIELDS} or record.id != data["id"]:
             raise TamperError("the record's id does not fit its content.", hint="Ask the holder for the record again.")
         return record
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Record:
+        summary = Summary(data["size"], data["cells"], _statistics(data["statistics"]))
+        codes, people = _topic(tuple(data["attributes"]), data["population"])
+        return cls(
+            codes, people, summary, data["method"], data["holder"], data["key"], data["date"],
+            data["version"], data["supersedes"], data["signature"],
+        )  # fmt: skip
 
 
 _FIELDS: dict[str, Any] = {
     "format": str, "attributes": list, "population": str, "size": int, "cells": int, "statistics": dict, "method": str,
     "holder": str, "key": str, "date": str, "version": int, "supersedes": (str, type(None)),
 }  # fmt: skip
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+@lru_cache(maxsize=4096)
+def _topic(codes: tuple[str, ...], population: str) -> tuple[tuple[str, ...], Population]:
+    return canonical_codes(codes), Population.parse(population)
 
 
 def _statistics(data: Mapping[str, Any]) -> dict[str, Rounded]:
@@ -141,7 +174,7 @@ def plausible(summary: Summary) -> None:
     shares = [name for name in STATISTICS if name.startswith("unique_")]
     shannon = math.log(max(summary.cells, 1)) - s["kappa"].value
     checks = (
-        summary.size >= MIN_POPULATION,
+        MIN_POPULATION <= summary.size <= LARGEST_SIZE,
         1 <= summary.cells <= 10**15,
         all(r.step in STEPS for r in s.values()),
         -slack["kappa"] <= s["kappa"].value <= math.log(max(summary.cells, 1)) + slack["kappa"],
@@ -155,8 +188,24 @@ def plausible(summary: Summary) -> None:
         raise DataError("the record's numbers contradict each other.", hint="Publish it again from the counts.")
 
 
-def _date(text: str) -> None:
+def check_key(text: str) -> str:
+    """A public key as it is written: 32 bytes in base64."""
+    if not _KEY.match(text):
+        raise DataError("a public key is not well formed.", hint="It has 44 characters and ends in '='.")
+    return text
+
+
+def check_id(text: str) -> str:
+    """A record's id as it is written: 64 hexadecimal digits."""
+    if not _ID.match(text):
+        raise DataError("a record's id is not well formed.", hint="It has 64 hexadecimal digits.")
+    return text
+
+
+def check_date(text: str) -> str:
+    """A day that exists, written in the one way."""
     try:
-        datetime.date.fromisoformat(text)
+        datetime.date.fromisoformat(text if _DATE.match(text) else "")
     except ValueError:
-        raise UsageError("the date of a record is written YYYY-MM-DD.") from None
+        raise UsageError("a date is written YYYY-MM-DD.", hint="For instance 2026-11-15.") from None
+    return text

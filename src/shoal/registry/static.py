@@ -1,7 +1,7 @@
 """A registry as plain files that any web server can host, and the same read back.
 
-``index.json`` names the log head and every topic; ``records/ID.json`` holds one record each; ``statements.json`` and
-``log.jsonl`` the rest.
+``index.json`` names the log head and every topic with its current records; ``records/ID.json`` holds one record each, earlier
+and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
 """
 
 from __future__ import annotations
@@ -10,20 +10,31 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from shoal.errors import OutputError, TamperError, UnreadableError
-from shoal.registry.record import LARGEST_BYTES, Record
-from shoal.registry.store import START, Store, link
+from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.registry.chain import Replay
+from shoal.registry.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.trust import Statement
 from shoal.release.sign import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FORMAT = "shoal-registry/1"
 
 
-def write_mirror(store: Store, folder: str | Path) -> Path:
+class Source(Protocol):
+    """What can be mirrored: a store, or a service over HTTP."""
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]: ...
+    def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]: ...
+    def statements(self) -> list[Statement]: ...
+
+
+def write_mirror(source: Source, folder: str | Path) -> Path:
     """Copy a registry into a new folder; it appears whole or not at all."""
     target = Path(folder)
     if target.exists():
@@ -31,29 +42,37 @@ def write_mirror(store: Store, folder: str | Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mirror-"))
     try:
-        (work / "records").mkdir()
-        topics: dict[str, list[str]] = {}
-        after = ""
-        while batch := store.page(after=after, limit=500):
-            for record in batch:
-                (work / "records" / f"{record.id}.json").write_bytes(canonical(record.to_json()) + b"\n")
-                topics.setdefault("|".join((",".join(record.codes), str(record.population))), []).append(record.id)
-            after = batch[-1].id
-        lines: list[bytes] = []
-        last = 0
-        while page := store.log(after=last):
-            lines.extend(canonical(line) for line in page)
-            last = page[-1]["line"]
-        (work / "log.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-        (work / "statements.json").write_bytes(canonical([s.to_json() for s in store.statements()]) + b"\n")
-        line, head = store.head()
-        index = {"format": FORMAT, "line": line, "head": head, "topics": topics}
-        (work / "index.json").write_bytes(canonical(index) + b"\n")
+        _write(source, work)
+        Mirror(work).verify()  # a source that changed meanwhile, or lies, makes no mirror
         work.chmod(0o755)
         os.rename(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return target
+
+
+def _write(source: Source, work: Path) -> None:
+    (work / "records").mkdir()
+    line, head = 0, ""
+    with (work / "log.jsonl").open("wb") as out:
+        while page := source.log(after=line):
+            out.writelines(canonical(entry) + b"\n" for entry in page)
+            line, head = page[-1]["line"], page[-1]["hash"]
+    topics: dict[str, list[str]] = {}
+    after = ""
+    while batch := source.history(after=after, limit=500):
+        for record, status in batch:
+            (work / "records" / f"{check_id(record.id)}.json").write_bytes(canonical(record.to_json()) + b"\n")
+            if status == "current":
+                topics.setdefault(_topic(record.codes, str(record.population)), []).append(record.id)
+        after = batch[-1][0].id
+    (work / "statements.json").write_bytes(canonical([s.to_json() for s in source.statements()]) + b"\n")
+    index = {"format": FORMAT, "line": line, "head": head or "0" * 64, "topics": topics}
+    (work / "index.json").write_bytes(canonical(index) + b"\n")
+
+
+def _topic(codes: Sequence[str], population: str) -> str:
+    return f"{','.join(codes)}|{population}"
 
 
 class Mirror:
@@ -62,61 +81,80 @@ class Mirror:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         index = self._read("index.json")
-        if not isinstance(index, dict) or index.get("format") != FORMAT or not isinstance(index.get("topics"), dict):
+        topics = index.get("topics") if isinstance(index, dict) else None
+        if not isinstance(topics, dict) or index.get("format") != FORMAT or not _lists_of_text(topics.values()):
             raise UnreadableError(
                 f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
             )
         self.index: dict[str, Any] = index
+        self._by_population: dict[str, list[tuple[str, ...]]] | None = None
 
-    def _read(self, name: str, limit: int = 200_000_000) -> Any:
+    def _read(self, name: str, limit: int = 1_000_000_000) -> Any:
         path = self.folder / name
         try:
             if path.stat().st_size > limit:
                 raise UnreadableError(f"'{name}' of the mirror is larger than it can be.")
             return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise UnreadableError(f"'{name}' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
-        return [self._record(i) for i in self.index["topics"].get("|".join((",".join(codes), population)), [])]
+        return [self._record(i) for i in self.index["topics"].get(_topic(codes, population), [])]
 
-    def population(self, population: str) -> list[Record]:
-        names = [t for t in self.index["topics"] if t.partition("|")[2] == population]
-        return [self._record(i) for t in sorted(names) for i in self.index["topics"][t]]
+    def codings(self, population: str) -> list[tuple[str, ...]]:
+        if self._by_population is None:
+            self._by_population = {}
+            for topic in sorted(self.index["topics"]):
+                codes, _, people = topic.partition("|")
+                self._by_population.setdefault(people, []).append(tuple(codes.split(",")))
+        return self._by_population.get(population, [])
 
-    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> dict[str, float]:
-        names = sorted(t for t in self.index["topics"] if t.partition("|")[0] == ",".join(codes))
-        identities = [i for t in names for i in self.index["topics"][t]][:limit]
-        return {i: self._record(i).summary.statistics["kappa"].value for i in identities}
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+        names = [t.partition("|") for t in sorted(self.index["topics"])]
+        inside = [p for c, _, p in names if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area]
+        found = [(p, r.summary.statistics["kappa"].value) for p in inside[:limit] for r in self.topic(codes, p)]
+        return sorted(found)[:limit]
 
     def statements(self) -> list[Statement]:
-        return [Statement.from_json(s).verify() for s in self._read("statements.json")]
+        said = self._read("statements.json")
+        if not isinstance(said, list):
+            raise UnreadableError("'statements.json' of the mirror cannot be read.", hint="Mirror the registry again.")
+        return [Statement.from_json(s).verify() for s in said]
 
     def head(self) -> tuple[int, str]:
-        return int(self.index["line"]), str(self.index["head"])
+        return self.index["line"], self.index["head"]
 
     def _record(self, identity: str) -> Record:
-        if len(identity) != 64 or not set(identity) <= set("0123456789abcdef"):
-            raise TamperError("the mirror's index names a record that cannot exist.", hint="Mirror the registry again.")
-        record = Record.from_json(self._read(f"records/{identity}.json", LARGEST_BYTES)).verify()
+        try:
+            name = check_id(identity)
+        except DataError:
+            raise TamperError("the mirror names a record that cannot exist.", hint="Mirror the registry again.") from None
+        record = Record.from_json(self._read(f"records/{name}.json", LARGEST_BYTES)).verify()
         if record.id != identity:
             raise TamperError("a record of the mirror is not the one its name says.", hint="Mirror the registry again.")
         return record
 
+    def _log(self) -> Iterator[Any]:
+        """Lines of the log, each read no further than a line can be long."""
+        try:
+            with (self.folder / "log.jsonl").open("rb") as source:
+                while text := source.readline(2000):
+                    yield json.loads(text)
+        except (OSError, ValueError, RecursionError):
+            raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
+
     def verify(self) -> dict[str, int]:
-        """Check everything: the chain of the log, every signature, and that index and log agree."""
-        line, previous = 0, START
-        logged: set[str] = set()
-        for text in (self.folder / "log.jsonl").read_text(encoding="utf-8").splitlines():
-            entry = json.loads(text)
-            line += 1
-            if entry["line"] != line or link(previous, line, entry["kind"], entry["subject"], entry["digest"]) != entry["hash"]:
-                raise TamperError(f"line {line} of the log does not fit the line before it.", hint="Mirror the registry again.")
-            previous = entry["hash"]
-            logged.add(entry["subject"])
-        if (line, previous) != self.head():
+        """Replay the log: its chain, every record and statement it names, every signature; and the index is what results."""
+        replay = Replay(self._record, self.statements())
+        for entry in self._log():
+            replay.take(entry)
+        if replay.head != self.head():
             raise TamperError("the log ends elsewhere than the index says.", hint="Lines were cut off or added.")
-        records = [self._record(i) for ids in self.index["topics"].values() for i in ids]
-        if any(r.id not in logged for r in records):
-            raise TamperError("a record is in the index but not in the log.", hint="Mirror the registry again.")
-        return {"lines": line, "records": len(records), "statements": len(self.statements())}
+        listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}
+        if listed != {i: _topic(r.codes, str(r.population)) for i, r in replay.current.items()}:
+            raise TamperError("the index names other records than the log leaves current.", hint="Mirror the registry again.")
+        return {"lines": replay.head[0], "records": len(listed), "statements": replay.statements}
+
+
+def _lists_of_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in values)

@@ -3,6 +3,7 @@
 Takes    signed records and statements
 Returns  them again, by topic; pages of the log
 Keeps    nothing is ever deleted: superseded and revoked records stay, marked; each log line carries the hash of the one before
+Speed    what is asked often is read by plain SQL on the driver's own connection; bodies were checked when they were taken
 """
 
 from __future__ import annotations
@@ -14,81 +15,58 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, TamperError, need
+from shoal.errors import DataError, EngineError, TamperError, UsageError
+from shoal.registry import migrate
+from shoal.registry.chain import START, digest_of, link
 from shoal.registry.record import LARGEST_BYTES, Record
+from shoal.registry.tables import LOG, RECORDS, STATEMENTS, TOKENS, sa
 from shoal.registry.trust import Statement
 from shoal.release.sign import canonical
-
-try:
-    import sqlalchemy as sa
-except ImportError:
-    raise need("server", "sqlalchemy") from None
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-META = sa.MetaData()
-RECORDS = sa.Table(
-    "registry_records",
-    META,
-    sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("codes", sa.String(1000), nullable=False),
-    sa.Column("population", sa.String(600), nullable=False),
-    sa.Column("holder", sa.String(200), nullable=False),
-    sa.Column("key", sa.String(64), nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(12), nullable=False),
-    sa.Column("kappa", sa.Float, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
-    sa.UniqueConstraint("codes", "population", "key", "version", name="registry_one_version"),
-    sa.Index("registry_topic", "codes", "population", "status"),
-    sa.Index("registry_population", "population", "status"),
+_TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
+_CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
+_NEAR = (
+    "SELECT population, kappa FROM registry_records WHERE codes = ? AND area = ? AND status = 'current' "
+    "ORDER BY population, kappa LIMIT ?"
 )
-STATEMENTS = sa.Table(
-    "registry_statements",
-    META,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("subject", sa.String(64), nullable=False, index=True),
-    sa.Column("body", sa.Text, nullable=False),
-)
-LOG = sa.Table(
-    "registry_log",
-    META,
-    sa.Column("line", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("subject", sa.String(64), nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),
-    sa.Column("hash", sa.String(64), nullable=False),
-)
-TOKENS = sa.Table(
-    "registry_tokens",
-    META,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("label", sa.String(120), nullable=False),
-)
-START = "0" * 64
-
-
-def link(previous: str, line: int, kind: str, subject: str, digest: str) -> str:
-    """Hash of one log line over the hash of the line before."""
-    return hashlib.sha256(canonical([previous, line, kind, subject, digest])).hexdigest()
+_PAGE = "SELECT body FROM registry_records WHERE id > ? AND status = 'current' ORDER BY id LIMIT ?"
+_EVER = "SELECT body, status FROM registry_records WHERE id > ? ORDER BY id LIMIT ?"
+_ONE = "SELECT body, status FROM registry_records WHERE id = ?"
+_HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
+_LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > ? ORDER BY line LIMIT ?"
+_SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
+_TOKEN = "SELECT label FROM registry_tokens WHERE digest = ?"  # noqa: S105 - a query, not a token
+_NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
+_MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
 
 
 class Store:
-    """Records, statements and log in a database."""
+    """Records, statements and log in a database. ``local`` tells that reading is quicker than changing threads."""
 
     def __init__(self, url: str = "sqlite://") -> None:
+        self.engine = connect(url)
+        self.local = self.engine.dialect.name == "sqlite"
         try:
-            self.engine: Engine = sa.create_engine(_driver(url), **_options(url))
-            if self.engine.dialect.name == "sqlite":
-                sa.event.listen(self.engine, "connect", _sqlite_settings)
-            META.create_all(self.engine)
-        except sa.exc.SQLAlchemyError as error:
+            with self.engine.connect() as db:
+                found = migrate.version(db)
+            if found is None:
+                self._make()
+            migrate.refuse_other(found or migrate.HEAD)
+        except (sa.exc.SQLAlchemyError, DataError) as error:
+            self.engine.dispose()
+            if isinstance(error, DataError):
+                raise
             raise EngineError(
                 f"the registry's database cannot be opened: {type(error).__name__}.", hint="Check the URL."
             ) from None
+
+    def _make(self) -> None:
+        with self._writing() as db:
+            if migrate.version(db) is None:  # another process may have been quicker
+                migrate.upgrade(db)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -96,12 +74,22 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         """One writer at a time, so that the log stays a chain."""
-        with self.engine.begin() as connection:
-            if self.engine.dialect.name == "postgresql":
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7461)"))
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            yield connection
+        with writing(self.engine) as db:
+            yield db
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of a query on a plain connection of the pool."""
+        connection = self.engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            cursor.execute(query if self.local else query.replace("?", "%s"), values)
+            return list(cursor.fetchall())
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise EngineError(
+                f"the registry's database did not answer: {type(error).__name__}.", hint="See whether it still runs."
+            ) from None
+        finally:
+            connection.close()
 
     def submit(self, record: Record) -> Record:
         """Take a record: verified, not seen before, the next version of its holder's topic."""
@@ -124,13 +112,14 @@ class Store:
         db.execute(sa.update(RECORDS).where(mine).values(status="superseded"))
         row: dict[str, Any] = {"id": record.id, "codes": _codes(record.codes), "population": str(record.population)}
         row |= {"holder": record.holder, "key": record.key, "version": record.version, "status": "current", "body": body}
-        db.execute(sa.insert(RECORDS).values(**row, kappa=record.summary.statistics["kappa"].value))
-        self._append(db, "record", record.id, body)
+        row |= {"area": record.population.area, "kappa": record.summary.statistics["kappa"].value}
+        db.execute(sa.insert(RECORDS).values(**row))
+        _append(db, "record", record.id, body)
 
     def _check_new(self, db: Connection, record: Record) -> None:
         if db.scalar(sa.select(RECORDS.c.id).where(RECORDS.c.id == record.id)):
             raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
-        if self._revoked(db, record.key):
+        if _revoked(db, record.key):
             raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
         latest = db.execute(
             sa.select(RECORDS.c.version, RECORDS.c.id)
@@ -158,105 +147,143 @@ class Store:
                 raise DataError(
                     f"statement {statement.number} came where {last + 1} is next.", hint="A statement cannot be replayed."
                 )
-            if self._revoked(db, statement.key):
+            if _revoked(db, statement.key):
                 raise TamperError("the key of this statement was revoked.")
             if statement.kind == "revoke-record":
-                self._revoke_record(db, statement)
+                _revoke_record(db, statement)
+            if statement.kind == "revoke-key" and statement.subject == statement.key:
+                signed = (RECORDS.c.key == statement.key) & (RECORDS.c.status == "current")
+                db.execute(sa.update(RECORDS).where(signed).values(status="revoked"))
             db.execute(
                 sa.insert(STATEMENTS).values(
                     key=statement.key, number=statement.number, kind=statement.kind, subject=statement.subject, body=body
                 )
             )
-            self._append(db, statement.kind, statement.subject[:64], body)
+            _append(db, statement.kind, statement.subject, body)
         return statement
 
-    def _revoke_record(self, db: Connection, statement: Statement) -> None:
-        owner = db.scalar(sa.select(RECORDS.c.key).where(RECORDS.c.id == statement.subject))
-        if owner != statement.key:
-            raise TamperError(
-                "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
-            )
-        db.execute(sa.update(RECORDS).where(RECORDS.c.id == statement.subject).values(status="revoked"))
-
-    @staticmethod
-    def _revoked(db: Connection, key: str) -> bool:
-        own = sa.select(STATEMENTS.c.key).where(
-            STATEMENTS.c.kind == "revoke-key", STATEMENTS.c.subject == key, STATEMENTS.c.key == key
-        )
-        return db.scalar(own) is not None
-
-    def _append(self, db: Connection, kind: str, subject: str, body: str) -> None:
-        last = db.execute(sa.select(LOG.c.line, LOG.c.hash).order_by(LOG.c.line.desc()).limit(1)).first()
-        line, previous = (last.line + 1, last.hash) if last else (1, START)
-        digest = hashlib.sha256(body.encode("utf-8")).hexdigest()
-        db.execute(
-            sa.insert(LOG).values(
-                line=line, kind=kind, subject=subject, digest=digest, hash=link(previous, line, kind, subject, digest)
-            )
-        )
+    def next_number(self, key: str) -> int:
+        """The number that the next statement of a key must carry."""
+        return int(self._rows(_NEXT, key)[0][0] or 0) + 1
 
     def get(self, identity: str) -> tuple[Record, str] | None:
         """A record and its status."""
-        with self.engine.connect() as db:
-            row = db.execute(sa.select(RECORDS.c.body, RECORDS.c.status).where(RECORDS.c.id == identity)).first()
-        return (Record.from_json(json.loads(row.body)), row.status) if row else None
+        rows = self._rows(_ONE, identity)
+        return (Record.stored(rows[0][0]), rows[0][1]) if rows else None
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
         """Current records about one quasi-identifier in one population."""
-        where = (RECORDS.c.codes == _codes(codes), RECORDS.c.population == population, RECORDS.c.status == "current")
-        return self._records(sa.select(RECORDS.c.body).where(*where).order_by(RECORDS.c.id))
+        return [Record.stored(body) for (body,) in self._rows(_TOPIC, _codes(codes), population)]
 
-    def population(self, population: str) -> list[Record]:
-        """Current records about one population."""
-        where = (RECORDS.c.population == population, RECORDS.c.status == "current")
-        return self._records(sa.select(RECORDS.c.body).where(*where).order_by(RECORDS.c.id))
+    def latest(self, codes: Sequence[str], population: str, key: str) -> Record | None:
+        """The newest record of one holder's key about a topic, revoked or not."""
+        rows = self._rows(_MINE, _codes(codes), population, key)
+        return Record.stored(rows[0][0]) if rows else None
+
+    def codings(self, population: str) -> list[tuple[str, ...]]:
+        """Quasi-identifiers of the current records about one population."""
+        return [tuple(codes.split(",")) for (codes,) in self._rows(_CODES, population)]
 
     def page(self, *, after: str = "", limit: int = 100) -> list[Record]:
         """Current records in order of their id, ``limit`` at a time."""
-        where = (RECORDS.c.status == "current", RECORDS.c.id > after)
-        return self._records(sa.select(RECORDS.c.body).where(*where).order_by(RECORDS.c.id).limit(limit))
+        return [Record.stored(body) for (body,) in self._rows(_PAGE, after, limit)]
 
-    def kappas(self, codes: Sequence[str], *, limit: int = 500) -> dict[str, float]:
-        """κ of current records of the same quasi-identifier anywhere, by record id."""
-        where = (RECORDS.c.codes == _codes(codes), RECORDS.c.status == "current")
-        with self.engine.connect() as db:
-            rows = db.execute(sa.select(RECORDS.c.id, RECORDS.c.kappa).where(*where).limit(limit))
-            return {row.id: row.kappa for row in rows}
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]:
+        """Records ever taken, with their status, in order of their id."""
+        return [(Record.stored(body), status) for body, status in self._rows(_EVER, after, limit)]
+
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+        """Population and κ of current records of the same quasi-identifier directly inside an area."""
+        return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area, limit)]
 
     def add_token(self, label: str) -> str:
         """A new token that may publish; only its hash is kept, so it is shown once."""
         token = secrets.token_urlsafe(32)
         with self._writing() as db:
-            db.execute(sa.insert(TOKENS).values(digest=_digest(token), label=label[:120]))
+            db.execute(sa.insert(TOKENS).values(digest=_token_digest(token), label=label[:120]))
         return token
 
     def knows_token(self, token: str) -> bool:
         """Whether a token may publish; compared by its hash, so timing tells nothing of it."""
-        with self.engine.connect() as db:
-            return db.scalar(sa.select(TOKENS.c.label).where(TOKENS.c.digest == _digest(token))) is not None
+        return bool(self._rows(_TOKEN, _token_digest(token)))
 
-    def _records(self, query: sa.Select[Any]) -> list[Record]:
-        with self.engine.connect() as db:
-            return [Record.from_json(json.loads(row.body)) for row in db.execute(query)]
-
-    def statements(self) -> list[Statement]:
-        with self.engine.connect() as db:
-            rows = db.execute(sa.select(STATEMENTS.c.body).order_by(STATEMENTS.c.key, STATEMENTS.c.number))
-            return [Statement.from_json(json.loads(row.body)) for row in rows]
+    def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
+        """Endorsements and revocations in order of key and number."""
+        rows = self._rows(_SAID, after[0], after[0], after[1], limit)
+        return [Statement.from_json(json.loads(body)) for (body,) in rows]
 
     def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        with self.engine.connect() as db:
-            rows = db.execute(sa.select(LOG).where(LOG.c.line > after).order_by(LOG.c.line).limit(limit))
-            return [dict(row._mapping) for row in rows]
+        names = ("line", "kind", "subject", "digest", "hash")
+        return [dict(zip(names, row, strict=True)) for row in self._rows(_LOG, after, limit)]
 
     def head(self) -> tuple[int, str]:
-        """Number and hash of the last log line: what an outside anchor keeps, and the ETag of every answer."""
-        with self.engine.connect() as db:
-            row = db.execute(sa.select(LOG.c.line, LOG.c.hash).order_by(LOG.c.line.desc()).limit(1)).first()
-        return (row.line, row.hash) if row else (0, START)
+        """Number and hash of the last log line: what an outside anchor keeps."""
+        rows = self._rows(_HEAD)
+        return (int(rows[0][0]), str(rows[0][1])) if rows else (0, START)
 
 
-def _digest(token: str) -> str:
+def connect(url: str) -> Engine:
+    """The engine of a registry's database."""
+    try:
+        engine = sa.create_engine(_driver(url), **_options(url))
+    except (sa.exc.ArgumentError, ImportError):
+        raise UsageError("the registry's database URL is not one.", hint="Write a file name, or postgresql://…") from None
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _sqlite_settings)
+    return engine
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that all writers queue for."""
+    with engine.begin() as db:
+        if engine.dialect.name == "postgresql":
+            db.execute(sa.text("SELECT pg_advisory_xact_lock(7461)"))
+        else:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+        yield db
+
+
+def upgrade(url: str) -> tuple[str | None, str]:
+    """Bring a registry's tables to this program's version; the versions before and after."""
+    engine = connect(url)
+    try:
+        with writing(engine) as db:
+            before = migrate.version(db)
+            if before is not None and before > migrate.HEAD:
+                migrate.refuse_other(before)
+            migrate.upgrade(db)
+            return before, migrate.HEAD
+    except sa.exc.SQLAlchemyError as error:
+        raise EngineError(f"the registry could not be migrated: {type(error).__name__}.", hint="Check the URL.") from None
+    finally:
+        engine.dispose()
+
+
+def _append(db: Connection, kind: str, subject: str, body: str) -> None:
+    last = db.execute(sa.select(LOG.c.line, LOG.c.hash).order_by(LOG.c.line.desc()).limit(1)).first()
+    line, previous = (last.line + 1, last.hash) if last else (1, START)
+    digest = digest_of(body.encode("utf-8"))
+    chained = link(previous, line, kind, subject, digest)
+    db.execute(sa.insert(LOG).values(line=line, kind=kind, subject=subject, digest=digest, hash=chained))
+
+
+def _revoke_record(db: Connection, statement: Statement) -> None:
+    owner = db.scalar(sa.select(RECORDS.c.key).where(RECORDS.c.id == statement.subject))
+    if owner != statement.key:
+        raise TamperError(
+            "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
+        )
+    db.execute(sa.update(RECORDS).where(RECORDS.c.id == statement.subject).values(status="revoked"))
+
+
+def _revoked(db: Connection, key: str) -> bool:
+    """Whether a key revoked itself."""
+    own = (STATEMENTS.c.kind == "revoke-key") & (STATEMENTS.c.subject == key) & (STATEMENTS.c.key == key)
+    return db.scalar(sa.select(STATEMENTS.c.key).where(own)) is not None
+
+
+def _token_digest(token: str) -> str:
     return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -271,7 +298,7 @@ def _driver(url: str) -> str:
 def _options(url: str) -> dict[str, Any]:
     if url in ("sqlite://", "sqlite:///:memory:"):
         return {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
-    return {"pool_pre_ping": True}
+    return {} if url.startswith("sqlite") else {"pool_pre_ping": True}
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

@@ -56,6 +56,11 @@ class Summary:
     cells: int
     statistics: Mapping[str, Rounded]
 
+    @property
+    def fewest(self) -> int:
+        """The smallest population that this rounded size can stand for."""
+        return max(MIN_POPULATION, self.size - size_slack(self.size))
+
     def power_sum(self, r: int) -> float:
         """S_r = exp(−(r − 1) H_r), from the rounded entropy."""
         return math.exp(-(r - 1) * self.statistics[f"h{r}"].value)
@@ -162,11 +167,20 @@ def _round(raw: float, move: float, old: Rounded | None) -> Rounded:
     return Rounded(round(round(raw / step) * step, 10), step)
 
 
+def size_slack(size: int) -> int:
+    """How far the exact number of people can lie from a published size: half a unit of its second digit, and one person.
+
+    >>> size_slack(1200), size_slack(54_000)
+    (51, 501)
+    """
+    return 10 ** max(0, len(str(size)) - 2) // 2 + 1
+
+
 def _sticky_size(n: int, old: int | None) -> int:
     """Two significant digits; the old size while the new one is within the same step and one person."""
-    step = 10 ** max(0, len(str(n)) - 2)
-    if old is not None and abs(n - old) <= 10 ** max(0, len(str(old)) - 2) / 2 + 1:
+    if old is not None and abs(n - old) <= size_slack(old):
         return old
+    step = 10 ** max(0, len(str(n)) - 2)
     return int(round(n / step) * step)
 
 

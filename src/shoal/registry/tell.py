@@ -20,6 +20,7 @@ def shown(answer: Answer) -> dict[str, Any]:
         "dispute": None
         if quarrel is None
         else {"holders": [r.holder for r in quarrel.records], "spread": dict(quarrel.spread), "cautious": quarrel.cautious.id},
+        "trust": dict(answer.trust),
         "notes": list(answer.notes),
     }
 

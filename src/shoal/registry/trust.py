@@ -6,18 +6,22 @@ is the cautious one.
 
 from __future__ import annotations
 
+import math
 import statistics as stats
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.errors import DataError, TamperError, UsageError
-from shoal.registry.record import Record
+from shoal.registry.record import Record, check_date, check_id, check_key
 from shoal.registry.summary import GROUP_SIZES
+from shoal.registry.vocabulary import compare
 from shoal.release.sign import Signer, check_signature
 
 STATEMENT = "shoal-statement/1"
 KINDS = ("endorse", "revoke-key", "revoke-record")
+FACTOR, FLOOR, FROM_PARENT = 6.0, 0.25, 0.75
+"""When a κ stands out: deviations and nats from similar records, nats from the wider population."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,12 @@ class Statement:
         return replace(own, signature=signer.sign(own.content()))
 
     def verify(self) -> Statement:
+        """The statement itself when it is well formed and its signature fits."""
         if self.kind not in KINDS:
             raise UsageError(f"a statement is one of: {', '.join(KINDS)}.")
+        (check_id if self.kind == "revoke-record" else check_key)(self.subject)
+        check_key(self.key)
+        check_date(self.date)
         check_signature(self.content(), self.signature, self.key)
         return self
 
@@ -67,22 +75,31 @@ class Statement:
 def trusted_keys(anchors: Iterable[str], statements: Iterable[Statement]) -> dict[str, int]:
     """Keys reached from the anchors through endorsements, with their distance; revoked keys and what hangs on them are left out.
 
+    A key is revoked by itself or by an anchor; anybody else's ``revoke-key`` takes back that signer's own endorsement. Of
+    several statements of one signer about one key the last counts, except that a key that revoked itself stays revoked.
+
     >>> a = Statement("endorse", "B", "A", "2026-01-01", 1)
     >>> trusted_keys(["A"], [a]), trusted_keys(["A"], [a, Statement("revoke-key", "B", "B", "2026-01-02", 1)])
     ({'A': 0, 'B': 1}, {'A': 0})
     """
-    said = list(statements)
+    said = sorted((s for s in statements if s.kind != "revoke-record"), key=lambda s: (s.key, s.number))
+    last = {(s.key, s.subject): s.kind for s in said}
     revoked = {s.subject for s in said if s.kind == "revoke-key" and s.subject == s.key}
-    distance = {key: 0 for key in anchors if key not in revoked}
-    revoked |= {s.subject for s in said if s.kind == "revoke-key" and s.key in distance}
-    distance = {key: 0 for key in distance if key not in revoked}
-    grew = True
-    while grew:
-        grew = False
-        for s in said:
-            if s.kind == "endorse" and s.key in distance and s.subject not in distance and s.subject not in revoked:
-                distance[s.subject] = distance[s.key] + 1
-                grew = True
+    roots = [key for key in dict.fromkeys(anchors) if key not in revoked]
+    revoked |= {subject for (key, subject), kind in last.items() if kind == "revoke-key" and key in roots}
+    distance = {key: 0 for key in roots if key not in revoked}
+    endorsed: dict[str, list[str]] = {}
+    for (key, subject), kind in last.items():
+        if kind == "endorse" and subject not in revoked:
+            endorsed.setdefault(key, []).append(subject)
+    edge = list(distance)
+    while edge:
+        reached = [(key, subject) for key in edge for subject in endorsed.get(key, ())]
+        edge = []
+        for key, subject in reached:
+            if subject not in distance:
+                distance[subject] = distance[key] + 1
+                edge.append(subject)
     return distance
 
 
@@ -115,18 +132,46 @@ def dispute(records: Sequence[Record]) -> Dispute | None:
     return Dispute(tuple(records), spread) if spread else None
 
 
-def outlier(record: Record, kappas: Mapping[str, float], *, factor: float = 6.0, floor: float = 0.25) -> str | None:
-    """A sentence when κ lies far from that of comparable records (same quasi-identifier; any population, any holder).
+def outlier(record: Record, similar: Sequence[float], parent: float | None = None) -> str | None:
+    """A sentence when κ lies far from that of similar records, or of the wider population where there are too few of them.
 
-    Far: more than ``factor`` median absolute deviations and more than ``floor`` nats from the median of at least three others.
-    ``kappas`` gives κ by record id.
+    Far: more than :data:`FACTOR` median absolute deviations and more than :data:`FLOOR` nats from the median of at least three
+    others (same quasi-identifier, neighbouring population or another holder); or more than :data:`FROM_PARENT` nats from
+    the wider population's.
     """
-    values = [kappa for identity, kappa in kappas.items() if identity != record.id]
-    if len(values) < 3:
+    kappa = record.summary.statistics["kappa"].value
+    if len(similar) >= 3:
+        middle = stats.median(similar)
+        spread = stats.median([abs(v - middle) for v in similar])
+        away = abs(kappa - middle)
+        if away > max(FLOOR, FACTOR * spread):
+            return f"Its κ lies {away:.2f} nats from the median of {len(similar)} similar records (usual distance {spread:.2f})."
         return None
-    middle = stats.median(values)
-    spread = stats.median([abs(v - middle) for v in values])
-    away = abs(record.summary.statistics["kappa"].value - middle)
-    if away > max(floor, factor * spread):
-        return f"Its κ lies {away:.2f} nats from the median of {len(values)} comparable records (usual distance {spread:.2f})."
+    if parent is not None and abs(kappa - parent) > FROM_PARENT:
+        return f"Its κ lies {abs(kappa - parent):.2f} nats from that of the wider population."
+    return None
+
+
+def contradiction(record: Record, others: Sequence[Record]) -> str | None:
+    """A sentence when a record and others of its population cannot all be true.
+
+    A coarser quasi-identifier has no more entropy and makes nobody more unique; and on a product of cells
+    κ(X,Y) ≥ κ(X) + κ(Y).
+    """
+    for other in others:
+        order = compare(record.codes, other.codes)
+        if order not in ("coarser", "finer"):
+            continue
+        coarse, fine = (record, other) if order == "coarser" else (other, record)
+        for name in ("h2", *(f"unique_{k}" for k in GROUP_SIZES)):
+            if coarse.summary.statistics[name].low > fine.summary.statistics[name].high:
+                return (
+                    f"It contradicts the record for {', '.join(other.codes)}: a coarser coding cannot tell people better apart."
+                )
+    margins = {r.codes[0]: r for r in others if len(r.codes) == 1 and r.codes[0] in record.codes}
+    if len(record.codes) > 1 and len(margins) == len(record.codes):
+        apart = sum(r.summary.statistics["kappa"].low for r in margins.values())
+        product = math.prod(r.summary.cells for r in margins.values()) == record.summary.cells
+        if product and record.summary.statistics["kappa"].high < apart:
+            return "Its κ is below the sum of what its attributes have alone."
     return None

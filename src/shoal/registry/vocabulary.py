@@ -36,6 +36,9 @@ CHAINS: tuple[tuple[str, ...], ...] = (
 _PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
 _OWN = re.compile(r"x/[a-z0-9][a-z0-9._-]{0,40}(/[a-z0-9][a-z0-9._-]{0,40})?\Z")
 
+MOST = 50
+"""Attributes of one quasi-identifier."""
+
 Relation = Literal["same", "coarser", "finer", "other"]
 
 
@@ -63,6 +66,8 @@ def canonical(codes: Iterable[str]) -> tuple[str, ...]:
     found = sorted(check_code(c) for c in codes)
     if not found:
         raise UsageError("a quasi-identifier needs at least one attribute.", hint="Name codes such as age/years,sex.")
+    if len(found) > MOST or sum(map(len, found)) > 900:
+        raise UsageError(f"a quasi-identifier has at most {MOST} attributes.", hint="Name the ones that matter.")
     attributes = [attribute(c) for c in found]
     if len(set(attributes)) != len(attributes):
         raise UsageError("an attribute is named twice, in two codings.", hint="Name each attribute once.")

@@ -1,7 +1,7 @@
 """The registry over HTTP: anybody may ask, holders with a token may publish.
 
-:func:`create_router` gives the routes for mounting. Every answer carries an ETag made from the head of the log, so that a
-repeated question costs nothing while nothing changed; answers are kept in memory under the same mark.
+:func:`create_router` gives the routes for mounting. Every answer to a question carries an ETag made from its bytes; answers
+are kept in memory while the head of the log stands.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
 from shoal.model.plain import plain
@@ -26,30 +27,19 @@ from shoal.registry.record import LARGEST_BYTES, Record
 from shoal.registry.store import Store
 from shoal.registry.tell import analysed, shown
 from shoal.registry.trust import Statement
+from shoal.server import registry_models as models
 
 MOST_GROUP = 10**9
+KEPT_BYTES = 64_000_000
 _Plain = StringConstraints(pattern=r"^[^\x00]*$")
 Codes = Annotated[str, Query(min_length=1, max_length=1000, description="Attribute codes, separated by commas."), _Plain]
 People = Annotated[str, Query(min_length=1, max_length=500, description="place@period;filters"), _Plain]
+Anchors = Annotated[str, Query(max_length=2000, description="Public keys that you trust, separated by commas."), _Plain]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many people will be asked.")]
-
-
-class Problem(BaseModel):
-    """What went wrong, and what to do next."""
-
-    error: str
-    message: str
-    hint: str = ""
-
-
-class Submitted(BaseModel):
-    """A record or statement that was taken."""
-
-    model_config = ConfigDict(extra="forbid")
-    id: str
-    line: int
-    head: str
+After = Annotated[str, Query(max_length=64, description="The last one of the page before."), _Plain]
+Limit = Annotated[int, Query(ge=1, le=500)]
+Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
 
 
 class Limiter:
@@ -72,11 +62,11 @@ class Limiter:
 
 
 class Answers:
-    """Answers kept under the head of the log: a new record empties them."""
+    """Answers kept under the head of the log, up to a number of bytes: a new record empties them."""
 
-    def __init__(self, most: int = 20_000) -> None:
+    def __init__(self, most: int = KEPT_BYTES) -> None:
         self.most = most
-        self._head = ""
+        self._head, self._size = "", 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = Lock()
 
@@ -84,15 +74,17 @@ class Answers:
         with self._lock:
             if head != self._head:
                 self._kept.clear()
-                self._head = head
+                self._head, self._size = head, 0
             found = self._kept.get(question)
         if found is None:
-            found = json.dumps(plain(make()), ensure_ascii=False).encode("utf-8")
+            found = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
             with self._lock:
-                if head == self._head:
+                if head == self._head and question not in self._kept:
                     self._kept[question] = found
-                    while len(self._kept) > self.most:
-                        self._kept.popitem(last=False)
+                    self._size += len(found) + len(question)
+                    while self._size > self.most:
+                        old, body = self._kept.popitem(last=False)
+                        self._size -= len(body) + len(old)
         return found
 
 
@@ -100,11 +92,11 @@ def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2
     """Routes of the registry over one store."""
     limiter = Limiter(rate, burst)
 
-    def calm(request: Request) -> None:
+    async def calm(request: Request) -> None:
         if not limiter.allow(request.client.host if request.client else ""):
             raise AccessError("too many questions from this address.", hint="Wait a moment, or mirror the registry.", status=429)
 
-    problems: dict[int | str, dict[str, Any]] = {c: {"model": Problem} for c in (400, 401, 403, 404, 413, 422, 429)}
+    problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
     _add_reading(router, store)
     _add_questions(router, store)
@@ -112,75 +104,95 @@ def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2
     return router
 
 
-def _answer(request: Request, head: str, body: bytes) -> Response:
-    tag = f'"{hashlib.sha256(head.encode() + body).hexdigest()[:32]}"'
+def _answer(request: Request, body: bytes) -> Response:
+    """The answer with its mark, or only the mark when the asker has the answer already."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=0, must-revalidate"}
-    if request.headers.get("if-none-match") == tag:
+    known = request.headers.get("if-none-match", "")
+    if known.strip() == "*" or tag in {mark.strip().removeprefix("W/") for mark in known.split(",")}:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type="application/json", headers=headers)
 
 
 def _add_reading(router: APIRouter, store: Store) -> None:
     @router.get("/", summary="Head of the log")
-    def head() -> dict[str, Any]:
+    def head() -> models.Head:
         line, digest = store.head()
-        return {"format": "shoal-registry/1", "line": line, "head": digest}
+        return models.Head(format="shoal-registry/1", line=line, head=digest)
 
-    @router.get("/records", summary="Current records, a page at a time")
-    def records(
-        after: Annotated[str, Query(max_length=64), _Plain] = "", limit: Annotated[int, Query(ge=1, le=500)] = 100
-    ) -> dict[str, Any]:
+    @router.get("/records", summary="Current records, a page at a time", response_model=models.RecordPage)
+    def records(after: After = "", limit: Limit = 100) -> dict[str, Any]:
         page = store.page(after=after, limit=limit)
         return {"records": [r.to_json() for r in page], "next": page[-1].id if len(page) == limit else None}
 
-    @router.get("/records/{identity}", summary="One record and its status")
+    @router.get("/history", summary="Every record ever taken, with its status", response_model=models.HistoryPage)
+    def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:
+        page = store.history(after=after, limit=limit)
+        shown = [{"record": r.to_json(), "status": status} for r, status in page]
+        return {"records": shown, "next": page[-1][0].id if len(page) == limit else None}
+
+    @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus)
     def record(identity: Annotated[str, StringConstraints(max_length=64), _Plain]) -> dict[str, Any]:
         found = store.get(identity)
         if found is None:
             raise DataError("no record has this id.", hint="Query by attributes and population.", status=404)
         return {"record": found[0].to_json(), "status": found[1]}
 
-    @router.get("/log", summary="Lines of the append-only log")
+    @router.get("/log", summary="Lines of the append-only log", response_model=models.LogPage)
     def log(
         after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
     ) -> dict[str, Any]:
         return {"lines": store.log(after=after, limit=limit)}
 
-    @router.get("/statements", summary="Endorsements and revocations")
-    def statements() -> dict[str, Any]:
-        return {"statements": [s.to_json() for s in store.statements()]}
+    @router.get("/statements", summary="Endorsements and revocations", response_model=models.StatementPage)
+    def statements(
+        after_key: After = "", after_number: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0, limit: Limit = 100
+    ) -> dict[str, Any]:
+        return {"statements": [s.to_json() for s in store.statements(after=(after_key, after_number), limit=limit)]}
 
 
 def _add_questions(router: APIRouter, store: Store) -> None:
     registry, answers = Registry(store), Answers()
 
-    def reply(request: Request, question: str, make: Callable[[], Any]) -> Response:
-        _, head = store.head()
-        return _answer(request, head, answers.get(head, question, make))
+    async def reply(request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
+        """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
 
-    @router.get("/query", summary="What is known about a quasi-identifier in a population")
-    def query(request: Request, attributes: Codes, population: People) -> Response:
-        return reply(request, f"q|{attributes}|{population}", lambda: shown(registry.query(_split(attributes), population)))
+        def found() -> bytes:
+            return answers.get(store.head()[1], "\x00".join(map(str, question)), make)
 
-    @router.get("/analyse", summary="Predictions for a group of people")
-    def predictions(request: Request, attributes: Codes, population: People, group_size: GroupSize) -> Response:
+        return _answer(request, found() if quick and store.local else await run_in_threadpool(found))
+
+    @router.get("/query", summary="What is known about a quasi-identifier", responses=_documented(models.QueryAnswer))
+    async def query(request: Request, attributes: Codes, population: People, trust: Anchors = "") -> Response:
         def make() -> dict[str, Any]:
-            return analysed(registry.query(_split(attributes), population), group_size)
+            return shown(registry.query(_split(attributes), population, anchors=_split(trust)))
 
-        return reply(request, f"a|{attributes}|{population}|{group_size}", make)
+        return await reply(request, ["q", attributes, population, trust], make)
 
-    @router.get("/decide", summary="Collect, collect in bands, or do not collect")
-    def advice(
-        request: Request,
-        attributes: Codes,
-        population: People,
-        group_size: GroupSize,
-        target: Annotated[float, Query(gt=0, lt=1)] = 0.05,
+    @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
+    async def predictions(
+        request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = ""
     ) -> Response:
-        def make() -> dict[str, Any]:
-            return decide(registry, _split(attributes), population, group_size=group_size, target=target).to_json()
+        def make() -> Any:
+            return plain(analysed(registry.query(_split(attributes), population, anchors=_split(trust)), group_size))
 
-        return reply(request, f"d|{attributes}|{population}|{group_size}|{target}", make)
+        return await reply(request, ["a", attributes, population, group_size, trust], make)
+
+    @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
+    async def advice(
+        request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
+    ) -> Response:
+        def make() -> Any:
+            asked = Registry(store, anchors=_split(trust)) if trust else registry
+            return plain(decide(asked, _split(attributes), population, group_size=group_size, target=target))
+
+        return await reply(request, ["d", attributes, population, group_size, target, trust], make, quick=False)
+
+
+def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
+    tag = {"ETag": {"schema": {"type": "string"}, "description": "Send it back as If-None-Match."}}
+    same = {"description": "The answer you have still stands.", "headers": tag}
+    return {200: {"model": model, "headers": tag}, 304: same}
 
 
 def _add_publishing(router: APIRouter, store: Store) -> None:
@@ -188,23 +200,25 @@ def _add_publishing(router: APIRouter, store: Store) -> None:
         if credentials is None or not store.knows_token(credentials.credentials):
             raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
 
-    def taken(identity: str) -> Submitted:
+    def taken(identity: str) -> models.Submitted:
         line, head = store.head()
-        return Submitted(id=identity, line=line, head=head)
+        return models.Submitted(id=identity, line=line, head=head)
 
-    body = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}, "required": True}}
+    def body(model: type[models.Strict]) -> dict[str, Any]:
+        schema = model.model_json_schema()
+        return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
 
-    @router.post(
-        "/records", summary="Publish a signed record", dependencies=[Depends(holder)], openapi_extra=body, status_code=201
-    )
-    async def submit(request: Request) -> Submitted:
-        record = store.submit(Record.from_json(await _json(request)))
-        return taken(record.id)
+    guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
 
-    @router.post("/statements", summary="Endorse or revoke", dependencies=[Depends(holder)], openapi_extra=body, status_code=201)
-    async def state(request: Request) -> Submitted:
-        statement = store.state(Statement.from_json(await _json(request)))
-        return taken(statement.subject)
+    @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
+    async def submit(request: Request) -> models.Submitted:
+        content = await _json(request)
+        return await run_in_threadpool(lambda: taken(store.submit(Record.from_json(content)).id))
+
+    @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
+    async def state(request: Request) -> models.Submitted:
+        content = await _json(request)
+        return await run_in_threadpool(lambda: taken(store.state(Statement.from_json(content)).subject))
 
 
 async def _json(request: Request) -> Any:
@@ -222,5 +236,5 @@ async def _json(request: Request) -> Any:
         raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
 
 
-def _split(attributes: str) -> list[str]:
-    return [a.strip() for a in attributes.split(",") if a.strip()]
+def _split(names: str) -> list[str]:
+    return [a.strip() for a in names.split(",") if a.strip()]

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from registry_support import AGES, five_years, make
+from shoal.registry.chain import START, link
 from shoal.registry.population import Population
 from shoal.registry.query import Registry
 from shoal.registry.seed import fill
-from shoal.registry.store import START, link
 from shoal.release.sign import signer
 
 with warnings.catch_warnings():
@@ -44,9 +44,14 @@ def test_a_question_is_answered_and_answered_again_from_its_etag(client, store):
     assert first.json()["fit"] == "exact"
     again = client.get(f"{BASE}/query", params=ask, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    store.submit(make([c * 2 for c in AGES], population=Population.parse("NL@2021"), cells=95))
-    changed = client.get(f"{BASE}/query", params=ask, headers={"If-None-Match": first.headers["etag"]})
+    marks = {"If-None-Match": f'"other", W/{first.headers["etag"]}'}
+    store.submit(make([c * 2 for c in AGES], population=Population.parse("BE@2021"), cells=95))
+    assert client.get(f"{BASE}/query", params=ask, headers=marks).status_code == 304  # the answer is the same
+    store.submit(make([c * 2 for c in AGES], holder="Another office", cells=95))
+    changed = client.get(f"{BASE}/query", params=ask, headers=marks)
     assert changed.status_code == 200
+    assert len(changed.json()["records"]) == 2
+    assert changed.headers["etag"] != first.headers["etag"]
 
 
 def test_analyse_and_decide_equal_the_library(client, store):

@@ -129,9 +129,12 @@ class TestTrust:
     def test_an_outlier_is_named(self):
         usual = [make([c + i for c in AGES], population=Population.parse(f"NL/Place{i}@2021")) for i in range(5)]
         strange = make([100_000] + [10] * 94, population=Population.parse("NL/Odd@2021"))
-        kappas = {r.id: r.summary.statistics["kappa"].value for r in [*usual, strange]}
+        kappas = [r.summary.statistics["kappa"].value for r in usual]
         assert "nats from the median" in outlier(strange, kappas)
-        assert outlier(usual[0], kappas) is None
+        assert outlier(usual[0], [*kappas[1:], strange.summary.statistics["kappa"].value]) is None
+        assert "wider population" in outlier(strange, [], kappas[0])
+        assert outlier(usual[0], [], kappas[1]) is None
+        assert outlier(strange, []) is None
 
 
 class TestStore:
@@ -277,11 +280,11 @@ class _Only:
     def topic(self, codes, population):
         return [self.record]
 
-    def population(self, population):
-        return [self.record]
+    def codings(self, population):
+        return [self.record.codes]
 
-    def kappas(self, codes, *, limit=500):
-        return {}
+    def neighbours(self, codes, area, *, limit=500):
+        return []
 
     def statements(self):
         return []

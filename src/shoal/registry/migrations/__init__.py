@@ -1,0 +1,1 @@
+"""How the registry's tables came to be, version by version."""

@@ -1,0 +1,57 @@
+"""Tables of the registry's store. A test holds them equal to what the migrations make."""
+
+from __future__ import annotations
+
+from shoal.errors import need
+
+try:
+    import sqlalchemy as sa
+except ImportError:
+    raise need("server", "sqlalchemy") from None
+
+__all__ = ["LOG", "META", "RECORDS", "STATEMENTS", "TOKENS", "sa"]
+
+META = sa.MetaData()
+RECORDS = sa.Table(
+    "registry_records",
+    META,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("codes", sa.String(1000), nullable=False),
+    sa.Column("population", sa.String(600), nullable=False),
+    sa.Column("area", sa.String(600), nullable=False),
+    sa.Column("holder", sa.String(200), nullable=False),
+    sa.Column("key", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(12), nullable=False),
+    sa.Column("kappa", sa.Float, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.UniqueConstraint("codes", "population", "key", "version", name="registry_one_version"),
+    sa.Index("registry_topic", "codes", "population", "status"),
+    sa.Index("registry_population", "population", "status", "codes"),
+    sa.Index("registry_area", "codes", "area", "status", "population", "kappa"),
+    sa.Index("registry_key", "key", "status"),
+)
+STATEMENTS = sa.Table(
+    "registry_statements",
+    META,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("subject", sa.String(64), nullable=False, index=True),
+    sa.Column("body", sa.Text, nullable=False),
+)
+LOG = sa.Table(
+    "registry_log",
+    META,
+    sa.Column("line", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("subject", sa.String(64), nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("hash", sa.String(64), nullable=False),
+)
+TOKENS = sa.Table(
+    "registry_tokens",
+    META,
+    sa.Column("digest", sa.String(64), primary_key=True),
+    sa.Column("label", sa.String(120), nullable=False),
+)

@@ -1,0 +1,169 @@
+"""What the registry's answers look like: the part of OpenAPI that clients read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Status = Literal["current", "superseded", "revoked"]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Strict):
+    """What went wrong, and what to do next."""
+
+    error: str
+    message: str
+    hint: str = ""
+
+
+class RecordBody(Strict):
+    """A signed record."""
+
+    format: Literal["shoal-record/1"]
+    attributes: list[str]
+    population: str
+    size: int
+    cells: int
+    statistics: dict[str, list[float]]
+    method: str
+    holder: str
+    key: str
+    date: str
+    version: int
+    supersedes: str | None
+    id: str
+    signature: str
+
+
+class StatementBody(Strict):
+    """A signed endorsement or revocation."""
+
+    format: Literal["shoal-statement/1"]
+    kind: Literal["endorse", "revoke-key", "revoke-record"]
+    subject: str
+    key: str
+    date: str
+    number: int
+    signature: str
+
+
+class Head(Strict):
+    format: Literal["shoal-registry/1"]
+    line: int
+    head: str
+
+
+class RecordPage(Strict):
+    records: list[RecordBody]
+    next: str | None
+
+
+class RecordAndStatus(Strict):
+    record: RecordBody
+    status: Status
+
+
+class HistoryPage(Strict):
+    records: list[RecordAndStatus]
+    next: str | None
+
+
+class LogLine(Strict):
+    line: int
+    kind: str
+    subject: str
+    digest: str
+    hash: str
+
+
+class LogPage(Strict):
+    lines: list[LogLine]
+
+
+class StatementPage(Strict):
+    statements: list[StatementBody]
+
+
+class Submitted(Strict):
+    """A record or statement that was taken."""
+
+    id: str
+    line: int
+    head: str
+
+
+class DisputeBody(Strict):
+    holders: list[str]
+    spread: dict[str, list[float]]
+    cautious: str
+
+
+class QueryAnswer(Strict):
+    """What is known, and how well it fits the question."""
+
+    attributes: list[str]
+    population: str
+    fit: Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
+    best: str | None
+    records: list[RecordBody]
+    dispute: DisputeBody | None
+    trust: dict[str, int]
+    notes: list[str]
+
+
+class EstimateBody(BaseModel):
+    """A number with interval, grade and method."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    grade: Literal["A", "B", "C"]
+    method: str
+    notes: list[str] = []
+
+
+class SmallestGroup(Strict):
+    size: int
+    sentence: str
+
+
+class AnalyseAnswer(Strict):
+    """Predictions for a group."""
+
+    attributes: list[str]
+    population: str
+    fit: str
+    group_size: int
+    unique_share: EstimateBody | None
+    notes: list[str]
+    unique_people: float | None = None
+    everybody_unique: EstimateBody | None = None
+    expected_crowd: EstimateBody | None = None
+    smallest_group: SmallestGroup | None = None
+
+
+class Advice(Strict):
+    asked: str
+    advice: Literal["collect", "band", "do not collect"]
+    code: str | None
+    reason: str
+
+
+class DecideAnswer(Strict):
+    """Advice per attribute, the log of how it was found, and a paragraph for the information letter."""
+
+    population: str
+    group_size: int
+    target: float
+    reached: bool
+    before: EstimateBody
+    after: EstimateBody | None
+    advice: list[Advice]
+    log: list[str]
+    letter: str
