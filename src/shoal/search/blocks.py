@@ -6,6 +6,7 @@ depends only on the levels of its own columns and is kept for the next node that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from shoal.search.problem import Column
 
-WIDTH = 1024
-"""A block takes a further column while it has at most this many combinations: its tables then stay in the cache."""
+WIDTH = 4096
+"""A block takes a further column while at most this many combinations are possible: its tables then stay in the cache."""
 LARGEST_KEY = 2**62
 TABLED = 2**20
 """Keys up to this are numbered through a table, larger ones by sorting."""
@@ -36,23 +37,17 @@ class Block:
 
 def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tuple[Block, ...]:
     """Pack columns, those with many values first, into as few blocks as :data:`WIDTH` allows; keys stay below 2⁶²."""
-    order = sorted(range(len(columns)), key=lambda j: -columns[j].cards[0])
+    waiting = sorted(range(len(columns)), key=lambda j: -len(columns[j].leaves))
     blocks: list[Block] = []
-    waiting = order
     while waiting:
-        block = _single(waiting[0], codes, len(columns[waiting[0]].leaves))
-        left = []
-        for j in waiting[1:]:
-            if block.combinations.shape[1] * columns[j].cards[0] > 4 * WIDTH:
-                left.append(j)
-                continue
-            joined = _join(block, _single(j, codes, len(columns[j].leaves)))
-            if joined.combinations.shape[1] <= WIDTH:
-                block = joined
-            else:
-                left.append(j)
-        blocks.append(block)
-        waiting = left
+        mine: list[int] = []
+        size = 1
+        for j in waiting:
+            if not mine or size * len(columns[j].leaves) <= WIDTH:
+                mine.append(j)
+                size *= len(columns[j].leaves)
+        blocks.append(_block(mine, columns, codes))
+        waiting = [j for j in waiting if j not in mine]
     while _key_space(blocks) > LARGEST_KEY and len(blocks) > 1:
         blocks.sort(key=lambda b: b.combinations.shape[1])
         blocks = [_join(blocks[0], blocks[1]), *blocks[2:]]
@@ -60,20 +55,25 @@ def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tupl
 
 
 def _key_space(blocks: Sequence[Block]) -> int:
-    space = 1
-    for b in blocks:
-        space *= b.combinations.shape[1]
-    return space
+    return math.prod(b.combinations.shape[1] for b in blocks)
 
 
-def _single(j: int, codes: npt.NDArray[np.int32], n_codes: int) -> Block:
-    return Block((j,), np.arange(n_codes, dtype=np.int32)[None, :], codes[j])
+def _block(mine: Sequence[int], columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> Block:
+    """The combinations of the codes of a few columns."""
+    sizes = [len(columns[j].leaves) for j in mine]
+    if len(mine) == 1:
+        return Block((mine[0],), np.arange(sizes[0], dtype=np.int32)[None, :], codes[mine[0]])
+    key = codes[mine[0]].astype(np.int64)
+    for j, size in zip(mine[1:], sizes[1:], strict=True):
+        key *= size
+        key += codes[j]
+    present, place = dense_codes(key, math.prod(sizes))
+    return Block(tuple(mine), np.stack(np.unravel_index(present, sizes)).astype(np.int32), place)
 
 
 def _join(a: Block, b: Block) -> Block:
     cards = a.combinations.shape[1], b.combinations.shape[1]
-    key = a.codes.astype(np.int64) * cards[1] + b.codes
-    present, codes = dense_codes(key, cards[0] * cards[1])
+    present, codes = dense_codes(a.codes.astype(np.int64) * cards[1] + b.codes, cards[0] * cards[1])
     combinations = np.concatenate([a.combinations[:, present // cards[1]], b.combinations[:, present % cards[1]]])
     return Block(a.columns + b.columns, np.ascontiguousarray(combinations), codes)
 
@@ -90,7 +90,7 @@ def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.ND
         return present.astype(np.int64), codes.astype(np.int32)
     seen = np.zeros(n_keys, dtype=np.bool_)
     seen[keys] = True
-    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[keys]
+    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1).take(keys)
 
 
 class Tables:

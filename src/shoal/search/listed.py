@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_bounds import climb, raise_below
+from shoal.kernels.search_bounds import climb
+from shoal.model.counts import FloatArray
 from shoal.search.control import Control
 from shoal.search.evaluate import Evaluation, Evaluator, Node
 from shoal.search.objective import Objective, node_strides
@@ -64,11 +65,10 @@ class ListedSearch:
         self._start = start
         self._free = objective.free_terms()
         self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
-        self._scratch = np.empty(len(self.heights) + 1, dtype=np.int64), np.empty(len(self.heights) + 1)
-        self._shape = tuple(int(h) + 1 for h in self.heights)
-        self._digits = list(zip(self.strides.tolist(), self._shape, strict=True))
-        self._never = np.full_like(self._free, np.inf)
-        raise_below(self.bound, self.strides, self.heights, self._free, *self._scratch)
+        self._digits = [(int(stride), int(h) + 1) for stride, h in zip(self.strides, self.heights, strict=True)]
+        self._open = np.flatnonzero(self.heights).tolist()  # columns with a choice of levels; arrays have few dimensions
+        self._shape = tuple(int(h) + 1 for h in self.heights if h)
+        self._raise_below(self.bound, tuple(self.heights.tolist()), self._free)
         self._class_loss = objective.cells is None
         if self._class_loss:
             self._up, self._down = np.zeros(self.n_nodes), np.zeros(self.n_nodes)
@@ -143,30 +143,41 @@ class ListedSearch:
         if self.bound[number] == np.inf:
             return
         e = self.evaluator(self.node(number))
-        at = np.array(e.node, dtype=np.int64)
         dead = e.lower > self.evaluator.limit
         if not dead:
             self._above(self._soft, e.node)[...] = True
         if self._class_loss:
             self.found.offer(e, self.objective.total(e))
-            self._raise_class_loss(e, at, number)
+            self._raise_class_loss(e, number)
             return
-        terms = self._never
-        if not dead:
-            total, terms = self.objective.both(e)
-            self.found.offer(e, total)
-        raise_below(self.bound, self.strides, at, terms, *self._scratch)
+        if dead:
+            self._below(self.bound, e.node)[...] = np.inf
+            return
+        total, terms = self.objective.both(e)
+        self.found.offer(e, total)
+        self._raise_below(self.bound, e.node, terms)
         self.bound[number] = np.inf
 
     def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """The entries of an array over nodes that belong to a node and its generalizations."""
-        return per_node.reshape(self._shape)[tuple(slice(level, None) for level in node)]
+        return per_node.reshape(self._shape)[(..., *[slice(node[j], None) for j in self._open])]
 
-    def _raise_class_loss(self, e: Evaluation, at: npt.NDArray[np.int64], number: int) -> None:
-        terms = np.zeros((len(at), self.objective.width))
-        terms[0] = np.inf if e.lower > self.evaluator.limit else self.objective.more_below(e)
-        raise_below(self._down, self.strides, at, terms, *self._scratch)
-        above = self._above(self._up, e.node)
+    def _below(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
+        """The entries of an array over nodes that belong to a node and its specialisations."""
+        return per_node.reshape(self._shape)[(..., *[slice(node[j] + 1) for j in self._open])]
+
+    def _raise_below(self, bound: FloatArray, node: Node, terms: FloatArray) -> None:
+        """bound[v] = max(bound[v], Σ_j terms[j, v_j]) for every v with v_j ≤ node_j in all columns."""
+        total: Any = sum(terms[j, 0] for j, h in enumerate(self.heights) if not h)
+        for j in self._open:
+            total = np.add.outer(total, terms[j, : node[j] + 1])
+        below = self._below(bound, node)
+        np.maximum(below, total, out=below)
+
+    def _raise_class_loss(self, e: Evaluation, number: int) -> None:
+        more = np.inf if e.lower > self.evaluator.limit else self.objective.more_below(e)
+        below, above = self._below(self._down, e.node), self._above(self._up, e.node)
+        np.maximum(below, more, out=below)
         np.maximum(above, self.objective.total_above(e), out=above)
         self._closed[number] = True
         np.add(self._up, self._down, out=self.bound)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.search_terms import cell_terms
+from shoal.kernels.search_terms import charges
 from shoal.model.counts import FloatArray
 from shoal.search.evaluate import Evaluation
 from shoal.search.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
@@ -41,6 +41,10 @@ class Objective:
         self._free = np.zeros((len(flat), self.width))
         for j, charged in enumerate(cells.free):
             self._free[j, : len(charged)] = charged
+        lossy = cells.span > 0.0
+        self._low = cells.low[:, None]
+        self._span = np.where(lossy, cells.span, 1.0)[:, None]
+        self._weights = np.where(lossy, cells.weights, 0.0)[:, None]
 
     @property
     def needs_sizes(self) -> bool:
@@ -91,12 +95,14 @@ class Objective:
 
     def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64]) -> FloatArray:
         out = np.zeros((len(e.node), self.width))
-        cells = self.cells
-        if cells is not None:
-            cell_terms(
-                gone, self._starts, self._extra, self._offsets, self._free, cells.low, cells.span, cells.weights,
-                cells.geometric, np.asarray(e.node, dtype=np.int64), floor, out,
-            )  # fmt: skip
+        if self.cells is not None:
+            charges(gone, self._starts, self._extra, self._offsets, self._free, np.array(e.node, dtype=np.int64), floor, out)
+            out -= self._low
+            out /= self._span
+            np.maximum(out, 0.0, out=out)
+            if self.cells.geometric:
+                np.log1p(out, out=out)
+            out *= self._weights
         return out
 
 

@@ -124,8 +124,9 @@ def build_problem(
     from shoal.search.people import find_overlap
 
     extra = _population_cells(counts, population, hierarchies)
+    records = (counts.sizes if counts.records is None else counts.records).astype(np.float64)
     columns = tuple(
-        _column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), extra)
+        _column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), records, extra)
         for j, name in enumerate(counts.columns)
     )
     overlap = find_overlap(counts, people)
@@ -150,7 +151,9 @@ def leaf_positions(name: str, categories: Any, codes: CodeArray, weights: IntArr
     return leaves_of_categories(name, categories, codes, weights, hierarchy)[codes]
 
 
-def leaves_of_categories(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
+def leaves_of_categories(
+    name: str, categories: Any, codes: npt.NDArray[np.integer[Any]], weights: npt.NDArray[Any], hierarchy: Hierarchy
+) -> IntArray:
     """Leaf of each category, then −1 for the missing value; −2 where the hierarchy has none and no cell needs it."""
     from shoal.kernels.text import canonical_text
 
@@ -227,20 +230,26 @@ def _measures(counts: ClassCounts, extra: _Extra | None, *, apart: bool) -> tupl
 
 
 def _column(
-    counts: ClassCounts, j: int, hierarchy: Hierarchy, bound: tuple[int | None, int | None], extra: _Extra | None
+    counts: ClassCounts,
+    j: int,
+    hierarchy: Hierarchy,
+    bound: tuple[int | None, int | None],
+    records: FloatArray,
+    extra: _Extra | None,
 ) -> Column:
     name = counts.columns[j]
-    records = counts.sizes if counts.records is None else counts.records
-    leaf_of = leaves_of_categories(name, counts.categories[j], counts.codes[j], records, hierarchy)
-    present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)
-    present[leaf_of[np.flatnonzero(np.bincount(counts.codes[j] + 1, minlength=len(leaf_of))) - 1]] = True
+    mine = counts.codes[j].astype(np.intp)
+    leaf_of = leaves_of_categories(name, counts.categories[j], mine, records, hierarchy)
+    mass = np.bincount(mine + 1, weights=records, minlength=len(leaf_of))  # of the missing value, then of each category
+    mass = np.append(mass[1:], mass[0])
+    present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)  # leaves, then the missing value
+    present[leaf_of[mass > 0]] = True
     if extra is not None:
         present[extra.leaves[j]] = True
     leaves = np.append(np.flatnonzero(present[:-1]), MISSING)
-    place = np.full(hierarchy.n_leaves + 2, -1, dtype=np.int32)  # leaves, −2 (a category of no cell), −1 (missing)
+    place = np.zeros(hierarchy.n_leaves + 2, dtype=np.int32)  # leaves, then −2 (a category of no cell), then −1 (missing)
     place[leaves] = np.arange(len(leaves), dtype=np.int32)
-    codes = place[leaf_of][counts.codes[j]]
-    at_code = np.bincount(codes, weights=records, minlength=len(leaves)).astype(np.float64)
+    codes = place[leaf_of].take(mine, mode="wrap")
     if extra is not None:
         codes = np.concatenate([codes, place[extra.leaves[j]]])
     low, high = _level_bounds(name, hierarchy, bound)
@@ -255,7 +264,7 @@ def _column(
         hierarchy=hierarchy,
         codes=codes,
         leaves=leaves,
-        records=at_code,
+        records=np.bincount(place[leaf_of], weights=mass, minlength=len(leaves)).astype(np.float64),
         groups=np.ascontiguousarray(np.stack(groups)),
         cards=tuple(cards),
         covered=np.stack(covered),
