@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.engines import tally
 from shoal.engines.codes import CodedColumn, Ranked
 from shoal.engines.frames import open_arrow
 from shoal.engines.sql import CountRequest, count_by_sql
@@ -143,14 +144,21 @@ def test_steps_in_memory_and_in_sql_agree(table: pa.Table, data: st.DataObject) 
     engine.close()
 
 
-@settings(max_examples=15, deadline=None)
-@given(tables())
-def test_many_subsets_equal_single_counts(table: pa.Table) -> None:
+@settings(max_examples=25, deadline=None)
+@given(tables(), st.sampled_from([0, tally.SHORT]), st.sampled_from([1, tally.MANY_CLASSES]))
+def test_many_subsets_equal_single_counts(table: pa.Table, short: int, many: int) -> None:
+    """Whether coarse counts are derived from finer ones or from the rows, and whether codes stay packed or not."""
     opened = make_table(*open_arrow(table, "frame"), "frame", {})
     names = table.column_names
-    subsets = [(n,) for n in names] + [tuple(names)]
-    for together, subset in zip(opened.count_many(subsets), subsets, strict=True):
-        same(together, opened.count(subset))
+    subsets = [(n,) for n in names] + [tuple(names), (names[1], names[0])]
+    expected = [count_by_sql(opened._engine, opened._relation, CountRequest(s)) for s in subsets]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "SHORT", short)
+        patch.setattr(tally, "MANY_CLASSES", many)
+        for together, one in zip(opened.count_many(subsets), expected, strict=True):
+            same(together, one)
+        request = CountRequest(tuple(names[:1]), sensitive=tuple(names[1:]), unit=names[-1])
+        same(opened._engine.count(opened._relation, request, None), count_by_sql(opened._engine, opened._relation, request))
     opened.close()
 
 

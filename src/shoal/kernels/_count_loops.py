@@ -20,9 +20,10 @@ def add_digit(key: Any, digits: Any, width: Any, lookup: Any, used: Any) -> None
 
 @njit
 def count_direct(key: Any, space: int) -> Any:
-    table = np.zeros(space, np.int64)
+    """One cell per possible key; four bytes each, so fewer than 2³² keys."""
+    table = np.zeros(space, np.uint32)
     for i in range(len(key)):
-        table[key[i]] += 1
+        table[key[i]] += np.uint32(1)
     return table
 
 

@@ -35,8 +35,10 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
     from shoal.kernels import _count_loops as loops
 
     n = len(key)
-    if space <= max(DIRECT_FACTOR * n, SMALL):
-        return _from_table(loops.count_direct(key, space))
+    if space <= max(DIRECT_FACTOR * n, SMALL) and n < 1 << 32:
+        table = loops.count_direct(key, space)
+        keys = np.flatnonzero(table)
+        return keys.view(np.uint64), table[keys].astype(np.int64)
     if mostly_distinct(key):
         return _sorted_runs(key, space)
     distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
@@ -44,11 +46,6 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         return _sorted_runs(key, space)
     order = np.argsort(distinct)
     return distinct[order], counts[order]
-
-
-def _from_table(table: IntArray) -> tuple[KeyArray, IntArray]:
-    keys = np.flatnonzero(table)
-    return keys.astype(np.uint64), table[keys].astype(np.int64)
 
 
 def _sorted_runs(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
