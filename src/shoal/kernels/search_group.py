@@ -165,7 +165,7 @@ class Workspace:
     def group(
         self,
         codes: Codes,
-        tables: Sequence[tuple[Codes, int]],
+        tables: Sequence[tuple[Ints, int]],
         measures: Ints,
         ends: Ints | None = None,
         least: int = 0,
@@ -177,7 +177,7 @@ class Workspace:
         groups of fewer than ``least``.
 
         >>> codes = np.array([[0, 1, 1, 0], [2, 2, 2, 0]], dtype=np.int32)
-        >>> tables = [(np.array([0, 1], dtype=np.int32), 2), (np.array([0, 0, 1], dtype=np.int32), 2)]
+        >>> tables = [(np.array([0, 1]), 2), (np.array([0, 0, 1]), 2)]
         >>> found = Workspace(4, 1, [2, 3]).group(codes, tables, np.array([[5, 1, 1, 2]]), least=5)
         >>> found.n, found.gid.tolist(), found.first.tolist(), found.sums[0].tolist(), found.lost, found.small
         (3, [0, 1, 1, 2], [0, 1, 3], [5, 2, 2], 4, 2)

@@ -23,7 +23,7 @@ LARGEST_KEY = 2**62
 TABLED = 2**20
 """Keys up to this are numbered through a table, larger ones by sorting."""
 
-Table = tuple[npt.NDArray[np.int32], int]
+Table = tuple[npt.NDArray[np.int64], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,5 +124,5 @@ class Tables:
                 card = len(present)
         if card > len(groups):
             present, dense = dense_codes(groups, card)
-            return dense, len(present)
-        return groups.astype(np.int32), card
+            return dense.astype(np.int64), len(present)
+        return groups, card

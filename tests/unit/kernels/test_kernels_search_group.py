@@ -1,0 +1,83 @@
+"""Grouping cells for a search: the same groups whatever the key space, the number of threads and the breaks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.kernels import search_group
+from shoal.kernels.search_group import Workspace
+
+
+def slow(codes: np.ndarray, tables: list[tuple[np.ndarray, int]], records: np.ndarray) -> tuple[list[int], list[int], list[int]]:
+    """Group of each cell, first cells and sums, by a dictionary."""
+    seen: dict[tuple[int, ...], int] = {}
+    gid, first, sums = [], [], []
+    for c in range(codes.shape[1]):
+        key = tuple(int(t[codes[b, c]]) for b, (t, _) in enumerate(tables))
+        if key not in seen:
+            seen[key] = len(seen)
+            first.append(c)
+            sums.append(0)
+        gid.append(seen[key])
+        sums[seen[key]] += int(records[c])
+    return gid, first, sums
+
+
+def cells(seed: int, card: int, *, n: int = 300) -> tuple[np.ndarray, list[tuple[np.ndarray, int]], np.ndarray, np.ndarray]:
+    """Cells sorted by the first block, tables of five blocks with ``card`` groups, and the breaks between first blocks."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 6, (5, n)).astype(np.int32)
+    codes = np.ascontiguousarray(codes[:, np.argsort(codes[0], kind="stable")])
+    tables = [(np.sort(rng.integers(0, card, 6)), card) for _ in range(5)]
+    tables[0] = (np.arange(6), card)
+    ends = np.append(np.flatnonzero(np.diff(codes[0])) + 1, n).astype(np.int64)
+    return codes, tables, rng.integers(1, 4, n), ends
+
+
+@pytest.mark.parametrize("card", [6, 40, 5000])  # direct table; direct or hash; a key space of 3e18: hash
+@pytest.mark.parametrize("threads", [1, 2])
+def test_groups_are_those_of_a_dictionary(card: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_group, "SHARED", 10)
+    space = Workspace(300, 2, [6] * 5, threads)
+    for seed in range(6):
+        codes, tables, records, ends = cells(seed, card)
+        gid, first, sums = slow(codes, tables, records)
+        for breaks in (None, ends):
+            found = space.group(codes, tables, np.stack([records, 2 * records]), breaks, least=4)
+            assert found.n == len(first)
+            assert found.gid.tolist() == gid
+            assert found.first.tolist() == first
+            assert found.sums[0].tolist() == sums
+            assert found.sums[1].tolist() == [2 * s for s in sums]
+            assert found.lost == sum(s for s in sums if s < 4)
+            assert found.small == sum(s < 4 for s in sums)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_node_is_given_up_only_when_more_than_the_limit_is_lost(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_group, "SHARED", 10)
+    space = Workspace(300, 1, [6] * 5, threads)
+    given_up = 0
+    for seed in range(20):
+        codes, tables, records, ends = cells(seed, 6)
+        lost = sum(s for s in slow(codes, tables, records)[2] if s < 3)
+        for limit in (0, lost // 8, lost - 1, lost, lost + 1):
+            found = space.group(codes, tables, records[None, :], ends, least=3, limit=limit)
+            assert (found.lost > limit) == (lost > limit)
+            if found.n < 0:
+                given_up += 1
+                assert found.lost <= lost
+            else:
+                assert found.lost == lost
+    assert given_up > 20
+
+
+def test_slots_are_renewed_before_their_numbers_run_out() -> None:
+    space = Workspace(300, 1, [6] * 5)
+    codes, tables, records, _ = cells(3, 40)
+    want = slow(codes, tables, records)[0]
+    space.group(codes, tables, records[None, :])
+    space._base = 2**31 - 400
+    for _ in range(4):
+        assert space.group(codes, tables, records[None, :]).gid.tolist() == want
