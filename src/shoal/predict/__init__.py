@@ -43,6 +43,7 @@ from shoal.predict.intervals import (
 from shoal.predict.no_singleton import no_singleton, no_singleton_table
 from shoal.predict.person import Person, person
 from shoal.predict.population import PopulationUniqueness, benedetti_franconi, match_probability, population
+from shoal.predict.power_sums import uniqueness_from_power_sums
 from shoal.predict.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
 from shoal.predict.questionnaire import Meter, Question, Questionnaire
 from shoal.predict.singletons import Singletons, best_code_size, largest_mean, singletons
@@ -53,7 +54,6 @@ from shoal.predict.summaries import (
     largest_possible_mean,
     singletons_from_kappa,
     uniqueness_from_kappa,
-    uniqueness_from_power_sums,
     variance_from_kappa,
 )
 from shoal.predict.uniqueness import log_uniform, simulation_runs, uniqueness

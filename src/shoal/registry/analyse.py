@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 
 from shoal.errors import UsageError
-from shoal.model.estimate import Estimate
+from shoal.model.estimate import Estimate, Grade
 from shoal.registry.summary import GROUP_SIZES, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
@@ -21,6 +23,8 @@ ASSUMPTION = "The group is drawn at random from the population; people who answe
 def unique_share(summary: Summary, group_size: int) -> Estimate:
     """Expected share of a group that is one of a kind, with proven bounds.
 
+    They hold for people drawn one by one from the population with or without putting them back.
+
     >>> from shoal.registry.summary import summarize
     >>> e = unique_share(summarize([600] * 90 + [10] * 5, cells=95), 100)
     >>> e.grade, e.low < 0.331 < e.high
@@ -28,7 +32,6 @@ def unique_share(summary: Summary, group_size: int) -> Estimate:
     """
     k = _group(group_size)
     points = [(1, 1.0, 1.0)] + [(g, *_band(summary, g)) for g in GROUP_SIZES]
-    notes = (ASSUMPTION,) if k <= summary.size else (ASSUMPTION, "The group is larger than the population of the record.")
     for (k1, low1, high1), (k2, low2, high2) in pairwise(points):
         if k1 <= k <= k2:
             weight = (k - k1) / (k2 - k1)
@@ -38,9 +41,42 @@ def unique_share(summary: Summary, group_size: int) -> Estimate:
             across = (math.log(k) - math.log(k1)) / (math.log(k2) - math.log(k1))
             middle = (low1 + high1) / 2 * (1 - across) + (low2 + high2) / 2 * across
             value = min(max(middle, low), high)
-            return Estimate(value, low, high, level=1.0, method="bounds between published group sizes", grade="B", notes=notes)
+            base = Estimate(value, low, high, level=1.0, method="bounds between published group sizes", notes=(ASSUMPTION,))
+            return _of_people(base, summary.fewest, k)
     high = min(points[-1][2], _ceiling(summary, k))
-    return Estimate(high / 2, 0.0, high, level=1.0, method="below the largest published group size", grade="C", notes=notes)
+    name = "below the largest published group size"
+    base = Estimate(high / 2, 0.0, high, level=1.0, method=name, grade="C", notes=(ASSUMPTION,))
+    return _of_people(base, summary.fewest, k)
+
+
+def _of_people(base: Estimate, people: int, k: int) -> Estimate:
+    """The same share with room for a group drawn from finitely many people, none of them twice."""
+    if k > people:
+        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, "The group is larger than the population."))
+    dip, rise = without_return(people, k)
+    return replace(base, low=max(0.0, base.low - dip), high=min(1.0, base.high * rise))
+
+
+@lru_cache(maxsize=4096)
+def without_return(people: int, k: int) -> tuple[float, float]:
+    r"""How far the share of unique people can lie below (difference) and above (factor) that of independent draws.
+
+    Of n people c are alike. One of k drawn is alone with chance :math:`u=\prod_{j=0}^{k-2}\frac{n-c-j}{n-1-j}`; for independent
+    draws it is :math:`w=(1-c/n)^{k-1}`. Factor by factor :math:`u\le w\,(n/(n-1))^{k-1}`, and :math:`u\ge w` while
+    :math:`c(k-1)\le n`; beyond, :math:`w-u` has one hump, which is looked up.
+
+    >>> without_return(1_000_000, 10)[1] < 1.00001, without_return(1000, 500)[0] < 0.2
+    (True, True)
+    """
+    rise = math.exp((k - 1) * -math.log1p(-1 / people))
+    dip = 0.0
+    for i in range(200):
+        c = min(people - 1.0, 1.02**i * people / max(k - 1, 1))
+        w = math.exp((k - 1) * math.log1p(-c / people))
+        inside = people - c - k + 2 > 0
+        u = math.lgamma(people - c + 1) - math.lgamma(people - c - k + 2) if inside else -math.inf
+        dip = max(dip, w - math.exp(min(0.0, u - math.lgamma(people) + math.lgamma(people - k + 1))))
+    return min(1.0, 1.01 * dip + 1e-6), rise
 
 
 def _ceiling(summary: Summary, k: int) -> float:
@@ -56,22 +92,42 @@ def _band(summary: Summary, group_size: int) -> tuple[float, float]:
 
 
 def expected_crowd(summary: Summary, group_size: int) -> Estimate:
-    """Expected number of people in a group who are like a random member, themselves included: 1 + (k − 1) S_2."""
+    """Expected number of people in a group who are like a random member, themselves included: 1 + (k − 1) S_2.
+
+    Drawn without return it is 1 + (k − 1)(n S_2 − 1)/(n − 1): the interval holds both.
+    """
     k = _group(group_size)
-    h2 = summary.statistics["h2"]
-    value, low, high = (1 + (k - 1) * math.exp(-h) for h in (h2.value, h2.high, h2.low))
-    return Estimate(value, low, high, level=1.0, method="1 + (k − 1) S_2", grade="B", notes=(ASSUMPTION,))
+    h2, n = summary.statistics["h2"], summary.fewest
+    value, least, high = (1 + (k - 1) * min(1.0, math.exp(-h)) for h in (h2.value, h2.high, h2.low))
+    low = max(1.0, 1 + (k - 1) * (n * math.exp(-h2.high) - 1) / (n - 1))
+    grade: Grade = "B" if k <= n else "C"
+    notes = (ASSUMPTION,) if k <= n else (ASSUMPTION, "The group is larger than the population.")
+    return Estimate(value, min(low, least), high, level=1.0, method="1 + (k − 1) S_2", grade=grade, notes=notes)
 
 
 def everybody_unique(summary: Summary, group_size: int) -> Estimate:
-    """Chance that nobody in the group shares a cell, from the published power sums, else from κ."""
-    from shoal.predict.summaries import uniqueness_from_kappa, uniqueness_from_power_sums
+    """Chance that nobody in the group shares a cell: the range that the published power sums leave, their rounding included."""
+    from shoal.predict.power_sums import uniqueness_from_power_sums
 
     k = _group(group_size)
-    p_max = math.exp(-summary.statistics["hmin"].value)
-    if k * p_max < 0.45:
-        return uniqueness_from_power_sums([summary.power_sum(r) for r in range(2, 7)], k, p_max=p_max)
-    return uniqueness_from_kappa(max(0.0, summary.statistics["kappa"].value), summary.cells, k, p_max=p_max)
+    if k > summary.cells:
+        return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
+    orders = range(2, 7)
+    loose = [math.expm1((r - 1) * (e.high - e.low) / 2) for r in orders if (e := summary.statistics[f"h{r}"])]
+    p_max = min(1.0, math.exp(-summary.statistics["hmin"].low))
+    sums = [min(1.0, summary.power_sum(r)) for r in orders]
+    found = uniqueness_from_power_sums(sums, k, p_max=p_max, cells=summary.cells, error=loose)
+    return _all_of_people(found, summary.fewest, k)
+
+
+def _all_of_people(base: Estimate, people: int, k: int) -> Estimate:
+    """Drawn without return, everybody is unique likelier by the factor n^k / (n (n − 1) … (n − k + 1))."""
+    if k > people:
+        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, "The group is larger than the population."))
+    rise = k * math.log(people) - math.lgamma(people + 1) + math.lgamma(people - k + 1)
+    high = min(1.0, math.exp(min(0.0, rise + math.log(max(base.high, 1e-300)))) + 1e-9)
+    grade = base.grade if rise <= 0.1 else "C"
+    return replace(base, high=max(high, base.value), grade="B" if grade == "A" and high > base.high else grade)
 
 
 def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
@@ -87,8 +143,9 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
 
     k = _group(group_size)
     low = max(unique_share(m, k).low for m in margins)
-    cells = math.prod(m.cells for m in margins)
-    high = max(low, min(1.0, largest_possible_mean(cells, k) / k))
+    cells, people = math.prod(m.cells for m in margins), min(m.fewest for m in margins)
+    rise = without_return(people, k)[1] if k <= people else math.inf
+    high = max(low, min(1.0, rise * largest_possible_mean(cells, k) / k))
     s2, s3 = (math.prod(m.power_sum(r) for m in margins) for r in (2, 3))
     spread = max(s3 - s2**2, 1e-12 * s2**2)
     scale, shape = spread / s2, s2**2 / spread
