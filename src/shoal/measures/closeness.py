@@ -109,7 +109,10 @@ def _ordered(found: SensitiveProfile) -> FloatArray:
 
 
 def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray]:
-    """For each level of the hierarchy, the group of each value of the table (by rank); a missing value keeps to itself."""
+    """For each level of the hierarchy, the group of each value of the table (by rank), up to one root.
+
+    A missing value keeps to itself below the root: it hangs directly under it. A hierarchy without a single root gets one.
+    """
     from shoal.kernels.text import canonical_text
 
     sensitive = found.sensitive
@@ -130,13 +133,10 @@ def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray
             hint="Extend the hierarchy, or use another distance.",
         )
     leaf = np.asarray(place, dtype=np.int64)
-    out: list[CodeArray] = []
-    for level in hierarchy.levels:
-        group = np.where(leaf >= 0, level.groups[leaf], len(level.labels))
-        out.append(group.astype(np.int32))
-    if len(np.unique(out[-1])) > 1 or len(hierarchy.levels[-1].labels) > 1:
-        out.append(np.zeros(found.n_values, dtype=np.int32))
-    return out
+    rooted = len(hierarchy.levels) > 1 and len(hierarchy.levels[-1].labels) == 1
+    levels = hierarchy.levels[:-1] if rooted else hierarchy.levels
+    out = [np.where(leaf >= 0, level.groups[leaf], len(level.labels)).astype(np.int32) for level in levels]
+    return [*out, np.zeros(found.n_values, dtype=np.int32)]
 
 
 def _hierarchical(found: SensitiveProfile, levels: Sequence[CodeArray]) -> FloatArray:

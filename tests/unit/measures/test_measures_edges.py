@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import shoal
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageError
 from shoal.measures import anonymity, closeness, diversity, individual, loss, presence, risk
 from shoal.measures.analyses import compare
@@ -266,3 +267,20 @@ def test_posterior_refuses_what_is_no_distribution() -> None:
     assert t.mutual_information() == pytest.approx(1.0)
     with pytest.raises(UsageError, match="numbered from 0 to 2"):
         t.range([5])
+
+
+@pytest.mark.parametrize("missing", [0, 1, 7])
+def test_a_flat_hierarchy_is_the_equal_distance_also_with_missing_values(missing):
+    flat = Hierarchy.from_rows("s", [["a", "*"], ["b", "*"], ["c", "*"]])
+    values = ["a", "a", "b", "b", "c", "c"] * 5 + [None] * missing
+    table = pa.table({"q": [v == "a" for v in values], "s": pa.array(values, pa.string())})
+    equal = shoal.measure(table, qi=["q"], sensitive=["s"], distances={"s": "equal"})
+    tree = shoal.measure(table, qi=["q"], sensitive=["s"], distances={"s": "hierarchical"}, hierarchies={"s": flat})
+    assert tree.closeness["s"].t == pytest.approx(equal.closeness["s"].t, abs=1e-12)
+
+
+def test_one_value_and_missing_ones_are_one_apart():
+    one = Hierarchy.from_rows("s", [["a"]])
+    table = pa.table({"q": [0, 0, 1, 1], "s": pa.array(["a", "a", None, None], pa.string())})
+    found = shoal.measure(table, qi=["q"], sensitive=["s"], distances={"s": "hierarchical"}, hierarchies={"s": one})
+    assert found.closeness["s"].t == pytest.approx(0.5)
