@@ -16,12 +16,23 @@ def write_spss(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> 
     """An SPSS .sav file."""
     frame, labels, notes, missing = _prepared(tables, columns)
     _call("write_sav", frame, path, column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
+    _overwrite(path, 84, b"01 Jan 0000:00:00")
 
 
 def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
     """A Stata .dta file."""
     frame, labels, notes, _ = _prepared(tables, columns)
     _call("write_dta", frame, path, column_labels=notes, variable_value_labels=labels)
+    with path.open("rb") as file:
+        at = file.read(1000).index(b"<timestamp>\x11") + 12
+    _overwrite(path, at, b"01 Jan 2000 00:00")
+
+
+def _overwrite(path: Path, at: int, moment: bytes) -> None:
+    """Put a fixed moment in place of the time of writing, which tells about the holder and differs from run to run."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(moment)
 
 
 def _call(name: str, frame: Any, path: Path, **more: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import errno
 import os
 import signal
@@ -332,6 +333,17 @@ def test_labels_stay_and_new_bands_get_new_ones(tmp_path: Path, ending: str) -> 
     assert meta.variable_value_labels["job"] == {1: "baker", 2: "smith", -9: "refused"}
     assert back["age"].tolist() == [2, 2, 1]
     assert back["job"].tolist() == [1, 2, -9]
+
+
+@pytest.mark.parametrize(("ending", "moment"), [("sav", b"01 Jan 0000:00:00"), ("dta", b"01 Jan 2000 00:00")])
+def test_the_time_of_writing_is_not_in_the_file(tmp_path: Path, ending: str, moment: bytes) -> None:
+    recode(Plan(), tmp_path / f"o.{ending}", pa.table({"x": [1, 2]}))
+    head = (tmp_path / f"o.{ending}").read_bytes()[:300]
+    assert moment in head
+    assert f"{dt.datetime.now(tz=dt.UTC):%b %Y}".encode() not in head
+    assert f"{dt.datetime.now(tz=dt.UTC):%d %b %y}".encode() not in head
+    with open_table(tmp_path / f"o.{ending}") as back:
+        assert back.count(["x"]).n_classes == 2
 
 
 # -- whole or not at all ---------------------------------------------------------------------------------------------
