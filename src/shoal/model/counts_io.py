@@ -1,7 +1,8 @@
-"""ClassCounts to Parquet and back: what COUNT found, kept for later without the rows.
+"""ClassCounts to Parquet or JSON and back: what COUNT found, kept for later without the rows.
 
-One file: a row per class with a code per column, its size and, where counted, its records and weight; categories and sensitive
-counts travel in the file's metadata as Arrow. Counts hold data values (the categories): keep such a file as safe as the table.
+In Parquet: a row per class with a code per column, its size and, where counted, its records and weight; categories and sensitive
+counts travel in the file's metadata as Arrow. In JSON all arrays are Arrow in base64. Counts hold data values (the categories):
+keep such a file as safe as the table.
 """
 
 from __future__ import annotations
@@ -36,13 +37,7 @@ def write_counts(counts: ClassCounts, path: str | Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    data: dict[str, Any] = {f"c{i}": codes for i, codes in enumerate(counts.codes)}
-    data["size"] = counts.sizes
-    if counts.records is not None:
-        data["records"] = counts.records
-    if counts.weights is not None:
-        data["weight"] = counts.weights
-    table = pa.table(data).replace_schema_metadata({"shoal": json.dumps(_described(counts), sort_keys=True)})
+    table = pa.table(_numbers(counts)).replace_schema_metadata({"shoal": json.dumps(_described(counts), sort_keys=True)})
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=".shoal-", dir=target.parent)
     os.close(handle)
@@ -62,20 +57,60 @@ def read_counts(path: str | Path) -> ClassCounts:
 
     try:
         table = pq.read_table(path)
-        about = json.loads((table.schema.metadata or {})[b"shoal"])
-        if about["format"] != FORMAT:
-            raise KeyError
+        about = _checked(json.loads((table.schema.metadata or {})[b"shoal"]))
     except (OSError, KeyError, ValueError, pa.ArrowException):
         raise UnreadableError(f"'{path}' does not hold counts that Shoal wrote.", hint="Count the table again.") from None
-    number = {n: table[n].to_numpy() for n in table.column_names}
+    return _counts(about, {n: table[n].to_numpy() for n in table.column_names})
+
+
+def counts_to_json(counts: ClassCounts) -> str:
+    """Counts as one JSON text.
+
+    >>> c = ClassCounts([2, 1], ["age"], [[0, -1]])
+    >>> counts_from_json(counts_to_json(c)).codes[0].tolist()
+    [0, -1]
+    """
+    return json.dumps(_described(counts) | {"numbers": {n: _packed(v) for n, v in _numbers(counts).items()}}, sort_keys=True)
+
+
+def counts_from_json(text: str) -> ClassCounts:
+    """Counts from a text that :func:`counts_to_json` made."""
+    import pyarrow as pa
+
+    try:
+        about = _checked(json.loads(text))
+        numbers = {n: _unpacked(v).to_numpy() for n, v in about["numbers"].items()}
+    except (KeyError, ValueError, AttributeError, TypeError, pa.ArrowException):
+        raise UnreadableError("the text does not hold counts that Shoal wrote.", hint="Count the table again.") from None
+    return _counts(about, numbers)
+
+
+def _checked(about: Any) -> dict[str, Any]:
+    if not isinstance(about, dict) or about["format"] != FORMAT:
+        raise KeyError("format")
+    return about
+
+
+def _numbers(counts: ClassCounts) -> dict[str, Any]:
+    """The arrays with an entry per class."""
+    numbers: dict[str, Any] = {f"c{i}": codes for i, codes in enumerate(counts.codes)}
+    numbers["size"] = counts.sizes
+    if counts.records is not None:
+        numbers["records"] = counts.records
+    if counts.weights is not None:
+        numbers["weight"] = counts.weights
+    return numbers
+
+
+def _counts(about: dict[str, Any], numbers: dict[str, Any]) -> ClassCounts:
     return ClassCounts(
-        number["size"],
+        numbers["size"],
         columns=about["columns"],
-        codes=[number[f"c{i}"] for i in range(about["coded"])],
+        codes=[numbers[f"c{i}"] for i in range(about["coded"])],
         categories=[_unpacked(c) for c in about["categories"]],
         sensitive={s["column"]: _sensitive(s) for s in about["sensitive"]},
-        records=number.get("records"),
-        weights=number.get("weight"),
+        records=numbers.get("records"),
+        weights=numbers.get("weight"),
         n_people=about["n_people"],
         unit=about["unit"],
         missing=MissingPolicy(about["missing"]),
