@@ -126,11 +126,12 @@ class _Work:
         columns = [self._column(n, request.through.get(n)) for n in request.columns]
         unit = self._column(request.unit) if request.unit is not None else None
         inside = {name: self._inside([*columns, self._column(name)], unit) for name in request.sensitive}
+        people = None if unit is None else self._people(columns, unit)
         table = self._tallies.over(columns, last=last)
         _check_budget(request, columns, table.n)
         tables, categories = zip(*(_present(u, c.categories) for u, c in zip(table.used, columns, strict=True)), strict=True)
         return ClassCounts(
-            table.counts if unit is None else self._people(columns, unit),
+            table.counts if people is None else people,
             columns=request.columns,
             codes=table.codes(tables),
             categories=categories,
@@ -147,8 +148,9 @@ class _Work:
 
     def _inside(self, columns: list[Ranked], unit: Ranked | None) -> tuple[Tally, IntArray, Any]:
         """Class–value pairs, the records or people of each, and the categories of the value."""
+        people = None if unit is None else self._people(columns, unit)
         pairs = self._tallies.over(columns)
-        return pairs, pairs.counts if unit is None else self._people(columns, unit), columns[-1].categories
+        return pairs, pairs.counts if people is None else people, columns[-1].categories
 
 
 def _check_budget(request: CountRequest, columns: Sequence[Ranked], n: int) -> None:

@@ -3,7 +3,8 @@
 Takes    columns as codes (:class:`~shoal.engines.codes.Ranked`)
 Returns  combinations in increasing order, as ranks per column (0 is missing), with counts
 Keeps    the counts add up to the number of rows
-Cost     one pass per column and one count of 64-bit keys; a tally over fewer columns comes from a finer one where that is short
+Cost     one pass per column and one count of 64-bit keys; a tally over fewer columns comes from a finer one where that is
+         short, or where they are its first columns
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MANY_CLASSES = 1 << 20
 """From this many classes on their codes stay packed in one number each."""
 
 SHORT = 8
-"""A tally with this many times fewer combinations than rows is kept, to derive coarser ones from."""
+"""Tallies over any of the columns come from a tally with this many times fewer combinations than rows."""
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -49,15 +50,30 @@ class Tally:
         """For each combination the number of the one it belongs to over the first ``width`` columns."""
         starts = np.zeros(self.n, np.bool_)
         if isinstance(self.ranks, PackedCodes):
-            first = self.ranks.keys // np.uint64(math.prod(self.ranks.widths[width:]))
+            first = self.ranks.keys // self._below(width)
             starts[1:] = first[1:] != first[:-1]
         else:
             for ranks in self.ranks[:width]:
                 starts[1:] |= ranks[1:] != ranks[:-1]
         return np.cumsum(starts)
 
+    def _below(self, width: int) -> np.uint64:
+        assert isinstance(self.ranks, PackedCodes)
+        return np.uint64(math.prod(self.ranks.widths[width:]))
+
+    def first(self, width: int) -> Tally:
+        """The tally over the first ``width`` columns: their combinations are in order already."""
+        assert isinstance(self.ranks, PackedCodes)
+        keys = self.ranks.keys // self._below(width)
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        return Tally(
+            PackedCodes(keys[starts], self.ranks.widths[:width]), self.used[:width], np.add.reduceat(self.counts, starts)
+        )
+
     def coarser(self, places: Sequence[int]) -> Tally:
         """The tally over some of the columns, in the order given."""
+        if list(places) == list(range(len(places))):
+            return self.first(len(places))
         assert isinstance(self.ranks, PackedCodes)
         widths = [self.ranks.widths[j] for j in places]
         keys = np.zeros(self.n, np.uint64)
@@ -72,7 +88,7 @@ class Tally:
 
 
 class Tallies:
-    """Tallies over columns of one table; short ones are kept, so that coarser ones need not look at the rows."""
+    """Tallies over columns of one table; they are kept, so that coarser ones need not look at the rows."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -80,19 +96,25 @@ class Tallies:
 
     def over(self, columns: Sequence[Ranked], *, last: bool = False) -> Tally:
         """The tally over some columns; with ``last``, their codes are let go as soon as they are in the keys."""
-        finer = [(t.n, i) for i, (known, t) in enumerate(self._kept) if all(c in known for c in columns)]
+        wanted = list(columns)
+        finer = [(t.n, i) for i, (known, t) in enumerate(self._kept) if self._gives(known, t, wanted)]
         if finer:
             known, tally = self._kept[min(finer)[1]]
-            return tally.coarser([known.index(c) for c in columns])
-        packed = _keys(columns, self._rows, last=last)
+            return tally.coarser([known.index(c) for c in wanted])
+        packed = _keys(wanted, self._rows, last=last)
         if packed is None:
-            return _wide(columns)
+            return _wide(wanted)
         keys, widths, used = packed
         distinct, counts = count_keys(keys, math.prod(widths))
         tally = Tally(PackedCodes(distinct, widths), used, counts)
-        if tally.n * SHORT <= self._rows:
-            self._kept.append((list(columns), tally))
+        self._kept.append((wanted, tally))
         return tally
+
+    def _gives(self, known: list[Ranked], tally: Tally, wanted: list[Ranked]) -> bool:
+        """Whether the wanted tally comes from a kept one more quickly than from the rows."""
+        if known[: len(wanted)] == wanted:
+            return True
+        return tally.n * SHORT <= self._rows and all(c in known for c in wanted)
 
 
 def _keys(columns: Sequence[Ranked], rows: int, *, last: bool) -> tuple[KeyArray, list[int], list[BoolArray]] | None:
