@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter, defaultdict
@@ -16,6 +17,7 @@ import pyarrow as pa
 from shoal.model import requirement as req
 from shoal.model.counts import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
+from shoal.predict.population import population
 
 Row = tuple[Any, ...]
 
@@ -178,7 +180,15 @@ def judge(table: Table, levels: tuple[int, ...], requirements: Sequence[req.Requ
 
 
 def fewest_removed(r: req.Requirement, sizes: Mapping[Row, int], kept: set[Row], first: Mapping[Row, int]) -> set[Row]:
-    """Remove whole classes, the smallest first (of equals the one counted first), until the table's requirement holds."""
+    """Remove whole classes, the smallest first (of equals the one counted first), until the table's requirement holds.
+
+    For the estimated population uniques, all classes of a size at once.
+    """
+    if isinstance(r, req.PopulationUniqueness):
+        for least in sorted({0, *(sizes[c] + 1 for c in kept)}):
+            stay = {c for c in kept if sizes[c] >= least}
+            if not stay or estimated_uniques([sizes[c] for c in stay], r) <= r.share + 1e-9:
+                return stay
     order = sorted(kept, key=lambda c: (-sizes[c], first[c]))
     for n in range(len(order), -1, -1):
         stay = order[:n]
@@ -188,6 +198,21 @@ def fewest_removed(r: req.Requirement, sizes: Mapping[Row, int], kept: set[Row],
         if isinstance(r, req.SampleUniqueness) and sum(sizes[c] == 1 for c in stay) <= (r.share + 1e-9) * total:
             return set(stay)
     return set()
+
+
+def estimated_uniques(sizes: Sequence[int], r: req.PopulationUniqueness) -> float:
+    """Share of the population that is unique, by the method asked for; counted where the sample is the population."""
+    if sum(sizes) == r.population:
+        return sizes.count(1) / r.population
+    found = estimate(tuple(sorted(sizes)), r.population)
+    dankar = found.uniques.value if found.uniques else None
+    uniques = dankar if r.method == "dankar" else found.model(r.method).uniques
+    if uniques is None and 1 not in sizes:
+        uniques = dankar
+    return 1.0 if uniques is None else min(1.0, uniques / r.population)
+
+
+estimate = functools.cache(population)
 
 
 def loss_of(table: Table, levels: Sequence[int], published: Sequence[Row], kept: set[Row], loss: str,

@@ -49,24 +49,9 @@ def _keys(codes: Codes, starts: Ints, lanes: Ints, start: int, stop: int, out: I
 
 @lean_njit
 def _group(
-    codes: Codes,
-    starts: Ints,
-    lanes: Ints,
-    cell_keys: Ints,
-    records: Ints,
-    slots: Codes,
-    direct: bool,
-    base: int,
-    begin: int,
-    ends: Ints,
-    least: int,
-    limit: int,
-    gid: Codes,
-    first: Codes,
-    keys: Ints,
-    sums: Ints,
-    result: Ints,
-) -> None:
+    codes: Codes, starts: Ints, lanes: Ints, cell_keys: Ints, records: Ints, slots: Codes, direct: bool, base: int, begin: int,
+    ends: Ints, least: int, limit: int, gid: Codes, first: Codes, keys: Ints, sums: Ints, result: Ints,
+) -> None:  # fmt: skip
     """Group the cells from ``begin`` to the last of ``ends``; ``gid, first, keys, sums`` start at ``begin``.
 
     ``slots`` holds ``base`` + group; anything below ``base`` is empty. ``result`` receives the number of groups, and the records

@@ -18,17 +18,9 @@ Flags = npt.NDArray[np.bool_]
 
 @njit
 def gather_members(
-    points: Codes,
-    starts: Ints,
-    ranges: Flags,
-    price: Floats,
-    records: Ints,
-    sizes: Ints,
-    k: int,
-    order: Ints,
-    label: Ints,
+    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, sizes: Ints, k: int, order: Ints, label: Ints,
     base: int,
-) -> int:
+) -> int:  # fmt: skip
     """Greedy clusters of at least k members (k-member): from a seed, add the point that raises the cluster's cost least.
 
     ``points[x, j]`` is a code; a set costs ``price[j]`` for each value beyond the first, a range for each step of its width.
@@ -47,8 +39,7 @@ def gather_members(
         seed = order[s]
         if label[seed] >= 0:
             continue
-        for i in range(len(inside)):
-            inside[i] = False
+        inside[:] = False
         for j in range(m):
             inside[starts[j] + points[seed, j]] = True
             low[j] = high[j] = points[seed, j]
@@ -57,39 +48,57 @@ def gather_members(
         label[seed] = cluster
         left = _drop(alive, place, seed, left)
         while members < k and left > 0:
-            best, chosen = np.inf, -1
-            for i in range(left):
-                x = alive[i]
-                total = cost
-                floor = best
-                for j in range(m):
-                    v = points[x, j]
-                    if ranges[j]:
-                        if v > high[j]:
-                            total += price[j] * (v - high[j])
-                        elif v < low[j]:
-                            total += price[j] * (low[j] - v)
-                    elif not inside[starts[j] + v]:
-                        total += price[j]
-                    if (mass + 1.0) * total - mass * cost > floor:
-                        break
-                rise = (mass + records[x]) * total - mass * cost
-                if rise < best:
-                    best, chosen = rise, x
-            for j in range(m):
-                v = points[chosen, j]
-                if ranges[j]:
-                    cost += price[j] * (max(0, v - high[j]) + max(0, low[j] - v))
-                    low[j], high[j] = min(low[j], v), max(high[j], v)
-                elif not inside[starts[j] + v]:
-                    cost += price[j]
-                    inside[starts[j] + v] = True
-            mass += records[chosen]
-            members += sizes[chosen]
-            label[chosen] = cluster
-            left = _drop(alive, place, chosen, left)
+            x = _nearest(points, starts, ranges, price, records, alive, left, inside, low, high, mass, cost)
+            cost = _widen(points, x, starts, ranges, price, inside, low, high, cost)
+            mass += records[x]
+            members += sizes[x]
+            label[x] = cluster
+            left = _drop(alive, place, x, left)
         cluster += 1
     return cluster
+
+
+@njit
+def _nearest(
+    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, alive: Ints, left: int, inside: Flags,
+    low: Codes, high: Codes, mass: float, cost: float,
+) -> int:  # fmt: skip
+    """The first of the ``left`` points of ``alive`` that raises the cost of a cluster least."""
+    best, chosen = np.inf, -1
+    for i in range(left):
+        x = alive[i]
+        total = cost
+        for j in range(points.shape[1]):
+            v = points[x, j]
+            if ranges[j]:
+                if v > high[j]:
+                    total += price[j] * (v - high[j])
+                elif v < low[j]:
+                    total += price[j] * (low[j] - v)
+            elif not inside[starts[j] + v]:
+                total += price[j]
+            if (mass + 1.0) * total - mass * cost > best:
+                break
+        rise = (mass + records[x]) * total - mass * cost
+        if rise < best:
+            best, chosen = rise, x
+    return chosen
+
+
+@njit
+def _widen(
+    points: Codes, x: int, starts: Ints, ranges: Flags, price: Floats, inside: Flags, low: Codes, high: Codes, cost: float
+) -> float:
+    """Take a point's values into a cluster; its cost per record."""
+    for j in range(points.shape[1]):
+        v = points[x, j]
+        if ranges[j]:
+            cost += price[j] * (max(0, v - high[j]) + max(0, low[j] - v))
+            low[j], high[j] = min(low[j], v), max(high[j], v)
+        elif not inside[starts[j] + v]:
+            cost += price[j]
+            inside[starts[j] + v] = True
+    return cost
 
 
 @njit

@@ -130,23 +130,100 @@ def _distance(
 
 
 @njit
+def _kept_diverse(held: Floats, used: int, size: float, least: float, most: float, cap: Floats) -> float:
+    """Entropy: −1 where exp(H) ≥ ``least``; else the most that can stay when no value has a share above ``most``."""
+    entropy = 0.0
+    for i in range(used):
+        entropy -= held[i] / size * math.log(held[i] / size)
+    if math.exp(entropy) + SLACK >= least:
+        return -1.0
+    if used + SLACK < least:
+        return 0.0
+    cap[:used] = most
+    return _largest_capped(held, cap, used, size)
+
+
+@njit
+def _kept_recursive(held: Floats, used: int, c: float, depth: int) -> float:
+    """Recursive (c, l): −1 where r₁ < c (r_l + …); else what can stay when every count is lowered to the largest that passes."""
+    if used < depth:
+        return 0.0
+    ranked = np.sort(held[:used])[::-1]
+    if _recursive_margin(ranked, used, ranked[0], c, depth) > SLACK:
+        return -1.0
+    low, high = 0.0, ranked[0]
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _recursive_margin(ranked, used, middle, c, depth) > 0.0:
+            low = middle
+        else:
+            high = middle
+    keep = 0.0
+    for i in range(used):
+        keep += min(ranked[i], high)
+    return keep
+
+
+@njit
+def _kept_capped(held: Floats, used: int, size: float, cap: Floats) -> float:
+    """Shares of at most ``cap``: −1 where they are; else the most that can stay."""
+    for i in range(used):
+        if held[i] / size > cap[i]:
+            return _largest_capped(held, cap, used, size)
+    return -1.0
+
+
+@njit
+def _kept_in_band(held: Floats, touched: Codes, used: int, size: float, share: Floats, delta: float, cap: Floats) -> float:
+    """δ-disclosure: −1 where |ln(p/q)| < δ for every value; else the most that can stay; nothing where a value is absent."""
+    if used < len(share):
+        return 0.0
+    good = True
+    most = size
+    for i in range(used):
+        ratio = math.log(held[i] / size / share[touched[i]])
+        good = good and abs(ratio) + SLACK < delta
+        most = min(most, held[i] * math.exp(delta) / share[touched[i]])
+    return -1.0 if good else min(most, _largest_capped(held, cap, used, size))
+
+
+@njit
+def _kept_close(
+    total: Ints, size: float, t: float, groups: Codes, n_groups: Ints, mass: Floats, ordered: bool, buffer: Floats
+) -> float:
+    """t-closeness: −1 where the distance is at most t; else the most that can stay."""
+    if _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= t + SLACK:
+        return -1.0
+    low, high = 0.0, size
+    while high - low > 0.25:
+        middle = 0.5 * (low + high)
+        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t + SLACK:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit
+def _add_up(pointer: Ints, order: Codes, values: Codes, counts: Ints, g: int, total: Ints, touched: Codes, held: Floats) -> int:
+    """Add up the entries of a group by value: how many values it holds; ``held`` are their counts."""
+    used = 0
+    for i in range(pointer[g], pointer[g + 1]):
+        v = values[order[i]]
+        if total[v] == 0:
+            touched[used] = v
+            used += 1
+        total[v] += counts[order[i]]
+    for i in range(used):
+        held[i] = total[touched[i]]
+    return used
+
+
+@njit
 def check_values(
-    pointer: Ints,
-    order: Codes,
-    values: Codes,
-    counts: Ints,
-    share: Floats,
-    kind: int,
-    first: float,
-    second: float,
-    limits: Floats,
-    groups: Codes,
-    n_groups: Ints,
-    mass: Floats,
-    failed: Flags,
-    weak: Flags,
-    removal: Ints,
-) -> None:
+    pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
+) -> None:  # fmt: skip
     """Decide one requirement for each group that has not failed yet.
 
     ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does.
@@ -160,78 +237,25 @@ def check_values(
     for g in range(len(failed)):
         if failed[g] or pointer[g + 1] == pointer[g]:
             continue
-        used = 0
-        size = 0.0
-        largest = 0.0
-        for i in range(pointer[g], pointer[g + 1]):
-            v = values[order[i]]
-            if total[v] == 0:
-                touched[used] = v
-                used += 1
-            total[v] += counts[order[i]]
-            size += counts[order[i]]
-        for i in range(used):
-            held[i] = total[touched[i]]
-            largest = max(largest, held[i])
-        good = True
-        keep = size
+        used = _add_up(pointer, order, values, counts, g, total, touched, held)
+        size = held[:used].sum()
+        keep = -1.0
         if kind == DISTINCT:
-            if used < first:
-                failed[g] = True
+            failed[g] = used < first
         elif kind == ENTROPY:
-            entropy = 0.0
-            for i in range(used):
-                entropy -= held[i] / size * math.log(held[i] / size)
-            good = math.exp(entropy) + SLACK >= first
-            if not good:
-                cap[:used] = second
-                keep = _largest_capped(held, cap, used, size) if used + SLACK >= first else 0.0
+            keep = _kept_diverse(held, used, size, first, second, cap)
         elif kind == RECURSIVE:
-            depth = int(second)
-            ranked = np.sort(held[:used])[::-1]
-            good = used >= depth and _recursive_margin(ranked, used, largest, first, depth) > SLACK
-            if not good:
-                keep = 0.0
-                if used >= depth:
-                    low, high = 0.0, largest
-                    for _ in range(60):
-                        middle = 0.5 * (low + high)
-                        if _recursive_margin(ranked, used, middle, first, depth) > 0.0:
-                            low = middle
-                        else:
-                            high = middle
-                    for i in range(used):
-                        keep += min(held[i], high)
+            keep = _kept_recursive(held, used, first, int(second))
         elif kind in (CAP, BAND):
             for i in range(used):
                 cap[i] = limits[touched[i]] + SLACK
             if kind == CAP:
-                for i in range(used):
-                    good = good and held[i] / size <= cap[i]
-                if not good:
-                    keep = _largest_capped(held, cap, used, size)
+                keep = _kept_capped(held, used, size, cap)
             else:
-                good = used == n_values
-                most = size
-                for i in range(used):
-                    ratio = math.log(held[i] / size / share[touched[i]])
-                    good = good and abs(ratio) + SLACK < first
-                    most = min(most, held[i] * math.exp(first) / share[touched[i]])
-                if not good:
-                    keep = min(most, _largest_capped(held, cap, used, size)) if used == n_values else 0.0
+                keep = _kept_in_band(held, touched, used, size, share, first, cap)
         else:
-            ordered = kind == ORDERED
-            good = _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= first + SLACK
-            if not good:
-                low, high = 0.0, size
-                while high - low > 0.25:
-                    middle = 0.5 * (low + high)
-                    if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= first + SLACK:
-                        low = middle
-                    else:
-                        high = middle
-                keep = high
-        if not good:
+            keep = _kept_close(total, size, first, groups, n_groups, mass, kind == ORDERED, buffer)
+        if keep >= 0.0:
             weak[g] = True
             lost = np.int64(math.floor(size - keep - 1e-6 * size))
             removal[g] = max(removal[g], max(lost, 1))

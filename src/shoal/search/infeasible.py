@@ -7,16 +7,16 @@ are measured there and are therefore always possible, if not always the best of 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.search.blocks import make_blocks
 from shoal.search.checks import Checks, build_checks
 from shoal.search.evaluate import Evaluation, Evaluator
-from shoal.search.problem import Problem
+from shoal.search.problem import Problem, up_to
 from shoal.search.result import Alternative
 
 
@@ -26,10 +26,16 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
     if checks.least > members:
         raise InfeasibleError(
             f"classes of at least {checks.least} are asked for, but the table has {members} members in all.",
-            hint=f"Ask for k of at most {members}, or collect more records.",
+            hint=f"Ask for k of at most {members}, or collect more records." if members > 1 else "Collect more records.",
             alternatives=(),
             blocking=(),
         )
+    for u in checks.population_uniqueness:
+        if u.population < members:
+            raise UsageError(
+                f"the population of {u.population} is smaller than the table, which has {members} members.",
+                hint="Pass the number of people that the table is a sample of.",
+            )
     for sensitive in checks.sensitive:
         for r in checks.requirements:
             wanted = _values_needed(r) if r.sensitive == sensitive.column else 0.0
@@ -51,22 +57,23 @@ def _values_needed(r: req.Requirement) -> float:
 def infeasible(evaluator: Evaluator, suppress: float) -> InfeasibleError:
     """The error to raise, with ``.alternatives`` and ``.blocking`` columns."""
     problem = evaluator.problem
-    top = evaluator(problem.heights)
-    options: list[Alternative] = []
-    if top.kept_groups > 0:
-        options.append(_suppress_more(problem, top))
-    options += _smaller_k(evaluator)
+    top = Evaluator(problem, evaluator.checks, problem.n_records)(problem.heights)
     columns = _without_columns(evaluator)
-    options += columns
-    options += _raised_levels(evaluator)
-    options += _without_requirements(evaluator)
+    options = [
+        *([_suppress_more(problem, top)] if top.feasible else []),
+        *_smaller_k(evaluator),
+        *columns,
+        *_raised_levels(evaluator),
+        *_without_requirements(evaluator),
+    ]
     share = top.suppressed / problem.n_records
+    apart = tuple(c.name for c in problem.columns if c.cards[-1] > 1)
     return InfeasibleError(
         f"no plan meets the requirements with at most {suppress:.4g} of the records suppressed: "
         f"the most general levels allowed still need {share:.4g}.",
         hint=" Or: ".join(a.sentence for a in options[:3]) or "Ask for less, or allow higher levels.",
         alternatives=tuple(options),
-        blocking=tuple(a.column for a in columns if a.column is not None),
+        blocking=tuple(a.column for a in columns if a.column is not None) or apart,
     )
 
 
@@ -85,17 +92,17 @@ def _suppress_more(problem: Problem, top: Evaluation) -> Alternative:
 def _smaller_k(evaluator: Evaluator) -> list[Alternative]:
     """The largest k that the highest node reaches within the limit, other requirements unchanged."""
     checks, problem = evaluator.checks, evaluator.problem
-    if not any(isinstance(r, req.K) for r in checks.requirements):
+    others = [r for r in checks.requirements if not isinstance(r, req.K)]
+    low = max(2, _checks(evaluator, others).least if others else 0)
+    high = checks.least - 1
+    if low > high or not _holds(evaluator, dataclasses.replace(checks, least=low)):
         return []
-    low, high = 1, checks.least - 1
     while low < high:
         middle = (low + high + 1) // 2
         if _holds(evaluator, dataclasses.replace(checks, least=middle)):
             low = middle
         else:
             high = middle - 1
-    if low < 2 or not _holds(evaluator, dataclasses.replace(checks, least=low)):
-        return []
     e = Evaluator(problem, dataclasses.replace(checks, least=low), evaluator.limit)(problem.heights)
     share = evaluator.limit / problem.n_records
     return [Alternative("k", f"Accept k={low}.", share, k=low, levels=problem.levels(e.node), suppressed=e.suppressed)]
@@ -124,13 +131,36 @@ def _without_columns(evaluator: Evaluator) -> list[Alternative]:
 
 
 def _raised_levels(evaluator: Evaluator) -> list[Alternative]:
-    """Columns whose highest level was bounded below the top of the hierarchy."""
-    share = evaluator.limit / evaluator.problem.n_records
-    return [
-        Alternative("raise level", f"Allow '{c.name}' above level {c.heights[-1]}.", share, column=c.name)
-        for c in evaluator.problem.columns
-        if c.heights[-1] < c.hierarchy.height
-    ]
+    """Columns with an upper bound for which a higher level makes a plan possible, and the lowest such level.
+
+    Where no single column helps, all of them at once, if that does.
+    """
+    problem = evaluator.problem
+    share = evaluator.limit / problem.n_records
+    low = [j for j, c in enumerate(problem.columns) if c.heights[-1] < c.hierarchy.height]
+    out = []
+    for j in low:
+        name, hierarchy = problem.columns[j].name, problem.columns[j].hierarchy
+        for level in range(problem.columns[j].heights[-1] + 1, hierarchy.height + 1):
+            e, levels = _with_levels(evaluator, {j: level})
+            if e.feasible:
+                sentence = f"Allow '{name}' up to level {level}."
+                out.append(Alternative("raise level", sentence, share, column=name, levels=levels, suppressed=e.suppressed))
+                break
+    if not out and len(low) > 1:
+        e, levels = _with_levels(evaluator, {j: problem.columns[j].hierarchy.height for j in low})
+        if e.feasible:
+            out.append(Alternative("raise level", "Allow all levels.", share, levels=levels, suppressed=e.suppressed))
+    return out
+
+
+def _with_levels(evaluator: Evaluator, tops: Mapping[int, int]) -> tuple[Evaluation, dict[str, int]]:
+    """The most general node, and its levels, when some columns may go up to higher levels."""
+    problem = evaluator.problem
+    columns = tuple(up_to(c, tops[j]) if j in tops else c for j, c in enumerate(problem.columns))
+    higher = dataclasses.replace(problem, columns=columns)
+    e = Evaluator(higher, evaluator.checks, evaluator.limit)(higher.heights)
+    return e, higher.levels(e.node)
 
 
 def _without_requirements(evaluator: Evaluator) -> list[Alternative]:

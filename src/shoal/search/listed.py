@@ -161,12 +161,14 @@ class ListedSearch:
     def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """The entries of an array over nodes that belong to a node and its generalizations."""
         where: Any = (..., *[slice(node[j], None) for j in self._open])
-        return per_node.reshape(self._shape)[where]
+        out: npt.NDArray[Any] = per_node.reshape(self._shape)[where]
+        return out
 
     def _below(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
         """The entries of an array over nodes that belong to a node and its specialisations."""
         where: Any = (..., *[slice(node[j] + 1) for j in self._open])
-        return per_node.reshape(self._shape)[where]
+        out: npt.NDArray[Any] = per_node.reshape(self._shape)[where]
+        return out
 
     def _raise_below(self, bound: FloatArray, node: Node, terms: FloatArray) -> None:
         """bound[v] = max(bound[v], Σ_j terms[j, v_j]) for every v with v_j ≤ node_j in all columns."""

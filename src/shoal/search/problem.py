@@ -10,7 +10,8 @@ Missing  a missing value stays missing (a group of its own that covers one leaf)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -253,23 +254,35 @@ def _column(
     if extra is not None:
         codes = np.concatenate([codes, place[extra.leaves[j]]])
     low, high = _level_bounds(name, hierarchy, bound)
-    groups, cards, covered = [], [], []
-    for level in range(low, high + 1):
-        group, cover = _groups_at(hierarchy, level, leaves)
-        groups.append(group)
-        cards.append(int(group.max(initial=0)) + 1)
-        covered.append(cover)
+    groups, cards, covered = _levels(hierarchy, leaves, range(low, high + 1))
     return Column(
         name=name,
         hierarchy=hierarchy,
         codes=codes,
         leaves=leaves,
         records=np.bincount(place[leaf_of], weights=mass, minlength=len(leaves)).astype(np.float64),
-        groups=np.ascontiguousarray(np.stack(groups)),
-        cards=tuple(cards),
-        covered=np.stack(covered),
+        groups=groups,
+        cards=cards,
+        covered=covered,
         heights=tuple(range(low, high + 1)),
     )
+
+
+def up_to(column: Column, level: int) -> Column:
+    """The same column with higher levels allowed."""
+    heights = tuple(range(column.heights[0], level + 1))
+    groups, cards, covered = _levels(column.hierarchy, column.leaves, heights)
+    return dataclasses.replace(column, groups=groups, cards=cards, covered=covered, heights=heights)
+
+
+def _levels(
+    hierarchy: Hierarchy, leaves: IntArray, levels: Iterable[int]
+) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
+    """For each level: the group of each code; the number of groups; the leaves below the group of a code."""
+    made = [_groups_at(hierarchy, level, leaves) for level in levels]
+    groups = np.ascontiguousarray(np.stack([group for group, _ in made]))
+    cards = tuple(int(group.max(initial=0)) + 1 for group, _ in made)
+    return groups, cards, np.stack([cover for _, cover in made])
 
 
 def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[CodeArray, FloatArray]:

@@ -7,6 +7,8 @@ them. For the population estimate it is a rule, not an optimum.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -63,13 +65,23 @@ def _suppress_for_population(
 
 
 def population_share(sizes: IntArray, requirement: PopulationUniqueness) -> float:
-    """Estimated population uniques over the population, from the class sizes of the release; 1 where no model fits."""
+    """Estimated population uniques over the population, from the class sizes of the release; 1 where no model fits.
+
+    Where no class has one member, models that start from sample uniques say 0, as Dankar's rule does. Where the release is the
+    whole population, uniques are counted.
+    """
+    values, numbers = np.unique(sizes, return_counts=True)
+    classes = tuple(zip(values.tolist(), numbers.tolist(), strict=True))
+    return _population_share(classes, requirement.population, requirement.method)
+
+
+@lru_cache(maxsize=4096)
+def _population_share(classes: tuple[tuple[int, int], ...], size: int, method: str) -> float:
     from shoal.predict.population import population
 
-    values, numbers = np.unique(sizes, return_counts=True)
-    found = population({int(v): int(c) for v, c in zip(values, numbers, strict=True)}, requirement.population)
-    if requirement.method == "dankar":
-        uniques = None if found.uniques is None else found.uniques.value
-    else:
-        uniques = found.model(requirement.method).uniques
-    return 1.0 if uniques is None else min(1.0, float(uniques) / requirement.population)
+    found = population(dict(classes), size)
+    counted = method == "dankar" or found.sample_size == size
+    uniques = None if counted else found.model(method).uniques
+    if uniques is None and found.uniques is not None and (counted or found.sample_uniques == 0):
+        uniques = found.uniques.value
+    return 1.0 if uniques is None else min(1.0, float(uniques) / size)

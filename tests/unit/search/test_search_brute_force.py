@@ -48,18 +48,24 @@ ASKED = {
     "average-risk and l": lambda t: [req.AverageRisk(0.3), req.EntropyDiversity("s", 1.4)],
     "uniqueness": lambda t: [req.SampleUniqueness(0.05)],
     "two of a kind": lambda t: [req.K(2), req.DistinctDiversity("s", 2), closeness(t, "equal", 0.4), req.AlphaK("s", 0.8)],
+    "population uniqueness": lambda t: [req.PopulationUniqueness(0.06, 400)],
+    "population uniqueness by a model": lambda t: [req.PopulationUniqueness(0.1, 300, "zayatz")],
 }
 
 
-def optimum(table: Table, asked: list[req.Requirement], limit: float, loss: str, weights: dict[str, float] | None) -> float:
+def optimum(table: Table, asked: list[req.Requirement], limit: float, loss: str, weights=None, bounds=None) -> float:
     allowed = math.floor(limit * len(table.rows) + 1e-9)
-    verdicts = [judge(table, node, asked, allowed, loss, weights) for node in table.nodes()]
+    inside = [bounds[c] if bounds and c in bounds else (0, 99) for c in table.columns]
+    nodes = [n for n in table.nodes() if all(low <= x <= high for x, (low, high) in zip(n, inside, strict=True))]
+    verdicts = [judge(table, node, asked, allowed, loss, weights) for node in nodes]
     return min((v.loss for v in verdicts if v.feasible), default=math.inf)
 
 
-def compare(table: Table, asked: list[req.Requirement], limit: float, loss: str, *, lazy: bool, weights=None) -> bool:
+def compare(
+    table: Table, asked: list[req.Requirement], limit: float, loss: str, *, lazy: bool, weights=None, bounds=None
+) -> bool:
     """Whether a plan exists; asserts that search and brute force agree on it."""
-    best = optimum(table, asked, limit, loss, weights)
+    best = optimum(table, asked, limit, loss, weights, bounds)
     population = table.counts(table.population) if table.population else None
     try:
         found = lattice(
@@ -69,6 +75,7 @@ def compare(table: Table, asked: list[req.Requirement], limit: float, loss: str,
             suppress=limit,
             loss=loss,
             weights=weights,
+            bounds=bounds,
             population=population,
             lazy=lazy,
         )
@@ -78,6 +85,7 @@ def compare(table: Table, asked: list[req.Requirement], limit: float, loss: str,
     assert found.proven
     assert found.loss == pytest.approx(best, rel=1e-9, abs=1e-12)
     levels = tuple(found.levels[c] for c in table.columns)
+    assert all(low <= found.levels[c] <= high for c, (low, high) in (bounds or {}).items())
     again = judge(table, levels, asked, found.limit, loss, weights)
     assert again.feasible
     assert again.suppressed == found.suppressed
@@ -90,13 +98,13 @@ def compare(table: Table, asked: list[req.Requirement], limit: float, loss: str,
 
 @pytest.mark.parametrize("name", ASKED)
 def test_optimum_equals_brute_force(name: str) -> None:
-    feasible = 0
-    for i in range(14):
+    feasible, tables = 0, 4 if "population" in name else 14
+    for i in range(tables):
         seed = 1000 * list(ASKED).index(name) + i
         table = random_table(seed)
         loss, limit = LOSSES[i % len(LOSSES)], LIMITS[(i // 2 + i) % len(LIMITS)]
         feasible += compare(table, ASKED[name](table), limit, loss, lazy=bool(i % 2))
-    assert feasible >= 5, "the cases must not all be impossible"
+    assert feasible >= tables // 3, "the cases must not all be impossible"
 
 
 def test_population_requirements_equal_brute_force() -> None:
@@ -114,6 +122,24 @@ def test_weights_change_the_optimum_as_brute_force_says() -> None:
         rng = np.random.default_rng(i)
         weights = {c: float(rng.uniform(0.0, 3.0)) for c in table.columns}
         compare(table, [req.K(3)], LIMITS[i % 4], ("loss", "ncp")[i % 2], lazy=bool(i % 2), weights=weights)
+
+
+def test_any_mixture_of_requirements_losses_weights_and_bounds() -> None:
+    feasible = 0
+    for i in range(60):
+        rng = np.random.default_rng(500 + i)
+        table = random_table(75_000 + i, population=bool(i % 4 == 0))
+        names = rng.choice([n for n in ASKED if "uniqueness" not in n], int(rng.integers(1, 4)), replace=False)
+        asked = [r for n in names for r in ASKED[str(n)](table)] + ([req.KMap(3)] if table.population else [])
+        weights = {c: float(rng.uniform(0.0, 3.0)) for c in table.columns} if rng.random() < 0.5 else None
+        bounds = {}
+        for c, height in zip(table.columns, table.heights, strict=True):
+            if rng.random() < 0.4:
+                low = int(rng.integers(0, height + 1))
+                bounds[c] = (low, int(rng.integers(low, height + 1)))
+        loss, limit = LOSSES[int(rng.integers(len(LOSSES)))], LIMITS[int(rng.integers(len(LIMITS)))]
+        feasible += compare(table, asked, limit, loss, lazy=bool(i % 2), weights=weights, bounds=bounds)
+    assert feasible >= 20
 
 
 def test_giving_up_early_changes_nothing() -> None:
