@@ -326,17 +326,14 @@ def anchor_command(
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
 
 
-def migrate(vault: Where, json: Json = False) -> None:
+def migrate(vault: Where, key_file: KeyFile = None, anchor: AnchorFile = None, json: Json = False) -> None:
     """Bring the tables of the vault to the version of this program."""
-    from shoal.cli.vault import tell
-    from shoal.protector import migrate as migrations
-    from shoal.protector import store
+    from shoal.cli.vault import master_key, tell
+    from shoal.protector.migrate import HEAD
+    from shoal.protector.vault import Vault
 
-    with store._engine_errors(), store.connect(vault).begin() as connection:
-        if migrations.version(connection) is None:
-            raise UsageError(f"there is no vault at {store.describe(vault)}.")
-        migrations.upgrade(connection)
-    tell({"version": migrations.HEAD}, f"The tables have version {migrations.HEAD}.", as_json=json)
+    Vault.migrate(vault, key=master_key(key_file), anchor=anchor)
+    tell({"version": HEAD}, f"The tables have version {HEAD}.", as_json=json)
 
 
 def _by_zipf(text: str) -> object:

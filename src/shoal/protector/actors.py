@@ -7,9 +7,9 @@ some domains, and in time. What a role may do is fixed here and cannot be config
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shoal.errors import AccessError, UsageError, nearest
 from shoal.protector import crypto
@@ -43,8 +43,12 @@ class Who:
         if not any(action in PERMITS[role] for role in self.roles):
             able = ", ".join(role for role in ROLES if action in PERMITS[role])
             raise AccessError(f"to {action} needs the role {able}; this token does not have it.", reason="role")
-        if domain is not None and self.domains and domain not in self.domains:
+        if domain is not None and not self.reaches(domain):
             raise AccessError("this token does not reach that domain.", reason="domain")
+
+    def reaches(self, domain: str) -> bool:
+        """Whether the token may touch a domain."""
+        return not self.domains or domain in self.domains
 
 
 def check_roles(roles: Iterable[str]) -> tuple[str, ...]:
@@ -72,10 +76,34 @@ def check_name(name: str) -> str:
     return name
 
 
+def same_name(one: str, other: str) -> bool:
+    """Whether two names may be taken for one: equal after Unicode compatibility composition and without case.
+
+    >>> same_name("Anna", "anna"), same_name("Rita", "Ｒita"), same_name("Rita", "Rieta")
+    (True, True, False)
+    """
+    return _folded(one) == _folded(other)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def require_another_owner(tx: Tx, name: str) -> None:
+    """Refuse to lose the last owner: nobody could manage the vault any more."""
+    owners = [a["name"] for a in tx.all(ACTOR) if a["enabled"] and "owner" in a["roles"]]
+    if owners == [name]:
+        raise UsageError("this is the only owner of the vault.", hint="Make another owner first.")
+
+
 def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:
     """A new actor."""
-    if tx.get(ACTOR, check_name(name)) is not None:
-        raise UsageError("an actor of that name exists already.", hint="Change its roles with `shoal vault actor grant`.")
+    check_name(name)
+    if any(same_name(actor["name"], name) for actor in tx.all(ACTOR)):
+        raise UsageError(
+            "an actor of that name, or one that looks the same, exists already.",
+            hint="Change its roles with `shoal vault actor grant`.",
+        )
     tx.put(ACTOR, name, {"name": name, "roles": list(check_roles(roles)), "enabled": True, "created": time})
 
 
@@ -116,16 +144,7 @@ def who(tx: Tx, digest: str, time: float) -> Who:
 
 def revoke_tokens(tx: Tx, name: str) -> int:
     """Take back every token of an actor; how many there were."""
-    from shoal.protector.schema import objects
-
-    found = tx.connection.execute(objects.select().where(objects.c.kind == TOKEN)).all()
-    import json
-
-    mine = []
-    for row in found:
-        body: dict[str, Any] = json.loads(tx.store.opened(TOKEN, bytes(row.tag), bytes(row.sealed)))
-        if body["actor"] == name:
-            mine.append(bytes(row.tag))
+    mine = [tag for tag, body in tx.items(TOKEN) if body["actor"] == name]
     for tag in mine:
         tx.remove_tag(tag)
     return len(mine)

@@ -18,7 +18,7 @@ from typing import Any
 from shoal.errors import DataError
 from shoal.protector import crypto
 from shoal.protector.keys import Secret
-from shoal.protector.store import SIGNER, State, Store, Tx, _padded, step
+from shoal.protector.store import SIGNER, State, Store, Tx, _padded, blob, step
 
 FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
@@ -68,9 +68,8 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
         head = chained(head, state.audit_seq, sealed)
         rows.append((state.audit_seq, sealed, head))
     state.audit_head = head.hex()
-    marks = "?, ?, ?" if tx.store.dialect == "sqlite" else "%s, %s, %s"
-    query = f"INSERT INTO vault_audit (seq, sealed, hash) VALUES ({marks})"  # noqa: S608  only parameter marks
-    tx.connection.exec_driver_sql(query, rows)
+    for row in rows:
+        tx.run("INSERT INTO vault_audit (seq, sealed, hash) VALUES (?, ?, ?)", *row)
     step("audit")
     due = state.audit_seq - state.checkpoint_seq >= EVERY
     if due or any(e["action"] in SIGNED_AT_ONCE for e in events):
@@ -150,6 +149,9 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
     hashes = _check_chain(tx, problems)
     state = tx.state
     _check_end(state, hashes, problems)
+    before = tx.first("SELECT count(*) FROM vault_audit WHERE seq < 1")[0]
+    if before:
+        problems.append(f"{before} events were added from outside, before the first one.")
     keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
     signed = _check_checkpoints(tx, keys, hashes, problems)
     for given in anchors:
@@ -191,7 +193,7 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
 
     found = tx.connection.execute(checkpoints.select().order_by(checkpoints.c.seq)).all()
     for row in found:
-        body = _read_signed(bytes(row.body), bytes(row.signature), keys)
+        body = _read_signed(blob(row.body), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
         elif hashes.get(row.seq, b"").hex() != body["head"]:
@@ -243,7 +245,7 @@ def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
         query = audit.select().where(audit.c.seq >= at).order_by(audit.c.seq).limit(_CHUNK)
         found = tx.connection.execute(query).all()
         for row in found:
-            yield int(row.seq), bytes(row.sealed), bytes(row.hash)
+            yield int(row.seq), blob(row.sealed), blob(row.hash)
         if len(found) < _CHUNK:
             return
         at = int(found[-1].seq) + 1

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -174,7 +173,10 @@ def encode(value: bytes) -> str:
     >>> encode(b"hello") == encode_rows(np.frombuffer(b"hello", dtype=np.uint8).reshape(1, 5)).tobytes().decode()
     True
     """
-    return base64.b32encode(value).rstrip(b"=").translate(_WRITE).decode()
+    width = token_length(len(value))
+    pairs = -(-width // 2)
+    bits = int.from_bytes(value, "big") << (10 * pairs - 8 * len(value))
+    return "".join([_PAIRS[bits >> (10 * i) & 1023] for i in range(pairs - 1, -1, -1)])[:width]
 
 
 def decode(token: str) -> bytes | None:
@@ -206,4 +208,4 @@ def _read_table() -> bytes:
 
 
 _READ = _read_table()
-_WRITE = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
+_PAIRS = [a + b for a in ALPHABET.decode() for b in ALPHABET.decode()]

@@ -1,6 +1,7 @@
 """Identity rows: sealed, bound to their slot, mixed with decoys.
 
-A row is (id, lookup, sealed). ``id`` is the domain's number and a slot; ``lookup`` is HMAC(index key, context + identity);
+A row is (id, lookup, sealed). ``id`` is the domain's number and a slot; ``lookup`` is HMAC(index key, context + identity),
+which :mod:`shoal.protector.index` leads back to the slot;
 ``sealed`` is AES-GCM of the identity and a random number, bound to id and lookup. The slots of a domain are always filled up
 to a *size class* (quarter steps between powers of two, at least 1,024) with decoys that only the key tells from identities,
 so a stolen file shows the class and not the count. A new identity takes the place of the next decoy.
@@ -15,15 +16,18 @@ from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import InternalError, TamperError
 from shoal.protector import crypto
 from shoal.protector.crypto import Blocks, Box, Prf, Sum
+from shoal.protector.index import Index, tags_of
 from shoal.protector.keys import Secret
 from shoal.protector.store import Tx, step
 
 SLOT_BITS = 40
 LOOKUP_BYTES = 16
-_SLOT_MASK = (1 << SLOT_BITS) - 1
+MOST_SLOTS = (1 << 32) - 1
 _SMALLEST_CLASS = 1024
 _BUCKET = 48
 _HEAD = struct.Struct(">B8sIH")  # 1 identity or 0 decoy, random number, uses, length of the context
@@ -33,12 +37,13 @@ Row = tuple[int, bytes, bytes]
 
 
 class RowKeys:
-    """The keys of one version of a domain: for the lookup tags and for sealing."""
+    """The keys of one version of a domain: for the lookup tags, for sealing rows and for sealing the index."""
 
     def __init__(self, version: int, secret: Secret) -> None:
         self.version = version
         self.index = Prf(crypto.derive(secret, "index"))
         self.box = Box(crypto.derive(secret, "seal"))
+        self.buckets = Box(crypto.derive(secret, "index buckets"))
 
     def __repr__(self) -> str:
         return f"<keys of version {self.version}>"
@@ -146,23 +151,17 @@ def open_row(keys: DomainKeys, row: Row) -> Entry:
     return parse(row_id, lookup, plain)
 
 
-def find_many(tx: Tx, lookups: Sequence[bytes]) -> list[Row]:
-    """The rows under these lookup tags."""
+def index_of(tx: Tx, keys: DomainKeys, version: int) -> Index:
+    """The index of one key version of a domain."""
+    return Index(tx, keys.number, version, keys.versions[version].buckets)
+
+
+def find_many(tx: Tx, keys: DomainKeys, version: int, lookups: Sequence[bytes]) -> list[Row]:
+    """The rows under these lookup tags of a key version, perhaps with a few others."""
     if not lookups:
         return []
-    if tx.store.dialect != "sqlite":
-        query = "SELECT id, lookup, sealed FROM vault_entries WHERE lookup = ANY(%s::bytea[])"
-        found = tx.connection.exec_driver_sql(query, (list(lookups),)).all()
-        return _rows(found)
-    raw = tx.raw()
-    rows: list[Row] = []
-    ordered = sorted(lookups)
-    for start in range(0, len(ordered), _MANY):
-        part = ordered[start : start + _MANY]
-        marks = ",".join("?" * len(part))
-        query = f"SELECT id, lookup, sealed FROM vault_entries WHERE lookup IN ({marks})"  # noqa: S608  only question marks
-        rows += raw.execute(query, part).fetchall()
-    return rows
+    slots = np.unique(index_of(tx, keys, version).find(tags_of(lookups)))
+    return rows_by_id(tx, ((keys.number << SLOT_BITS) + slots).tolist())
 
 
 def blocks_of(keys: DomainKeys, rows: Sequence[Row]) -> dict[bytes, bytes]:
@@ -182,24 +181,25 @@ def blocks_of(keys: DomainKeys, rows: Sequence[Row]) -> dict[bytes, bytes]:
     return out
 
 
-def find_one(tx: Tx, keys: DomainKeys, lookup: bytes) -> tuple[Entry, bool]:
+def find_one(tx: Tx, keys: DomainKeys, version: int, lookup: bytes) -> tuple[Entry, bool]:
     """The row under a lookup tag and True, or some other row and False, by the same work for both.
 
-    The nearest tag in the index names a slot of this domain (the row itself when it is there), and that row is fetched,
-    opened and compared in constant time.
+    The index names a slot (any, when the tag is not there), and that row is fetched, opened and compared in constant time.
     """
-    below = max(0, int.from_bytes(lookup, "big") - 1).to_bytes(LOOKUP_BYTES, "big")  # never in the index: no early stop
-    near = tx.first("SELECT id FROM vault_entries WHERE lookup > ? ORDER BY lookup LIMIT 1", below)
-    entry = fetch_slot(tx, keys, (near[0] if near else 0) & _SLOT_MASK)
-    return entry, compare_digest(entry.lookup, lookup) & entry.real
+    slot, indexed = index_of(tx, keys, version).find_one(int.from_bytes(lookup[:8], "big"))
+    entry = fetch_slot(tx, keys, slot)
+    there = compare_digest(entry.lookup, lookup) & entry.real
+    if indexed and not there:  # another tag with the same start, or a row that has a newer key by now
+        others = (open_row(keys, row) for row in find_many(tx, keys, version, [lookup]))
+        entry, there = next(((e, True) for e in others if e.real and e.lookup == lookup), (entry, False))
+    return entry, there
 
 
 def fetch_slot(tx: Tx, keys: DomainKeys, slot: int) -> Entry:
     """The row of a slot, taken round when the domain has fewer slots: there is always one."""
     slots = tx.rows(keys.number).slots
     row_id = (keys.number << SLOT_BITS) + (slot - 1) % slots + 1
-    row = tx.first("SELECT id, lookup, sealed FROM vault_entries WHERE id = ?", row_id)
-    found = _rows([row] if row is not None else [])
+    found = _rows(tx.all_of(f"{_SELECT} WHERE id = ?", row_id))
     if not found:
         raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
     return open_row(keys, found[0])
@@ -210,7 +210,7 @@ def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[
     rows = tx.rows(keys.number)
     first = rows.used + 1
     last = rows.used + len(lookups)
-    if last > _SLOT_MASK:
+    if size_class(last) > MOST_SLOTS:
         raise InternalError("a domain cannot hold more identities.")
     base = keys.number << SLOT_BITS
     ids = list(range(base + first, base + last + 1))
@@ -222,11 +222,12 @@ def append(tx: Tx, keys: DomainKeys, lookups: Sequence[bytes], plains: Sequence[
     _insert(tx, keys.number, fresh[inside:])
     rows.used = last
     step("entries")
-    pad(tx, keys)
+    _pad(tx, keys)
+    index_of(tx, keys, keys.active).add(lookups, range(first, last + 1))
     return ids
 
 
-def pad(tx: Tx, keys: DomainKeys) -> None:
+def _pad(tx: Tx, keys: DomainKeys) -> None:
     """Fill the domain up to its size class with decoys."""
     rows = tx.rows(keys.number)
     goal = size_class(rows.used)
@@ -241,6 +242,18 @@ def pad(tx: Tx, keys: DomainKeys) -> None:
     step("decoys")
 
 
+def reindex(tx: Tx, keys: DomainKeys) -> None:
+    """Build the index of every key version from the rows (for vaults that have none yet)."""
+    slots = tx.rows(keys.number).slots
+    indexes = {version: index_of(tx, keys, version) for version in keys.versions}
+    for first in range(1, slots + 1, 65536):
+        rows = slot_range(tx, keys.number, first, min(first + 65535, slots))
+        real = [row for row in rows if open_row(keys, row).real]
+        for version, wanted in indexes.items():
+            mine = [row for row in real if row[2][0] == version]
+            wanted.add([row[1] for row in mine], [row[0] - (keys.number << SLOT_BITS) for row in mine])
+
+
 def rewrite(tx: Tx, keys: DomainKeys, entries: Sequence[Entry], plains: Sequence[bytes], lookups: Sequence[bytes]) -> None:
     """Seal existing rows anew (new uses, or a new key version) in their old slots."""
     ids = [e.id for e in entries]
@@ -252,9 +265,7 @@ def rewrite(tx: Tx, keys: DomainKeys, entries: Sequence[Entry], plains: Sequence
 def slot_range(tx: Tx, number: int, first: int, last: int) -> list[Row]:
     """The rows of a range of slots, in order."""
     base = number << SLOT_BITS
-    query = _sql(tx, "SELECT id, lookup, sealed FROM vault_entries WHERE id BETWEEN ? AND ? ORDER BY id")
-    found = tx.connection.exec_driver_sql(query, (base + first, base + last)).all()
-    return _rows(found)
+    return _rows(tx.all_of(f"{_SELECT} WHERE id BETWEEN ? AND ? ORDER BY id", base + first, base + last))
 
 
 def tag_sum(tx: Tx, sealed: Sequence[bytes]) -> Sum:
@@ -302,24 +313,25 @@ def _replace(tx: Tx, number: int, fresh: list[Row]) -> None:
 
 def _sealed_of(tx: Tx, ids: list[int]) -> list[bytes]:
     if ids[-1] - ids[0] + 1 == len(ids):
-        query = _sql(tx, "SELECT sealed FROM vault_entries WHERE id BETWEEN ? AND ?")
-        return [bytes(r[0]) for r in tx.connection.exec_driver_sql(query, (ids[0], ids[-1])).all()]
+        return [bytes(r[0]) for r in tx.all_of("SELECT sealed FROM vault_entries WHERE id BETWEEN ? AND ?", ids[0], ids[-1])]
     return [row[2] for row in rows_by_id(tx, ids)]
 
 
 def rows_by_id(tx: Tx, ids: Sequence[int]) -> list[Row]:
-    """The rows with these ids, in no particular order."""
-    run = tx.connection.exec_driver_sql
+    """The rows with these ids (sorted, each once), in no particular order."""
+    found: list[Any] = []
     if tx.store.dialect != "sqlite":
-        found = run("SELECT id, lookup, sealed FROM vault_entries WHERE id = ANY(%s::bigint[])", (list(ids),)).all()
-    else:
-        found = []
-        for start in range(0, len(ids), _MANY):
-            part = tuple(ids[start : start + _MANY])
-            marks = ",".join("?" * len(part))
-            query = f"SELECT id, lookup, sealed FROM vault_entries WHERE id IN ({marks})"  # noqa: S608  only question marks
-            found += run(query, part).all()
+        return _rows(tx.all_of(f"{_SELECT} WHERE id = ANY(?::bigint[])", list(ids)))
+    for start in range(0, len(ids), _MANY):
+        part = ids[start : start + _MANY]
+        if part[-1] - part[0] + 1 == len(part):
+            found += tx.all_of(f"{_SELECT} WHERE id BETWEEN ? AND ?", part[0], part[-1])
+        else:
+            found += tx.all_of(f"{_SELECT} WHERE id IN ({','.join('?' * len(part))})", *part)
     return _rows(found)
+
+
+_SELECT = "SELECT id, lookup, sealed FROM vault_entries"
 
 
 def _rows(found: Iterable[Any]) -> list[Row]:
@@ -328,8 +340,3 @@ def _rows(found: Iterable[Any]) -> list[Row]:
         return [(int(row_id), bytes(lookup), bytes(sealed)) for row_id, lookup, sealed in found]
     except (TypeError, ValueError):
         raise TamperError("a row of the vault is damaged.", hint="Restore the database from a trusted copy.") from None
-
-
-def _sql(tx: Tx, statement: str) -> str:
-    """The statement with the parameter marks of the driver."""
-    return statement if tx.store.dialect == "sqlite" else statement.replace("?", "%s")

@@ -1,7 +1,8 @@
 """Rate limits and alarms per actor, action and purpose.
 
 Each limit counts records in a window of time: above ``alarm`` an alarm is logged (once per window), above ``max`` the action
-is refused. A limit for one purpose stands above the limit for all (``*``).
+is refused. The limit for all purposes (``*``) counts them together, whatever a requester writes as a purpose; a limit for one
+purpose stands beside it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ DEFAULTS = {
     "translate": Limit(DAY, 10_000_000, 1_000_000),
     "request": Limit(DAY, 1_000, 100),
     "reveal": Limit(DAY, 1_000, 100),
-    "pseudonymize": Limit(DAY, None, None),
+    "pseudonymize": Limit(DAY, None, 100_000_000),
 }
 """What holds until an owner says otherwise; reveals always have a bound."""
 
@@ -44,13 +45,11 @@ LARGEST_REVEAL = 100_000
 """No owner can raise the number of identities revealed to one person in a day above this."""
 
 
-def read(tx: Tx, action: str, purpose: str) -> Limit | None:
-    """The limit that holds for an action and a purpose."""
+def read(tx: Tx, action: str, purpose: str) -> dict[str, Limit]:
+    """The limits that hold for an action: that for all purposes together (``*``), and that of the purpose if it has one."""
     stored = tx.get(LIMIT, "limits") or {}
-    for key in (f"{action}|{purpose}", f"{action}|*"):
-        if key in stored:
-            return Limit(**stored[key])
-    return DEFAULTS.get(action)
+    found = {name: Limit(**stored[f"{action}|{name}"]) for name in ("*", _plain(purpose)) if f"{action}|{name}" in stored}
+    return {"*": DEFAULTS[action], **found} if action in DEFAULTS else found
 
 
 def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
@@ -64,16 +63,21 @@ def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
                 f"reveals cannot go unlimited: at most {LARGEST_REVEAL:,} records a day.", hint="Name a lower limit."
             )
     stored = tx.get(LIMIT, "limits") or {}
-    stored[f"{action}|{purpose or '*'}"] = {"seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm}
+    stored[f"{action}|{_plain(purpose)}"] = {"seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm}
     tx.put(LIMIT, "limits", stored)
 
 
 def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> bool:
-    """Count records against the limit; True when this crossed the alarm line. Above the limit: refused."""
-    limit = read(tx, action, purpose)
-    if limit is None or (limit.max is None and limit.alarm is None):
-        return False
-    name = f"{actor}|{action}|{purpose}"
+    """Count records against the limits; True when this crossed an alarm line. Above a limit: refused."""
+    crossed = [
+        _count_one(tx, f"{actor}|{action}|{name}", action, limit, records, time)
+        for name, limit in read(tx, action, purpose).items()
+        if limit.max is not None or limit.alarm is not None
+    ]
+    return any(crossed)
+
+
+def _count_one(tx: Tx, name: str, action: str, limit: Limit, records: int, time: float) -> bool:
     window = int(time // limit.seconds)
     usage: dict[str, Any] = tx.get(USAGE, name) or {}
     if usage.get("window") != window or usage.get("seconds") != limit.seconds:
@@ -90,3 +94,8 @@ def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: flo
     usage["alarmed"] = bool(usage["alarmed"] or crossed)
     tx.put(USAGE, name, usage)
     return crossed
+
+
+def _plain(purpose: str) -> str:
+    """A purpose as limits know it: case and blanks around it do not matter."""
+    return purpose.strip().casefold() or "*"

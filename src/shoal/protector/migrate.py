@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest version of the tables; a test holds it equal to the newest migration."""
 
 
@@ -49,11 +49,21 @@ def version(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
-def require_current(connection: Connection, *, place: str) -> None:
-    """Refuse a place without a vault, or with tables of another version."""
+def require_known(connection: Connection, *, place: str) -> str:
+    """The version of the tables; a place without a vault, or with one of a later program, is refused."""
     found = version(connection)
     if found is None:
         raise DataError(f"there is no vault at {place}.", hint="Make one with `shoal vault init`.")
+    if found > HEAD:
+        raise DataError(
+            f"the vault at {place} has tables of version {found}; this program knows {HEAD}.", hint="Use a newer Shoal."
+        )
+    return found
+
+
+def require_current(connection: Connection, *, place: str) -> None:
+    """Refuse a place without a vault, or with tables of another version."""
+    found = require_known(connection, place=place)
     if found != HEAD:
         raise DataError(
             f"the vault at {place} has tables of version {found}; this program needs {HEAD}.",

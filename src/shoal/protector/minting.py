@@ -80,17 +80,18 @@ class OpenDomain(crypto._Opaque):
         made = self._distinct(tx, coded.dictionary, frame)
         return pa.DictionaryArray.from_arrays(coded.indices, made).cast(pa.string())
 
-    def find(self, tx: Tx, identity: str, context: Context, time: float) -> str | None:
-        """The pseudonym an identity has now, or None; nothing is made, and both answers take the same work."""
+    def find(self, tx: Tx, identities: Sequence[str], context: Context, time: float) -> list[str | None]:
+        """The pseudonym each identity has now, or None; nothing is made, and both answers take the same work."""
         if self.domain.kind != "random" or self.domain.scope == "transaction" or self.domain.renewal.uses:
             raise UsageError(
                 f"looking up without making needs kind 'random' with lasting pseudonyms; domain '{self.domain.name}' differs.",
                 hint="Pseudonymise the identity instead.",
             )
-        plain = _encoded([identity])[0]
-        entry, there = references.find(tx, self.keys, self.frame(context, time), self.matched(plain))
-        text = references.token_text(self.domain.prefix, references.tokens(self.keys, [entry.block])[0].tobytes())
-        return text if there else None
+        frame = self.frame(context, time)
+        found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in _encoded(identities)]
+        made = references.tokens(self.keys, [entry.block for entry, _ in found]).tobytes()
+        texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
+        return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
 
     def resolve(
         self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
@@ -112,6 +113,11 @@ class OpenDomain(crypto._Opaque):
             return [self._reversed(r) for r in raw]
         rows = references.resolve(tx, self.keys, raw)
         return [None if row is None else row.identity for row in rows]
+
+    def canonical(self, pseudonym: str) -> str:
+        """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
+        raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
+        return pseudonym if raw is None else self.domain.prefix + crypto.encode(raw)
 
     def _raw(self, pseudonym: str) -> bytes | None:
         prefix = self.domain.prefix

@@ -29,7 +29,7 @@ def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> tuple[Entry
     found = None
     for version in sorted(keys.versions, reverse=True):
         lookup = keys.versions[version].index.digest(frame + identity)[: entries.LOOKUP_BYTES]
-        entry, there = entries.find_one(tx, keys, lookup)
+        entry, there = entries.find_one(tx, keys, version, lookup)
         if found is None or there:
             found = (entry, there)
     assert found is not None
@@ -42,7 +42,7 @@ def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], 
     ``matched`` are the identities as they are compared (the same bytes, unless the domain composes Unicode first).
     """
     lookups = _lookups(keys, keys.active, frames, matched)
-    known = entries.blocks_of(keys, entries.find_many(tx, lookups)) if tx.rows(keys.number).used else {}
+    known = entries.blocks_of(keys, entries.find_many(tx, keys, keys.active, lookups)) if tx.rows(keys.number).used else {}
     for version in keys.versions:
         if version != keys.active:
             _add_older(tx, keys, version, frames, matched, lookups, known)
@@ -87,7 +87,7 @@ def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[Entry
 def rows_of(tx: Tx, keys: DomainKeys, blocks: Sequence[bytes]) -> list[Entry]:
     """The opened rows of blocks."""
     ids = [int.from_bytes(block[:8], "big") for block in blocks]
-    rows = {row[0]: entries.open_row(keys, row) for row in entries.rows_by_id(tx, ids)}
+    rows = {row[0]: entries.open_row(keys, row) for row in entries.rows_by_id(tx, sorted(set(ids)))}
     return [rows[row_id] for row_id in ids]
 
 
@@ -115,7 +115,7 @@ def _add_older(
     """Blocks of rows still under an older key version, filed under the newest lookup."""
     missing = [i for i, lookup in enumerate(lookups) if lookup not in known]
     older = _lookups(keys, version, [_frame(frames, i) for i in missing], [matched[i] for i in missing])
-    blocks = entries.blocks_of(keys, entries.find_many(tx, older))
+    blocks = entries.blocks_of(keys, entries.find_many(tx, keys, version, older))
     for i, lookup in zip(missing, older, strict=True):
         if lookup in blocks:
             known[lookups[i]] = blocks[lookup]

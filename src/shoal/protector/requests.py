@@ -166,9 +166,9 @@ def withdraw(tx: Tx, request_id: str, *, requester: str) -> Request:
 
 
 def touches_honeytoken(tx: Tx, domain: str, pseudonyms: Sequence[str]) -> bool:
-    """Whether one of the pseudonyms belongs to a planted identity."""
+    """Whether one of the pseudonyms, in canonical spelling, belongs to a planted identity."""
     planted = set((tx.get(HONEY, domain) or {}).get("pseudonyms", ()))
-    return any(p.upper() in planted for p in pseudonyms) if planted else False
+    return bool(planted) and not planted.isdisjoint(pseudonyms)
 
 
 def _parsed(body: dict[str, Any]) -> Request:

@@ -37,10 +37,18 @@ entries = Table(
     "vault_entries",
     metadata,
     Column("id", _Id, primary_key=True, autoincrement=False),
-    Column("lookup", LargeBinary(16), nullable=False, unique=True),
+    Column("lookup", LargeBinary(16), nullable=False),
     Column("sealed", LargeBinary, nullable=False),
 )
 """Identity rows. ``id`` is domain number * 2^40 + slot; ``lookup`` a keyed tag of the identity; a share are decoys."""
+
+index = Table(
+    "vault_index",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""Sealed buckets that lead from lookup tags to slots; see :mod:`shoal.protector.index`."""
 
 audit = Table(
     "vault_audit",

@@ -91,6 +91,7 @@ class Session(_Acting):
             made = opened.pseudonymize(tx, column, Context(role, relation), now)
             key = opened.domain.key_id
             self._log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
+            self._watch(tx, now, "pseudonymize", domain, purpose, made)
         return made.to_pylist() if as_list else made
 
     def find(self, domain: str, identity: str, *, purpose: str = "", role: str = "", relation: str = "") -> str | None:
@@ -100,14 +101,13 @@ class Session(_Acting):
     def find_many(
         self, domain: str, identities: Sequence[str], *, purpose: str = "", role: str = "", relation: str = ""
     ) -> list[str | None]:
-        """:meth:`find` for several identities in one transaction, logged one by one."""
+        """:meth:`find` for several identities in one transaction, logged as one event with their number."""
         with self._acting("find", domain) as (tx, now):
             opened = self._domain(tx, domain)
             self._count(tx, now, "find", purpose, len(identities), domain=domain)
-            found = [opened.find(tx, identity, Context(role, relation), now) for identity in identities]
+            found = opened.find(tx, identities, Context(role, relation), now)
             self._log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            if requests.touches_honeytoken(tx, domain, [f or "" for f in found]):
-                self._log(tx, now, "find", outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
+            self._watch(tx, now, "find", domain, purpose, found)
         return found
 
     def translate(
@@ -130,6 +130,7 @@ class Session(_Acting):
             self._require(tx, now, "translate", target)
             known = self._domain(tx, source)
             wanted = self._domain(tx, target)
+            pseudonyms = [known.canonical(p) for p in pseudonyms]
             if wanted.domain.id not in known.domain.translate_to:
                 raise AccessError(
                     f"no owner has allowed to translate from '{source}' to '{target}'.",
@@ -193,7 +194,8 @@ class Session(_Acting):
     ) -> Request:
         """Ask for the identities behind pseudonyms; another person has to approve."""
         with self._acting("request", domain, purpose=purpose, case=case) as (tx, now):
-            self.vault.domain(tx, domain)
+            opened = self._domain(tx, domain)
+            pseudonyms = list(dict.fromkeys(opened.canonical(p) for p in pseudonyms))
             self._count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             made = requests.create(
                 tx,
@@ -220,7 +222,7 @@ class Session(_Acting):
             who = actors.who(tx, self._digest, now)
             everything = requests.all_requests(tx)
         sees_all = bool(who.roles & {"approver", "auditor", "owner"})
-        return [r for r in everything if sees_all or r.requester == self.name]
+        return [r for r in everything if (sees_all or r.requester == self.name) and who.reaches(r.domain)]
 
     def approve(self, request_id: str) -> Request:
         """Approve somebody else's request."""
@@ -234,6 +236,7 @@ class Session(_Acting):
         action = "approve" if approve else "deny"
         with self._acting(action, request=_shown(request_id)) as (tx, now):
             made = requests.decide(tx, request_id, approver=self.name, approve=approve, time=now)
+            self._require(tx, now, action, made.domain)
             self._log(
                 tx, now, action, request=made.id, domain=made.domain, purpose=made.purpose, case=made.case, count=made.records
             )
@@ -243,6 +246,7 @@ class Session(_Acting):
         """Take back one's own request."""
         with self._acting("withdraw", request=_shown(request_id)) as (tx, now):
             made = requests.withdraw(tx, request_id, requester=self.name)
+            self._require(tx, now, "withdraw", made.domain)
             self._log(tx, now, "withdraw", request=made.id, domain=made.domain)
         return made
 
@@ -250,6 +254,7 @@ class Session(_Acting):
         """The identities of one's own approved request: once."""
         with self._acting("reveal", request=_shown(request_id)) as (tx, now):
             made = requests.deliver(tx, request_id, requester=self.name, time=now)
+            self._require(tx, now, "reveal", made.domain)
             opened = self._domain(tx, made.domain)
             self._count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
             context = Context(made.role, made.relation) if made.role or made.relation else None
@@ -320,6 +325,8 @@ class Session(_Acting):
             actor = tx.get(ACTOR, name)
             if actor is None:
                 raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+            if not enabled or "owner" not in roles:
+                actors.require_another_owner(tx, name)
             actor["roles"] = list(actors.check_roles(roles))
             actor["enabled"] = enabled
             tx.put(ACTOR, name, actor)
@@ -335,6 +342,7 @@ class Session(_Acting):
     def revoke_tokens(self, name: str) -> int:
         """Take back every token of an actor."""
         with self._acting("actor") as (tx, now):
+            actors.require_another_owner(tx, name)
             gone = actors.revoke_tokens(tx, name)
             self._grant_log(tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
@@ -351,12 +359,19 @@ class Session(_Acting):
             opened = self._domain(tx, domain)
             made: str = opened.pseudonymize(tx, _text_column([identity])[0], Context(), now)[0].as_py()
             body = tx.get(HONEY, domain) or {"pseudonyms": []}
-            body["pseudonyms"] = sorted({*body["pseudonyms"], made.upper()})
+            body["pseudonyms"] = sorted({*body["pseudonyms"], made})
             tx.put(HONEY, domain, body)
             self._log(tx, now, "honeytoken", domain=domain)
         return made
 
     # -- helpers ----------------------------------------------------------------------------------------------------
+
+    def _watch(self, tx: Tx, now: float, action: str, domain: str, purpose: str, pseudonyms: Any) -> None:
+        """Raise an alarm when a planted identity was asked for."""
+        if tx.get(HONEY, domain) is not None and requests.touches_honeytoken(
+            tx, domain, pseudonyms if isinstance(pseudonyms, list) else pseudonyms.to_pylist()
+        ):
+            self._log(tx, now, action, outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
 
     def _grant_log(self, tx: Tx, now: float, name: str, roles: Sequence[str], *, detail: str = "") -> None:
         from shoal.protector.audit import actor_pseudonym

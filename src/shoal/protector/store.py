@@ -4,7 +4,8 @@ Takes    a path (SQLite in WAL mode) or a PostgreSQL URL, and the vault's root k
 Keeps    every write is one transaction that starts by locking the state row and ends by sealing the new state with its
          generation raised by one; afterwards the anchor outside the database is moved forward
 Detects  altered, swapped, missing or doubled rows (sealing bound to the place, keyed row sums), and an older database
-         (generation below the anchor's)
+         (generation below the anchor's); objects are used only as the sealed state remembers them, so that a single old row
+         that was put back (a delivered request, a revoked token) never takes effect
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,19 @@ from shoal.protector.keys import Secret
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
+Objects = dict[bytes, tuple[int, bytes]]
+
 DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE = range(1, 12)
 """Kinds of sealed objects."""
 
+ONCE = SETTING
+"""The kind of objects that are written once and never changed or removed (names, holders): there may be many of them."""
+
+_PUT_SQLITE = "INSERT INTO vault_index (id, sealed) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
+_PUT_POSTGRESQL = (
+    "INSERT INTO vault_index (id, sealed) SELECT * FROM unnest(%s::bigint[], %s::bytea[]) "
+    "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
+)
 _STATE_BLOCK = 512
 _OBJECT_BLOCK = 128
 
@@ -40,12 +51,34 @@ def step(name: str) -> None:
 
 
 @dataclass
+class Shelf:
+    """Shape of one index (:mod:`shoal.protector.index`): entries, buckets and keyed sum of its old and its young tier."""
+
+    counts: list[int] = field(default_factory=lambda: [0, 0])
+    buckets: list[int] = field(default_factory=lambda: [0, 0])
+    sums: list[Sum] = field(default_factory=lambda: [(0, 0), (0, 0)])
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Shelf:
+        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]])
+
+
+@dataclass
 class DomainRows:
-    """Row counts and keyed row sum of one domain: ``used`` identities in ``slots`` slots, the rest decoys."""
+    """Row counts and keyed row sum of one domain: ``used`` identities in ``slots`` slots, the rest decoys.
+
+    ``index`` holds the shape of the index of each key version.
+    """
 
     used: int = 0
     slots: int = 0
     sum: Sum = (0, 0)
+    index: dict[str, Shelf] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> DomainRows:
+        index = {version: Shelf.from_json(shelf) for version, shelf in body.get("index", {}).items()}
+        return cls(body["used"], body["slots"], (body["sum"][0], body["sum"][1]), index)
 
 
 @dataclass
@@ -61,16 +94,24 @@ class State:
     next_domain: int = 1
     objects: int = 0
     objects_sum: Sum = (0, 0)
+    guarded: int = 0
+    guarded_sum: Sum | None = (0, 0)
     domains: dict[str, DomainRows] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        return _padded(json.dumps(asdict(self), separators=(",", ":")).encode(), _STATE_BLOCK)
+        domains = {
+            number: {**vars(rows), "index": {version: vars(shelf) for version, shelf in rows.index.items()}}
+            for number, rows in self.domains.items()
+        }
+        return _padded(json.dumps({**vars(self), "domains": domains}, separators=(",", ":")).encode(), _STATE_BLOCK)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> State:
         body = json.loads(data)
         body["objects_sum"] = tuple(body["objects_sum"])
-        body["domains"] = {no: DomainRows(d["used"], d["slots"], (d["sum"][0], d["sum"][1])) for no, d in body["domains"].items()}
+        guarded = body.get("guarded_sum")  # a vault of the first format has none: its next transaction begins to keep it
+        body["guarded_sum"] = None if guarded is None else tuple(guarded)
+        body["domains"] = {number: DomainRows.from_json(rows) for number, rows in body["domains"].items()}
         return cls(**body)
 
     @property
@@ -96,6 +137,7 @@ class Store:
         self._seen = 0
         self._lock = threading.Lock()
         self._plain: dict[bytes, tuple[bytes, bytes]] = {}
+        self._guarded: tuple[Any, Objects] = (None, {})
 
     @contextlib.contextmanager
     def write(self, prepare: Callable[[Connection], None] | None = None) -> Iterator[Tx]:
@@ -117,8 +159,7 @@ class Store:
             step("before-commit")
             connection.commit()
             step("after-commit")
-        for call in tx.after_commit:
-            call()
+        self._keep(tx)
         self._advance(tx.state.mark)
         step("after-anchor")
 
@@ -157,7 +198,7 @@ class Store:
         row = _execute(connection, self.dialect, query + (" FOR UPDATE" if lock and self.dialect != "sqlite" else "")).fetchone()
         if row is None:
             raise TamperError("the vault's state is missing.", hint="Restore the database from a trusted copy.")
-        found = State.from_bytes(self.box.open(bytes(row[0]), b"state" + self.bound, what="state"))
+        found = State.from_bytes(self.box.open(blob(row[0]), b"state" + self.bound, what="state"))
         if found.generation < floor:
             raise _rolled_back(found.generation, floor)
         with self._lock:
@@ -175,6 +216,34 @@ class Store:
             self._seen = max(self._seen, mark.generation)
         if self.anchor is not None:
             self.anchor.advance(mark)
+
+    def guarded(self, tx: Tx) -> Objects:
+        """All objects but those written once, exactly as the sealed state remembers them.
+
+        Kept in memory from one transaction to the next; read again only when another process changed something.
+        """
+        wanted = (tx.state.guarded, tx.state.guarded_sum)
+        known, objects = self._guarded
+        if known == wanted:
+            return dict(objects)
+        rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects WHERE kind <> ?", ONCE)
+        objects = {blob(tag): (kind, blob(sealed)) for tag, kind, sealed in rows}
+        found = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
+        if wanted[1] is None:
+            tx.state.guarded, tx.state.guarded_sum = found
+        elif found != wanted:
+            raise TamperError(
+                "stored objects (domains, keys, actors, tokens, requests, limits) are missing, added or older: "
+                f"{found[0]} found, {wanted[0]} written.",
+                hint="Stop using this database; restore it from a trusted copy.",
+            )
+        self._guarded = (found, objects)
+        return dict(objects)
+
+    def _keep(self, tx: Tx) -> None:
+        """Remember the objects as a committed transaction left them."""
+        if tx._objects is not None:
+            self._guarded = ((tx.state.guarded, tx.state.guarded_sum), tx._objects)
 
     def tag(self, kind: int, name: str) -> bytes:
         """The keyed tag under which an object is stored."""
@@ -200,7 +269,7 @@ class Tx:
         self.store = store
         self.connection = connection
         self.state = state
-        self.after_commit: list[Callable[[], None]] = []
+        self._objects: Objects | None = None
 
     def raw(self) -> Any:
         """The driver's own connection inside this transaction, for bulk work on SQLite."""
@@ -209,6 +278,22 @@ class Tx:
     def first(self, statement: str, *values: Any) -> Any:
         """The first row of a query written with question marks: straight to the driver, for work done very often."""
         return _execute(self.connection, self.store.dialect, statement, *values).fetchone()
+
+    def all_of(self, statement: str, *values: Any) -> list[Any]:
+        """All rows of a query, likewise."""
+        return list(_execute(self.connection, self.store.dialect, statement, *values).fetchall())
+
+    def run(self, statement: str, *values: Any) -> None:
+        """Carry out a statement, likewise."""
+        _execute(self.connection, self.store.dialect, statement, *values)
+
+    def put_buckets(self, rows: list[tuple[int, bytes]]) -> None:
+        """Store buckets of an index, new or changed."""
+        if self.store.dialect == "sqlite":
+            self.raw().executemany(_PUT_SQLITE, rows)
+        else:
+            ids, sealed = (list(column) for column in zip(*rows, strict=True))
+            self.connection.exec_driver_sql(_PUT_POSTGRESQL, (ids, sealed))
 
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""
@@ -236,22 +321,29 @@ class Tx:
 
     def remove_tag(self, tag: bytes) -> bytes | None:
         """Delete the object under a tag."""
-        from shoal.protector.schema import objects
-
-        old = self._sealed(tag)
+        old = self.objects.pop(tag, None)
         if old is None:
             return None
-        self.connection.execute(objects.delete().where(objects.c.tag == tag))
-        self._count(old, -1)
+        self.run("DELETE FROM vault_objects WHERE tag = ?", tag)
+        self._count(*old, -1)
         step("objects")
-        return old
+        return old[1]
+
+    @property
+    def objects(self) -> Objects:
+        """Tag to (kind, sealed) of all objects but those written once, as this transaction sees and changes them."""
+        if self._objects is None:
+            self._objects = self.store.guarded(self)
+        return self._objects
+
+    def items(self, kind: int) -> list[tuple[bytes, dict[str, Any]]]:
+        """Tag and content of every object of a kind."""
+        found = [(tag, sealed) for tag, (k, sealed) in self.objects.items() if k == kind]
+        return [(tag, dict(json.loads(self.store.opened(kind, tag, sealed)))) for tag, sealed in found]
 
     def all(self, kind: int) -> list[dict[str, Any]]:
         """Every object of a kind."""
-        from shoal.protector.schema import objects
-
-        found = self.connection.execute(objects.select().where(objects.c.kind == kind)).all()
-        return [dict(json.loads(self.store.opened(kind, row.tag, row.sealed))) for row in found]
+        return [body for _, body in self.items(kind)]
 
     def now(self, clock: Callable[[], float]) -> float:
         """The present time, never before the newest time the vault has seen."""
@@ -259,34 +351,53 @@ class Tx:
         return self.state.clock
 
     def _fetch(self, kind: int, tag: bytes) -> bytes | None:
-        sealed = self._sealed(tag)
+        sealed = self._sealed(kind, tag)
         return None if sealed is None else self.store.opened(kind, tag, sealed)
 
-    def _sealed(self, tag: bytes) -> bytes | None:
+    def _sealed(self, kind: int, tag: bytes) -> bytes | None:
+        if kind != ONCE:
+            return self.objects.get(tag, (kind, None))[1]
         found = self.first("SELECT sealed FROM vault_objects WHERE tag = ?", tag)
-        return None if found is None else bytes(found[0])
+        return None if found is None else blob(found[0])
 
     def _store(self, kind: int, name: str, plain: bytes) -> None:
         tag = self.store.tag(kind, name)
         bound = b"object" + bytes([kind]) + tag + self.store.bound
         sealed = self.store.box.seal(_padded(plain, _OBJECT_BLOCK), bound)
-        old = self._sealed(tag)
+        old = self._sealed(kind, tag)
         if old is None:
-            self._run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, kind, sealed)
+            self.run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, kind, sealed)
         else:
-            self._run("UPDATE vault_objects SET sealed = ? WHERE tag = ?", sealed, tag)
-            self._count(old, -1)
-        self._count(sealed, +1)
+            self.run("UPDATE vault_objects SET sealed = ? WHERE tag = ?", sealed, tag)
+            self._count(kind, old, -1)
+        self._count(kind, sealed, +1)
+        if kind != ONCE:
+            self.objects[tag] = (kind, sealed)
         step("objects")
 
-    def _run(self, statement: str, *values: Any) -> None:
-        _execute(self.connection, self.store.dialect, statement, *values)
-
-    def _count(self, sealed: bytes, sign: int) -> None:
-        term = crypto.row_sum(self.store.sums, sealed[-crypto.TAG_BYTES :])
+    def _count(self, kind: int, sealed: bytes, sign: int) -> None:
+        term = object_sum(self.store, [sealed])
         change = crypto.add if sign > 0 else crypto.subtract
         self.state.objects_sum = change(self.state.objects_sum, term)
         self.state.objects += sign
+        if kind != ONCE:
+            self.state.guarded_sum = change(self.state.guarded_sum or (0, 0), term)
+            self.state.guarded += sign
+
+
+def object_sum(store: Store, sealed: Iterable[bytes]) -> Sum:
+    """Keyed sum over the authentication tags of sealed objects."""
+    size = crypto.TAG_BYTES
+    return crypto.row_sum(store.sums, b"".join([s[-size:].rjust(size, b"\0") for s in sealed]))
+
+
+def blob(cell: Any) -> bytes:
+    """A cell as bytes; a damaged one that holds none reads as empty, which nothing opens.
+
+    >>> blob(memoryview(b"ab")), blob("text put in from outside"), blob(None)
+    (b'ab', b'', b'')
+    """
+    return bytes(cell) if isinstance(cell, bytes | bytearray | memoryview) else b""
 
 
 def _execute(connection: Connection, dialect: str, statement: str, *values: Any) -> Any:
@@ -335,7 +446,14 @@ def describe(place: str | Path) -> str:
 
 def _sqlite_settings(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # this module begins transactions itself
-    settings = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY", "cache_size=-524288")
+    settings = (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "secure_delete=ON",
+        "temp_store=MEMORY",
+        "cache_size=-524288",
+        "wal_autocheckpoint=8000",  # each one makes a commit wait for the disk: seldom enough to stay out of the 99th percentile
+    )
     for setting in settings:
         connection.execute(f"PRAGMA {setting}").fetchall()
 

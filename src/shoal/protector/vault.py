@@ -87,7 +87,7 @@ class Vault:
     ) -> Created:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten."""
         provider = require_provider(key)
-        if owner == auditor:
+        if actors.same_name(owner, auditor):
             raise UsageError("owner and auditor must be two people.", hint="Name another auditor.")
         _check_separation(place, provider)
         engine = storage.connect(place)
@@ -159,6 +159,27 @@ class Vault:
             engine.dispose()
             raise
         return vault
+
+    @classmethod
+    def migrate(
+        cls, place: str | Path, *, key: KeyProvider, anchor: str | Path | None = None, clock: Callable[[], float] = _time.time
+    ) -> None:
+        """Bring the tables of a vault to the version of this program: in one transaction, whole or not at all."""
+        provider = require_provider(key)
+        engine = storage.connect(place)
+        try:
+            with storage._engine_errors(), engine.connect() as connection:
+                migrate.require_known(connection, place=storage.describe(place))
+                vault_id, root = _read_meta(connection, provider)
+            vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
+            vault._meet_anchor(None)
+            with vault.store.write(migrate.upgrade) as tx:
+                for domain in map(Domain.from_json, tx.all(DOMAIN)):
+                    if domain.kind == "random" and not domain.shredded and not tx.rows(domain.number).index:
+                        entries.reindex(tx, vault.opened(tx, domain).keys)
+                vault.record(tx, tx.now(clock), "", "migrate", detail=f"tables of version {migrate.HEAD}")
+        finally:
+            engine.dispose()
 
     def _meet_anchor(self, accept: str | None) -> None:
         anchor = self.store.anchor
@@ -275,7 +296,7 @@ class Vault:
         made = self.new_key_version(tx, domain, 1)
         tx.put(DOMAIN, made.name, made.to_json())
         if made.kind == "random":
-            entries.pad(tx, self.opened(tx, made).keys)
+            entries.append(tx, self.opened(tx, made).keys, (), ())
         return made
 
     def new_key_version(self, tx: Tx, domain: Domain, version: int) -> Domain:

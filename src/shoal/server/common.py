@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from shoal.errors import AccessError, DataError, RequirementError, ShoalError, TamperError, UsageError
 
@@ -73,7 +74,14 @@ def install_errors(app: FastAPI) -> None:
         message = "the request does not fit: " + "; ".join(parts[:5])
         return JSONResponse(_problem("Unprocessable", message, "See /openapi.json."), status_code=422)
 
+    async def unserved(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        words = {404: "there is nothing at this address.", 405: "this address does not take that method."}
+        problem = _problem("Refused", words.get(error.status_code, str(error.detail)), "See /openapi.json.")
+        return JSONResponse(problem, status_code=error.status_code, headers=error.headers)
+
     app.add_exception_handler(ShoalError, refused)
+    app.add_exception_handler(HTTPException, unserved)
     app.add_exception_handler(RequestValidationError, misshaped)
 
 

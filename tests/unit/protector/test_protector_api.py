@@ -180,3 +180,43 @@ def _property(operation: Any, tokens: list[str], checks: Any, seen: dict[str, se
             case.validate_response(answer, checks=list(checks))
 
     return test
+
+
+def test_without_a_token_nothing_is_read(sqlite_house: House) -> None:
+    """A large body from nobody is refused by its head alone."""
+    app = create_app(sqlite_house.vault)
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        raise AssertionError("the body was read")
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    for token in (b"", b"Bearer shoal-WRONG"):
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"authorization", token)]
+        path = "/vault/v1/domains/d/pseudonyms"
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+        asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    assert [m["status"] for m in sent if m["type"] == "http.response.start"] == [401, 401]
+
+
+def test_large_bodies_and_unknown_addresses_are_refused_alike(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.server import protector_door
+
+    monkeypatch.setattr(protector_door, "MOST_BYTES", 1000)
+    sqlite_house.owner.create_domain("d")
+    client = TestClient(create_app(sqlite_house.vault), base_url="http://127.0.0.1")
+    head = {"Authorization": f"Bearer {sqlite_house.tokens['Olga']}"}
+    text = head | {"Content-Type": "application/json"}
+    answers = [
+        client.post("/vault/v1/domains/d/pseudonyms", headers=head, json={"identities": ["x" * 990]}),
+        client.get("/vault/v1/nothing", headers=head),
+        client.put("/vault/v1/domains", headers=head),
+        client.post("/vault/v1/domains/d/find", headers=text, content=b'{"identity": "\xff"}'),
+        client.post("/vault/v1/domains/d/find", headers=text, content=b"{"),
+    ]
+    assert [a.status_code for a in answers] == [413, 404, 405, 400, 422]
+    assert all(set(a.json()) == {"error", "message", "hint"} for a in answers)
+    small = client.post("/vault/v1/domains/d/pseudonyms", headers=head, json={"identities": ["x"]})
+    assert small.status_code == 200

@@ -22,7 +22,7 @@ from shoal.protector import upkeep
 ROOT = Path(__file__).resolve().parents[3]
 NURSERY = """
 import json, os, signal, sys
-from shoal.protector import Vault, audit, entries, keys, session, store, upkeep
+from shoal.protector import Vault, audit, entries, index, keys, rotation, session, store, upkeep
 import alembic, pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
 
 def work(at, nth, todo, rest):
@@ -34,7 +34,7 @@ def work(at, nth, todo, rest):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    for module in (store, audit, entries):
+    for module in (store, audit, entries, index):
         module.step = step
     vault = Vault.open(os.environ["P"], key=keys.from_env("K"), anchor=os.environ["A"])
     acting = vault.login(os.environ["T"])
@@ -48,7 +48,7 @@ def work(at, nth, todo, rest):
     elif todo == "reveal":
         print(list(acting.reveal(rest[0]).identities.values()), flush=True)
     elif todo == "rotate":
-        upkeep._CHUNK = 500
+        rotation._CHUNK = 500
         upkeep.rotate_domain(acting, "d")
     vault.close()
     print("end", flush=True)
@@ -155,11 +155,13 @@ def require_whole(house: House, told: dict[str, str], n: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["entries", "decoys", "audit", "before-state", "before-commit", "after-commit", "after-anchor"])
+@pytest.mark.parametrize(
+    "at", ["entries", "decoys", "index", "audit", "before-state", "before-commit", "after-commit", "after-anchor"]
+)
 def test_kill_at_each_step(shared: Shared, at: str) -> None:
     """A writer is killed at a step while another one works on the same ids from the other end."""
     olga = shared.house.tokens["Olga"]
-    nth = 1 if at in ("entries", "decoys") else 2
+    nth = 1 if at in ("entries", "decoys", "index") else 2
     (code, lines), (other, whole) = shared.run(
         (olga, at, nth, "pseudonymize", [0, 1200, "up"]), (olga, "never", 1, "pseudonymize", [300, 1200, "down"])
     )

@@ -12,7 +12,7 @@ import pytest
 
 from protector_support import House, build, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
-from shoal.protector import Vault, migrate, upkeep
+from shoal.protector import Vault, checking, migrate, upkeep
 from shoal.protector.entries import size_class
 from shoal.protector.store import connect
 
@@ -52,7 +52,7 @@ def stored_bytes(house: House) -> bytes:
 
     out = b""
     with psycopg.connect(house.place) as connection:
-        for table in ("meta", "state", "objects", "entries", "audit", "checkpoints"):
+        for table in ("meta", "state", "objects", "entries", "index", "audit", "checkpoints"):
             for row in connection.execute(f"SELECT * FROM vault_{table}").fetchall():
                 out += b"|".join(c if isinstance(c, bytes) else str(c).encode() for c in row)
     return out
@@ -105,6 +105,7 @@ def _flip(data: bytes, bit: int) -> bytes:
 ROWS = [
     ("vault_entries", "id", "sealed"),
     ("vault_entries", "id", "lookup"),
+    ("vault_index", "id", "sealed"),
     ("vault_objects", "tag", "sealed"),
     ("vault_audit", "seq", "sealed"),
     ("vault_audit", "seq", "hash"),
@@ -126,7 +127,7 @@ def detected(house: House) -> bool:
     except AccessError:  # the token itself is gone: let the check run without it
         problems: list[str] = []
         with vault.store.read() as tx:
-            upkeep._check_objects(tx, problems)
+            checking.check_objects(tx, problems)
         return bool(problems)
     finally:
         vault.close()
@@ -190,12 +191,12 @@ def test_swapped_rows_are_noticed(filled: House) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["vault_entries", "vault_objects", "vault_audit", "vault_checkpoints", "vault_state", "vault_meta"]
+    "table", ["vault_entries", "vault_index", "vault_objects", "vault_audit", "vault_checkpoints", "vault_state", "vault_meta"]
 )
 @pytest.mark.parametrize("which", ["ASC", "DESC"])
 def test_missing_rows_are_noticed(filled: House, table: str, which: str) -> None:
     """V5: a row cut out at the beginning or the end of any table."""
-    key = {"vault_entries": "id", "vault_objects": "tag", "vault_state": "id", "vault_meta": "name"}.get(table, "seq")
+    key = {"objects": "tag", "meta": "name", "audit": "seq", "checkpoints": "seq"}.get(table.removeprefix("vault_"), "id")
     database = raw_database(filled)
     database.execute(f"DELETE FROM {table} WHERE {key} = (SELECT {key} FROM {table} ORDER BY {key} {which} LIMIT 1)")
     database.close()
@@ -275,7 +276,7 @@ def test_rollback_is_noticed(tmp_path: Path) -> None:
 def test_rollback_of_postgresql_is_noticed(filled: House) -> None:
     """The same where the database is a server: all rows of an older time, put back one by one."""
     database = raw_database(filled)
-    tables = ("meta", "state", "objects", "entries", "audit", "checkpoints")
+    tables = ("meta", "state", "objects", "entries", "index", "audit", "checkpoints")
     old = {t: database.execute(f"SELECT * FROM vault_{t}").fetchall() for t in tables}
     filled.operator.pseudonymize("d", ["another"])
     for table, rows in old.items():

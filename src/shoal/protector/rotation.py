@@ -1,0 +1,123 @@
+"""Rotation: new keys for a domain, the vault or the log, while the vault stays in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.errors import TamperError, UsageError
+from shoal.protector import audit, entries, index, references
+from shoal.protector.anchor import default_path, replace_path
+from shoal.protector.domains import Domain
+from shoal.protector.keys import KeyProvider, require_provider
+from shoal.protector.store import DOMAIN, KEY
+
+if TYPE_CHECKING:
+    from shoal.protector.session import Session
+    from shoal.protector.vault import Vault
+
+_CHUNK = 20_000
+
+
+def rotate_domain(session: Session, name: str) -> Domain:
+    """A new key version for a domain, while it stays in use.
+
+    ``random``: every row is sealed anew, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
+    new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
+    """
+    with session._acting("rotate", name) as (tx, now):
+        domain = session.vault.domain(tx, name)
+        old = domain.active
+        if domain.reseal:
+            made = domain  # an earlier rotation was broken off: go on with it
+        else:
+            if old >= 250:
+                raise UsageError("a domain can have at most 250 key versions.", hint="Make a new domain and translate.")
+            made = session.vault.new_key_version(tx, domain.with_version(old, "retired"), old + 1)
+            made = replace(made, reseal=1 if made.kind == "random" else 0)
+            tx.put(DOMAIN, name, made.to_json())
+            session._log(tx, now, "rotate", domain=name, key=made.key_id, detail="new key version")
+    while made.reseal:
+        made = _reseal_part(session, name)
+    return made
+
+
+def _reseal_part(session: Session, name: str) -> Domain:
+    """Seal the next part of the rows under the newest key; at the end destroy the older ones."""
+    with session._acting("rotate", name) as (tx, now):
+        domain = session.vault.domain(tx, name)
+        opened = session.vault.opened(tx, domain)
+        slots = tx.rows(domain.number).slots
+        first = domain.reseal
+        last = min(first + _CHUNK - 1, slots)
+        rows = entries.slot_range(tx, domain.number, first, last)
+        found = [entries.open_row(opened.keys, row) for row in rows]
+        if len(found) != last - first + 1:
+            raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
+        lookups = [references.entry_lookup(opened.keys, e, opened.matched(e.identity)) for e in found]
+        plains = [entries.payload(e.nonce, e.context, e.identity, uses=e.uses, real=e.real) for e in found]
+        entries.rewrite(tx, opened.keys, found, plains, lookups)
+        older = [i for i, row in enumerate(rows) if row[2][0] != domain.active and found[i].real]
+        entries.index_of(tx, opened.keys, domain.active).add([lookups[i] for i in older], [first + i for i in older])
+        made = replace(domain, reseal=last + 1 if last < slots else 0)
+        if not made.reseal:
+            for version, state, _ in domain.versions:
+                if version != domain.active and state != "destroyed":
+                    tx.remove(KEY, f"{domain.id} {version}")
+                    index.drop(tx, domain.number, version)
+                    made = made.with_version(version, "destroyed")
+            session._log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
+        tx.put(DOMAIN, name, made.to_json())
+    return made
+
+
+def destroy_key(session: Session, name: str, version: int) -> Domain:
+    """Destroy a retired key version: its pseudonyms no longer lead back."""
+    with session._acting("rotate", name) as (tx, now):
+        domain = session.vault.domain(tx, name)
+        state = {v: s for v, s, _ in domain.versions}.get(version)
+        if state != "retired" or domain.reseal:
+            raise UsageError(f"key version {version} is not a retired one.", hint="Rotate first; the key in use stays.")
+        tx.remove(KEY, f"{domain.id} {version}")
+        made = domain.with_version(version, "destroyed")
+        tx.put(DOMAIN, name, made.to_json())
+        session._log(tx, now, "rotate", domain=name, detail=f"key version {version} destroyed")
+    return made
+
+
+def rotate_master(session: Session, new_key: KeyProvider) -> str:
+    """Wrap the vault's root key with another master key; open vaults go on working. The new key's id."""
+    from shoal.protector.vault import _check_separation, _context
+
+    provider = require_provider(new_key)
+    _check_separation(session.vault.place, provider)
+    vault = session.vault
+    with session._acting("rotate") as (tx, now):
+        from shoal.protector.schema import meta
+
+        wrapped = provider.wrap(vault.root.expose(), _context(vault.id))
+        for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
+            tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))
+        session._log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")
+    _move_anchor(vault, provider)
+    vault.key_id, vault.key_location = provider.key_id, provider.location
+    return provider.key_id
+
+
+def _move_anchor(vault: Vault, provider: KeyProvider) -> None:
+    """Where the anchor stands beside the key, let one stand beside the new key too."""
+    old = vault.store.anchor
+    target = default_path(vault.id, provider.location)
+    if old is not None and old.path == default_path(vault.id, vault.key_location) and target != old.path:
+        mark = old.read()
+        vault.store.anchor = replace_path(old, target)
+        vault.store.anchor.create(mark)
+
+
+def rotate_signer(session: Session) -> str:
+    """A new key for signing the log; checkpoints of the old one stay valid. Its id."""
+    with session._acting("rotate") as (tx, now):
+        session._log(tx, now, "rotate", detail="last event signed by the old signing key")
+        key_id = audit.new_signer(tx)
+        session._log(tx, now, "rotate", detail=f"signing key {key_id}")
+    return key_id
