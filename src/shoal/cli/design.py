@@ -28,6 +28,10 @@ def design(
     letter: Annotated[bool, typer.Option("--letter", help="Also a paragraph for the information letter.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the waterfall: .svg, .png or .html.")] = None,
     curve: Annotated[Path | None, typer.Option("--curve", help="Write unique share against respondents: a plot.")] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option("--registry", help="Where answers are looked up: a mirrored folder, a SQLite file, or http://HOST:PORT."),
+    ] = None,
     answers: Annotated[
         str | None, typer.Option("--answers", help="One person's answers, age=12,sex=female: how the crowd shrinks.")
     ] = None,
@@ -42,13 +46,17 @@ def design(
         raise typer.BadParameter("--watch shows the meter again and again; --json is one object. Choose one.")
     people = None if population is None else size(population)
     if watch:
-        _watch(questions, people, respondents, target, every=every, rounds=rounds)
+        _watch(questions, people, respondents, target, registry, every=every, rounds=rounds)
         return
-    q, meter, suggestion = _compute(questions, people, respondents, target)
+    q, meter, suggestion = _compute(questions, people, respondents, target, registry)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
-        extra: dict[str, Any] = {"suggestion": suggestion.to_json(), "skipped": list(q.skipped)}
+        extra: dict[str, Any] = {
+            "suggestion": suggestion.to_json(),
+            "skipped": list(q.skipped),
+            "notes": [*meter.unique.notes, *q.notes],
+        }
         extra["roles"] = {"quasi": list(q.questions)}
         if person is not None:
             extra["person"] = {"chain": list(person.chain), "crowd": person.crowd.to_json()}
@@ -84,11 +92,11 @@ def size(text: str) -> int:
 
 
 def _compute(
-    path: Path, population: int | None, respondents: int | None, target: str | None
+    path: Path, population: int | None, respondents: int | None, target: str | None, registry: str | None
 ) -> tuple[Questionnaire, Meter, Suggestion]:
-    from shoal.predict.questionnaire_io import read_questionnaire
+    from shoal.api.design import questionnaire
 
-    q = read_questionnaire(path, population=population, respondents=respondents, target=target)
+    q = questionnaire(path, registry=registry, population=population, respondents=respondents, target=target)
     return q, q.meter(), q.suggest()
 
 
@@ -121,7 +129,16 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
         _shared.say(f"Curve written to {curve}.")
 
 
-def _watch(path: Path, population: int | None, respondents: int | None, target: str | None, *, every: float, rounds: int) -> None:
+def _watch(
+    path: Path,
+    population: int | None,
+    respondents: int | None,
+    target: str | None,
+    registry: str | None,
+    *,
+    every: float,
+    rounds: int,
+) -> None:
     seen, shown = -1, 0
     while True:
         try:
@@ -131,7 +148,7 @@ def _watch(path: Path, population: int | None, respondents: int | None, target: 
         if stamp != seen:
             seen, shown = stamp, shown + 1
             try:
-                _show(*_compute(path, population, respondents, target))
+                _show(*_compute(path, population, respondents, target, registry))
             except ShoalError as error:  # keep watching: the file is being edited
                 _shared.say(f"{type(error).__name__}: {error}")
             if rounds and shown >= rounds:
@@ -168,6 +185,8 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
         out.print(_shared.table_of("Worst pairs and triples", ["questions", "unique"], worst, right=(1,)))
     for w in meter.warnings:
         out.print(f"small groups: {_shared.printable(w)}", markup=False)
+    for note in q.notes:
+        out.print(f"note: {_shared.printable(note)}", markup=False)
     for name in q.skipped:
         out.print(f"left out (open answers): {_shared.printable(name)}", markup=False)
     out.print(f"Cheapest change: {_shared.printable(suggestion.text)}", markup=False)

@@ -83,8 +83,10 @@ def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> Bl
     """Questions with a known joint table (counts or probabilities), one axis per question."""
     table = np.asarray(joint, dtype=np.float64)
     shape = tuple(m.size for m in margins)
-    if table.shape != shape or not bool(np.all(table >= 0)) or not table.sum() > 0:
-        raise UsageError(f"the joint table of {', '.join(names)} must be non-negative with shape {shape}; found {table.shape}.")
+    if table.shape != shape:
+        raise UsageError(f"the joint table of {', '.join(names)} must have the shape {shape}; found {table.shape}.")
+    if not bool(np.all(np.isfinite(table) & (table >= 0))) or not table.sum() > 0:
+        raise UsageError(f"the joint table of {', '.join(names)} must hold numbers of at least 0, and not only 0.")
     return Block(tuple(names), table / table.sum())
 
 

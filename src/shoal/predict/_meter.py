@@ -114,8 +114,10 @@ def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -
     tail = np.concatenate(([1.0], chance))
     mean = float(np.sum(np.diff(steps) * 0.5 * (tail[:-1] + tail[1:]))) + 0.5
     low, high = (float(np.interp(-q, -tail, steps)) for q in (0.95, 0.05))
-    mean = min(float(people), max(1.0, mean))
-    low, high = max(1.0, min(low, mean)), min(float(people), max(high, mean))
+    sure = float((mass / p)[people * p >= 30].sum())  # cells that nobody leaves empty share the people out
+    most = max(1.0, people / max(1.0, sure - 1e-6))
+    mean = min(most, max(1.0, mean))
+    low, high = max(1.0, min(low, mean)), min(most, max(high, mean))
     if chance[0] < 1e-6:
         return Estimate(1.0, 1.0, 1.0, level=0.9, method=name, grade="B")
     return Estimate(mean, low, high, level=0.9, method=name, grade="B")

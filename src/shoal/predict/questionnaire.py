@@ -23,6 +23,9 @@ from shoal.predict import _blocks, _meter
 from shoal.predict.degradation import Degradation, degradation
 from shoal.predict.distribution import Distribution, Floats, fraction, whole
 
+MARGIN = 0.02
+"""A joint table and the questions' own shares may differ by this much: they come from different sources."""
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -143,6 +146,7 @@ class Questionnaire:
         self.links: list[dict[str, Any]] = []
         self.subgroups: tuple[str, ...] = ()
         self.skipped: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     def add(
         self,
@@ -167,7 +171,9 @@ class Questionnaire:
                 raise UsageError(f"question '{name}' has {n} answers: too many.", hint="Ask in wider bands.")
             p, source = np.full(n, 1.0 / n), "uniform"
         elif kappa is not None:
-            p, source = _shape_with_kappa(*kappa), "kappa"
+            from shoal.predict.published import shape_with_kappa
+
+            p, source = shape_with_kappa(*kappa), "kappa"
         else:
             raw = np.asarray(shares if counts is None else counts, dtype=np.float64).ravel()
             Distribution.of(raw, normalize=counts is not None)  # validates
@@ -193,8 +199,27 @@ class Questionnaire:
             if len(names) != 2:
                 raise UsageError("mutual information ties two questions.")
             correlation = rho_for_information(self.questions[names[0]].p, self.questions[names[1]].p, information)
+        if joint is not None:
+            self._take_margins(names, joint)
+        elif correlation is not None and not -1 <= float(correlation) <= 1:
+            raise UsageError(f"a correlation lies between -1 and 1; found {correlation!r}.")
         self.links.append({"names": names, "correlation": correlation, "joint": joint})
         return self
+
+    def _take_margins(self, names: Sequence[str], joint: Any) -> None:
+        """A joint table must agree with what is known of each question; where only sizes are known, it tells the shares."""
+        table = _blocks.tabulated(names, joint, [self.questions[n].p for n in names]).joint
+        for i, name in enumerate(names):
+            margin = table.sum(axis=tuple(j for j in range(table.ndim) if j != i))
+            question = self.questions[name]
+            apart = float(np.abs(margin - question.p).max())
+            if question.source in ("uniform", "kappa"):
+                self.questions[name] = replace(question, p=margin, source="given")
+            elif apart > MARGIN:
+                raise UsageError(
+                    f"the joint table gives answers of '{name}' shares that are up to {100 * apart:.3g} points off its own.",
+                    hint="Correct one of the two, or describe the question by the number of its answers only.",
+                )
 
     def blocks(self) -> list[_blocks.Block]:
         """Linked questions with their joint distribution, the others alone, in the order asked."""
@@ -338,7 +363,7 @@ class Questionnaire:
         )
         out.questions = {k: replace(v) for k, v in self.questions.items()}
         out.links = [dict(x) for x in self.links]
-        out.subgroups, out.skipped = self.subgroups, self.skipped
+        out.subgroups, out.skipped, out.notes = self.subgroups, self.skipped, self.notes
         return out
 
 
@@ -349,29 +374,3 @@ def _outer(laws: Sequence[Distribution]) -> Floats:
             raise UsageError("the subgroups to report by have too many combinations.", hint="Report by fewer questions.")
         cells = np.multiply.outer(cells, d.expanded()).ravel()
     return cells
-
-
-def _shape_with_kappa(kappa: float, cells: int) -> Floats:
-    """A geometric law with this kappa: one plausible shape when only the distance to the uniform is known."""
-    from scipy import optimize
-
-    from shoal.predict.summaries import _sizes
-
-    n, _, k = _sizes(cells, 0, kappa)
-    i = np.arange(n, dtype=np.float64)
-
-    def law(t: float) -> Floats:
-        w: Floats = np.exp(-t * i)
-        w /= w.sum()
-        return w
-
-    if k <= 1e-12 or n == 1:
-        return np.full(n, 1.0 / n)
-    top = 60.0
-    if np.log(n) - k < 1e-6:
-        return law(top)
-
-    def gap(t: float) -> float:
-        return Distribution(np.maximum(law(t), 1e-300), None, n).kappa - k
-
-    return law(float(optimize.brentq(gap, 1e-12, top)))

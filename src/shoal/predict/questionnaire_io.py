@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import PolicyError, UnreadableError, UsageError, missing_column, nearest, need
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.predict.published import Resolver, shape_of
 from shoal.predict.questionnaire import Questionnaire
 
-_TOP = ("population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title")
+_TOP = (
+    "population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title", "registry",
+)  # fmt: skip
 _QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf") + (
     "ordered",
     "band",
@@ -32,13 +35,21 @@ _QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table",
 _LINK = ("questions", "correlation", "information", "joint")
 
 
-def read_questionnaire(path: str | Path, **overrides: Any) -> Questionnaire:
-    """A questionnaire from ``.yml``/``.yaml`` or an XLSForm ``.xlsx``; overrides replace what the file says."""
+def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **overrides: Any) -> Questionnaire:
+    """A questionnaire from ``.yml``/``.yaml`` or an XLSForm ``.xlsx``; overrides replace what the file says.
+
+    ``resolve`` answers questions that are left to a registry; :func:`shoal.api.design.questionnaire` makes it.
+    """
     file = Path(path)
     if not file.is_file():
         raise UnreadableError(f"there is no file '{file.name}'.", hint="Check the path of the questionnaire.")
     if file.suffix.lower() in (".xlsx", ".xlsm"):
         return read_xlsform(file, **overrides)
+    return from_mapping(read_yaml(file), folder=file.parent, resolve=resolve, **overrides)
+
+
+def read_yaml(file: Path) -> Any:
+    """The content of a ``questions.yml``."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -48,10 +59,10 @@ def read_questionnaire(path: str | Path, **overrides: Any) -> Questionnaire:
         where = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f" at line {where + 1}" if where is not None else ""
         raise PolicyError(f"'{file.name}' is not valid YAML{at}.", hint="Mind indentation and quotes.") from error
-    return from_mapping(data, folder=file.parent, **overrides)
+    return data
 
 
-def from_mapping(data: Any, *, folder: Path = Path(), **overrides: Any) -> Questionnaire:
+def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None = None, **overrides: Any) -> Questionnaire:
     """A questionnaire from the content of a ``questions.yml``.
 
     >>> asked = {"sex": {"shares": [0.5, 0.5]}, "age": {"range": [18, 97], "band": 5}}
@@ -65,21 +76,22 @@ def from_mapping(data: Any, *, folder: Path = Path(), **overrides: Any) -> Quest
     merged = {**data, **{k: v for k, v in overrides.items() if v is not None}}
     if merged.get("population") is None:
         raise PolicyError("the questionnaire has no population.", hint="population: how many people could be asked.")
+    asked = _Asked(folder, resolve, data["population"] if isinstance(data.get("population"), str) else "")
     independence = str(merged.get("independence", "assumed"))
     if independence not in ("assumed", "known"):
         raise PolicyError(f"independence is 'assumed' or 'known'; found '{independence}'.")
     q = Questionnaire(
-        population=merged["population"],
+        population=_people(merged["population"], data, asked),
         respondents=merged.get("respondents"),
         target=parse_target(merged.get("target", 0.05)),
         small_group=merged.get("small_group", 5),
         independence_known=independence == "known",
     )
     for name, spec in _questions(data.get("questions")):
-        _add(q, name, spec, folder)
-    for link in data.get("linked") or []:
+        _add(q, name, spec, asked)
+    for link in _listed(data, "linked"):
         _link(q, link, folder)
-    subgroups = data.get("subgroups") or []
+    subgroups = _listed(data, "subgroups")
     for s in subgroups:
         q._require(str(s))
     q.subgroups = tuple(str(s) for s in subgroups)
@@ -106,85 +118,17 @@ def parse_target(value: Any) -> float:
 
 
 def read_xlsform(path: str | Path, **overrides: Any) -> Questionnaire:
-    """A questionnaire from an XLSForm: closed questions and bounded numbers, each answer equally likely (grade C).
+    """A questionnaire from an XLSForm: see :mod:`shoal.predict.xlsform`."""
+    from shoal.predict import xlsform
 
-    Free text, dates, notes, calculations and the like are left out; ``skipped`` of the result lists them.
-    """
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise need("excel", "openpyxl") from error
-    from zipfile import BadZipFile
-
-    try:
-        book = openpyxl.load_workbook(Path(path), read_only=True, data_only=True)
-    except (BadZipFile, KeyError, ValueError, OSError) as error:
-        raise UnreadableError(f"'{Path(path).name}' is not a readable Excel file.") from error
-    try:
-        survey, choices = _sheet(book, "survey"), _sheet(book, "choices", optional=True)
-    finally:
-        book.close()
+    survey, lists = xlsform.read_sheets(path)
     population = overrides.pop("population", None)
     if population is None:
         raise UsageError("an XLSForm does not say how many people could be asked.", hint="Pass --population N.")
     target = parse_target(overrides.pop("target", None) or 0.05)
     q = Questionnaire(population=population, target=target, **{k: v for k, v in overrides.items() if v is not None})
-    sizes = Counter(str(row.get("list_name") or row.get("list name") or "") for row in choices)
-    skipped: list[str] = []
-    for row in survey:
-        _add_xls(q, row, sizes, skipped)
-    if not q.questions:
-        raise PolicyError("the XLSForm has no closed question.", hint="Only select and bounded number questions count.")
-    q.skipped = tuple(skipped)
+    xlsform.fill(q, survey, lists)
     return q
-
-
-def _add_xls(q: Questionnaire, row: Mapping[str, Any], sizes: Counter[str], skipped: list[str]) -> None:
-    kind, name = str(row.get("type") or "").strip(), str(row.get("name") or "").strip()
-    if not name or not kind:
-        return
-    words = kind.split()
-    if words[0] in ("select_one", "select_multiple") and len(words) > 1:
-        n = sizes.get(words[1], 0) + ("or_other" in words)
-        if n == 0:
-            raise PolicyError(f"question '{name}' uses the list '{words[1]}', which has no choices.")
-        if words[0] == "select_multiple":
-            if n > 20:
-                skipped.append(name)
-                return
-            n = 2**n
-        q.add(name, values=n, ordered=False)
-    elif words[0] in ("integer", "range"):
-        bounds = _bounds(str(row.get("constraint") or ""), str(row.get("parameters") or ""))
-        if bounds is None:
-            skipped.append(name)
-            return
-        q.add(name, values=bounds[1] - bounds[0] + 1, ordered=True, band=1)
-    elif words[0] not in ("note", "begin_group", "end_group", "begin", "end", "start", "today", "calculate", "deviceid"):
-        skipped.append(name)
-
-
-def _bounds(constraint: str, parameters: str) -> tuple[int, int] | None:
-    """Whole-number bounds from ". >= 18 and . <= 99" or "start=0 end=10 step=1"."""
-    low = re.search(r"\.\s*(>=?)\s*(-?\d+)", constraint)
-    high = re.search(r"\.\s*(<=?)\s*(-?\d+)", constraint)
-    if low and high:
-        a = int(low[2]) + (low[1] == ">")
-        b = int(high[2]) - (high[1] == "<")
-        return (a, b) if a <= b else None
-    start, end = re.search(r"start=(-?\d+)", parameters), re.search(r"end=(-?\d+)", parameters)
-    return (int(start[1]), int(end[1])) if start and end and int(start[1]) <= int(end[1]) else None
-
-
-def _sheet(book: Any, name: str, *, optional: bool = False) -> list[dict[str, Any]]:
-    title = next((t for t in book.sheetnames if t.strip().lower() == name), None)
-    if title is None:
-        if optional:
-            return []
-        raise PolicyError(f"the XLSForm has no sheet '{name}'.", hint="XLSForms have the sheets survey and choices.")
-    rows = book[title].iter_rows(values_only=True)
-    heads = [str(h or "").strip().lower() for h in next(rows, ())]
-    return [dict(zip(heads, row, strict=False)) for row in rows if any(c is not None for c in row)]
 
 
 def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -203,8 +147,49 @@ def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:
     return out
 
 
-def _add(q: Questionnaire, name: str, spec: Mapping[str, Any], folder: Path) -> None:
-    options = {k: spec[k] for k in ("ordered", "band", "unit", "weight", "keep", "source") if k in spec}
+class _Asked:
+    """Where answers are looked up: the folder of the file, and a registry with the population it is asked about."""
+
+    def __init__(self, folder: Path, resolve: Resolver | None, population: str) -> None:
+        self.folder, self.resolve, self.population = folder, resolve, population
+
+    def published(self, name: str, value: Any) -> Any:
+        """What the registry says; ``value`` is a code, or ``{code:, population:}``."""
+        code, population = value, self.population
+        if isinstance(value, Mapping):
+            _known(value, ("code", "population"), f"'registry' of question '{name}'")
+            code, population = value["code"], value.get("population", population)
+        if self.resolve is None:
+            raise PolicyError(
+                f"question '{name}' is left to a registry, and none is named.",
+                hint="Write 'registry: FOLDER or FILE.db' into the questionnaire, or pass --registry.",
+            )
+        if not isinstance(population, str) or not population:
+            raise PolicyError(
+                f"question '{name}' is left to a registry, which must know about whom.",
+                hint="Write 'population: NL/Utrecht@2021', or {code: age/years, population: NL/Utrecht@2021}.",
+            )
+        return self.resolve(str(code), population)
+
+
+def _people(population: Any, data: Mapping[str, Any], asked: _Asked) -> Any:
+    """The number of people; of a named population the one that the registry publishes."""
+    if not isinstance(population, str):
+        return population
+    for name, spec in _questions(data.get("questions")):
+        value = spec.get("registry")
+        if isinstance(value, str) or (isinstance(value, Mapping) and "code" in value and "population" not in value):
+            found = asked.published(name, value)
+            if found.exact:
+                return found.people
+    raise PolicyError(
+        "how many people the population has is not known: no question has a record of exactly this population.",
+        hint="Give the number with --population; the name in the file still says whom the registry is asked about.",
+    )
+
+
+def _add(q: Questionnaire, name: str, spec: Mapping[str, Any], asked: _Asked) -> None:
+    options = {k: _option(name, k, spec[k]) for k in ("ordered", "band", "unit", "weight", "keep", "source") if k in spec}
     given = [
         k for k in ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf", "registry") if k in spec
     ]
@@ -215,9 +200,41 @@ def _add(q: Questionnaire, name: str, spec: Mapping[str, Any], folder: Path) -> 
         )
     kind, value = given[0], spec[given[0]]
     try:
-        _ADD[kind](q, name, value, options, folder)
-    except (TypeError, KeyError, IndexError) as error:
-        raise PolicyError(f"'{kind}' of question '{name}' is not understood.", hint="See docs/questionnaire.md.") from error
+        if kind == "registry" and not (isinstance(value, Mapping) and "kappa" in value):
+            _add_registered(q, name, value, options, asked)
+        else:
+            _ADD[kind](q, name, value, options, asked.folder)
+    except ShoalError:
+        raise
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError):
+        raise PolicyError(f"'{kind}' of question '{name}' is not understood.", hint="See docs/questionnaire.md.") from None
+
+
+def _option(name: str, key: str, value: Any) -> Any:
+    """An option of a question, if it makes sense."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    fits = {
+        "ordered": isinstance(value, bool),
+        "keep": isinstance(value, bool),
+        "unit": isinstance(value, str),
+        "band": number and value > 0,
+        "weight": number and value > 0,
+        "source": value in ("given", "table"),
+    }[key]
+    if not fits:
+        wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given or table"}
+        raise PolicyError(f"'{key}' of question '{name}' must be {wanted.get(key, 'a number above 0')}.")
+    return value
+
+
+def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: _Asked) -> None:
+    found = asked.published(name, value)
+    shares, agrees = shape_of(found)
+    q.add(name, shares=shares, **{**options, "source": "registry" if agrees and found.exact else "kappa"})
+    said = [found.note] if found.note else []
+    if not agrees:
+        said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")
+    q.notes = (*q.notes, *(f"{name}: {text}" for text in said))
 
 
 def _add_answers(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
@@ -227,10 +244,10 @@ def _add_answers(q: Questionnaire, name: str, value: Any, options: dict[str, Any
 
 
 def _add_range(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    low, high = int(value[0]), int(value[1])
+    low, high = (int(v) if float(v) == int(v) else math.nan for v in value)
     band = float(options.get("band", 1))
-    if high < low or not band > 0:
-        raise PolicyError(f"the range of question '{name}' is empty.", hint="range: [18, 99], band: 1")
+    if not high >= low:
+        raise PolicyError(f"the range of question '{name}' is empty.", hint="range: [18, 99], band: 1 (whole numbers)")
     options |= {"band": band, "ordered": options.get("ordered", True)}
     q.add(name, values=math.ceil((high - low + 1) / band), **options)
 
@@ -250,15 +267,20 @@ def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any]
 
     from shoal.predict.intervals import rounded
 
-    width = float(value.get("width", 1))
-    d = rounded(stats.norm(float(value.get("mean", 0)), float(value["sd"])), width)
+    width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])
+    if not (math.isfinite(mean) and 0 < sd < math.inf and 0 < width < math.inf):
+        raise PolicyError(f"'normal' of question '{name}' needs a mean, an sd and a width above 0.")
+    d = rounded(stats.norm(mean, sd), width)
     q.add(name, shares=d.expanded(), **{"ordered": True, "band": width, **options})
 
 
 def _add_zipf(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
     from shoal.predict.distribution import Distribution
 
-    q.add(name, shares=Distribution.zipf(int(value["places"]), float(value["exponent"])).p, **options)
+    exponent = float(value["exponent"])
+    if not 0 <= exponent < math.inf:
+        raise PolicyError(f"the exponent of question '{name}' must be a number of at least 0.")
+    q.add(name, shares=Distribution.zipf(int(value["places"]), exponent).p, **options)
 
 
 def _add_kappa(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
@@ -290,12 +312,23 @@ def _link(q: Questionnaire, link: Any, folder: Path) -> None:
                 joint = [[float(x) for x in row] for row in csv.reader(source) if row]
             except ValueError as error:
                 raise PolicyError("a joint table holds numbers only, one row per answer of the first question.") from error
-    q.link(
-        *(str(n) for n in link["questions"]),
-        correlation=link.get("correlation"),
-        joint=joint,
-        information=link.get("information"),
-    )
+    names = [str(n) for n in link["questions"]]
+    try:
+        q.link(*names, correlation=link.get("correlation"), joint=joint, information=link.get("information"))
+    except ShoalError:
+        raise
+    except (TypeError, ValueError):
+        raise PolicyError(
+            f"the link of {', '.join(names)} is not understood.",
+            hint="A correlation is a number; a joint table holds numbers only.",
+        ) from None
+
+
+def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key) or []
+    if not isinstance(value, list):
+        raise PolicyError(f"'{key}' is a list.", hint="linked: [{questions: [a, b], correlation: 0.5}]; subgroups: [a]")
+    return value
 
 
 def read_counts(folder: Path, reference: str) -> list[float]:
@@ -343,16 +376,25 @@ def _split(folder: Path, reference: str) -> tuple[str, str]:
 
 
 def _open(folder: Path, name: str) -> Any:
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise PolicyError(
+            "the questionnaire names a file outside its own folder.", hint="Put the file beside the questionnaire, or below it."
+        )
     try:
-        return (folder / name).open(encoding="utf-8-sig", newline="")
+        return file.open(encoding="utf-8-sig", newline="")
     except OSError as error:
         raise UnreadableError(f"'{name}' cannot be read.", hint="Paths are relative to the questionnaire.") from error
 
 
 def _column(heads: list[str], column: str, name: str) -> int:
+    """Where a column stands. Its neighbours are not named: a file without a heading begins with a person."""
     clean = [h.strip() for h in heads]
     if column not in clean:
-        raise missing_column(column, clean, table=name)
+        raise UnreadableError(
+            f"column '{column}' is not among the {len(clean)} of '{name}'.",
+            hint="The first row must hold the names of the columns.",
+        )
     return clean.index(column)
 
 

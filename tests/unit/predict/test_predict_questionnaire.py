@@ -250,6 +250,34 @@ def test_a_questions_file_is_read(tmp_path: Path) -> None:
         ("population: 10\nquestions: {a: {values: 5}}\nsubgroups: [b]", UsageError, "'b'"),
         ("population: 10\nquestions: {a: {values: 5}}\nindependence: maybe", PolicyError, "independence"),
         ("population: [", PolicyError, "YAML"),
+        ("population: 10\nquestions: {a: {counts: [x, 5]}}", PolicyError, "'counts' of question 'a'"),
+        ("population: 10\nquestions: {a: {shares: [half, half]}}", PolicyError, "'shares' of question 'a'"),
+        ("population: 10\nquestions: {a: {answers: {y: x}}}", PolicyError, "'answers' of question 'a'"),
+        ("population: 10\nquestions: {a: {normal: {sd: 0}}}", PolicyError, "question 'a'"),
+        ("population: 10\nquestions: {a: {normal: {sd: -1}}}", PolicyError, "question 'a'"),
+        ("population: 10\nquestions: {a: {zipf: {places: 5, exponent: -1}}}", PolicyError, "question 'a'"),
+        ("population: 10\nquestions: {a: {range: [0.5, 1.9]}}", PolicyError, "whole numbers"),
+        ("population: 10\nquestions: {a: {values: 5, weight: -1}}", PolicyError, "'weight' of question 'a'"),
+        ("population: 10\nquestions: {a: {values: 5, weight: .nan}}", PolicyError, "'weight' of question 'a'"),
+        ("population: 10\nquestions: {a: {values: 5, band: -3}}", PolicyError, "'band' of question 'a'"),
+        ('population: 10\nquestions: {a: {values: 5, ordered: "no"}}', PolicyError, "'ordered' of question 'a'"),
+        ("population: 10\nquestions: {a: {values: 5, source: whatever}}", PolicyError, "'source' of question 'a'"),
+        ("population: 10\nquestions: {a: {values: 2}}\nlinked: 5", PolicyError, "'linked' is a list"),
+        (
+            "population: 10\nquestions: {a: {values: 2}, b: {values: 2}}\nlinked: [{questions: [a, b], correlation: high}]",
+            PolicyError,
+            "link of a, b",
+        ),
+        (
+            "population: 10\nquestions: {a: {values: 2}, b: {values: 2}}\nlinked: [{questions: [a, b], joint: [[1, x], [2, 3]]}]",
+            PolicyError,
+            "link of a, b",
+        ),
+        (
+            "population: 10\nquestions: {a: {values: 2}, b: {values: 2}}\nlinked: [{questions: [a, b], joint: [[0, 0], [0, 0]]}]",
+            UsageError,
+            "not only 0",
+        ),
         ("- 1", PolicyError, "mapping"),
     ],
 )
@@ -259,6 +287,34 @@ def test_bad_files_are_refused_with_a_next_step(tmp_path: Path, data: str, error
         read_questionnaire(tmp_path / "q.yml")
     with pytest.raises(UnreadableError):
         read_questionnaire(tmp_path / "none.yml")
+
+
+def test_a_joint_table_that_contradicts_the_questions_is_refused_and_else_tells_their_shares() -> None:
+    joint = [[0.97, 0.01], [0.01, 0.01]]
+    q = Questionnaire(population=100).add("a", shares=[0.5, 0.5]).add("b", shares=[0.98, 0.02])
+    with pytest.raises(UsageError, match="answers of 'a' shares that are up to 48 points off"):
+        q.link("a", "b", joint=joint)
+    q = Questionnaire(population=100).add("a", values=2).add("b", shares=[0.98, 0.02]).link("a", "b", joint=joint)
+    assert q.questions["a"].p == pytest.approx([0.98, 0.02])
+    assert q.questions["a"].source == "given"
+
+
+def test_the_first_row_of_a_counted_file_is_never_shown_and_files_elsewhere_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("CANARY,1970\nsecret,1980\n", encoding="utf-8")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for kind in ("table", "counts"):
+        with pytest.raises(UnreadableError, match="not among the 2 of") as caught:
+            from_mapping({"population": 9, "questions": {"a": {kind: "people.csv:town"}}}, folder=tmp_path)
+        assert "CANARY" not in str(caught.value)
+        for elsewhere in ("../people.csv:CANARY", str(tmp_path / "people.csv") + ":CANARY"):
+            with pytest.raises(PolicyError, match="outside its own folder"):
+                from_mapping({"population": 9, "questions": {"a": {kind: elsewhere}}}, folder=inside)
+
+
+def test_the_smallest_group_is_never_larger_than_an_even_share() -> None:
+    group = Questionnaire(population=1000, respondents=100).add("a", shares=[0.5, 0.5]).meter().smallest_group
+    assert 40 < group.value <= group.high <= 50.001
 
 
 def test_targets() -> None:
@@ -306,6 +362,63 @@ def test_an_xlsform_is_read(tmp_path: Path) -> None:
     (tmp_path / "broken.xlsx").write_bytes(b"no zip")
     with pytest.raises(UnreadableError):
         read_questionnaire(tmp_path / "broken.xlsx", population=5)
+
+
+def form(tmp_path: Path, survey: list[list[Any]], choices: list[list[Any]] = ()) -> Path:  # type: ignore[assignment]
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "survey"
+    book.active.append(["type", "name", "label::English (en)", "relevant", "constraint", "parameters"])
+    for row in survey:
+        book.active.append(row)
+    sheet = book.create_sheet("choices")
+    sheet.append(["list_name", "name", "label::English (en)"])
+    for row in choices:
+        sheet.append(row)
+    book.save(tmp_path / "form.xlsx")
+    return tmp_path / "form.xlsx"
+
+
+def test_an_xlsform_of_the_real_world(tmp_path: Path) -> None:
+    """Groups, conditions, repeats, ranks, ranges with steps, the same name in two groups, many choices, old spellings."""
+    choices = [["yn", "y", "yes"], ["yn", "n", "no"], ["yn", "y", "Yes!"], *[["drug", f"d{i}", ""] for i in range(20)]]
+    q = read_questionnaire(
+        form(
+            tmp_path,
+            [
+                ["start", "start"],
+                ["begin_group", "mother"],
+                ["select_one yn", "alive", "Alive?"],
+                ["integer", "age", "Age", "${alive} = 'y'", ". >= 10 and . <= 59"],
+                ["end_group", None],
+                ["begin group", "father", None, "${mother} != ''"],
+                ["select one yn", "alive", "Alive?"],
+                ["end group", None],
+                ["begin_repeat", "child"],
+                ["select_one yn", "school", "At school?"],
+                ["end_repeat", None],
+                ["select_multiple drug", "drugs", "Which?"],
+                ["rank yn", "order", "Order"],
+                ["range", "pain", "Pain", None, None, "start=0.0 end=1.0 step=0.1"],
+                ["range", "weight", "Weight", None, None, "start=0 end=100 step=10"],
+                ["integer", "years", "Years", None, "(.>=0 and .<=5) or (.>=90 and .<=99)"],
+                ["integer", "size", "Size", None, "1 <= . and 8 > ."],
+                ["acknowledge", "ok", "Read?"],
+                ["geopoint", "where", "Where"],
+                ["select_one_from_file towns.csv", "town", "Town"],
+                ["decimal", "pay", "Pay", None, ". >= 0 and . <= 5"],
+            ],
+            choices,
+        ),
+        population=1000,
+    )
+    assert {n: x.answers for n, x in q.questions.items()} == {
+        "alive": 2, "age": 51, "father/alive": 3, "school": 2, "drugs (1 of 2)": 2**16, "drugs (2 of 2)": 2**4, "order": 2,
+        "pain": 11, "weight": 11, "years": 100, "size": 7, "ok": 2,
+    }  # fmt: skip
+    assert q.skipped == ("where", "town", "pay")
+    assert q.notes == ("school may be answered several times; it is counted once",)
+    assert not q.questions["age"].ordered  # "not asked" has no neighbour
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

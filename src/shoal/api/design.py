@@ -1,0 +1,116 @@
+"""A questionnaire whose answers may be known to a registry: reading the file, asking the registry, and nothing else.
+
+The registry is a mirrored folder or a SQLite file that the questionnaire names, or whatever the caller names: these, or the
+address of a running ``shoal serve``. A file never makes Shoal call an address.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.predict.published import Published, Resolver
+from shoal.predict.questionnaire_io import read_questionnaire, read_yaml
+
+if TYPE_CHECKING:
+    from shoal.predict.questionnaire import Questionnaire
+    from shoal.registry.record import Record
+
+MOST_BYTES = 4_000_000
+
+
+def questionnaire(path: str | Path, *, registry: str | Path | None = None, **overrides: Any) -> Questionnaire:
+    """A questionnaire from a file; questions left to a registry are asked there.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``questions.yml``, or an XLSForm.
+    registry : str or Path, optional
+        A mirrored folder, a SQLite file, or ``http://HOST:PORT`` of ``shoal serve``; instead of the one that the file names.
+    **overrides
+        ``population``, ``respondents``, ``target`` instead of what the file says.
+    """
+    source = registry if registry is not None else _named(Path(path))
+    return read_questionnaire(path, resolve=None if source is None else resolver(source), **overrides)
+
+
+def resolver(source: str | Path) -> Resolver:
+    """A function from attribute code and population to what a registry publishes about them."""
+    text = str(source)
+    if text.startswith(("http://", "https://")):
+        return lambda code, population: _published(*_over_http(text, code, population), code, population)
+    from shoal.registry.query import Registry
+
+    if "://" not in text and not Path(text).exists():
+        raise UnreadableError(f"there is no registry '{Path(text).name}'.", hint="Name a mirrored folder or a SQLite file.")
+    shelf = Registry(source)
+
+    def ask(code: str, population: str) -> Published:
+        answer = shelf.query([code], population)
+        return _published(answer.best if answer.records else None, answer.fit, answer.notes, code, population)
+
+    return ask
+
+
+def _named(path: Path) -> Path | None:
+    """The registry that a questions.yml names, beside itself."""
+    if path.suffix.lower() not in (".yml", ".yaml") or not path.is_file():
+        return None
+    data = read_yaml(path)
+    name = data.get("registry") if isinstance(data, dict) else None
+    if name is None:
+        return None
+    if not isinstance(name, str) or "://" in name:
+        raise PolicyError("a questionnaire names a registry by its folder or file.", hint="Pass an address with --registry.")
+    return path.parent / name
+
+
+def _published(record: Record | None, fit: str, notes: Any, code: str, population: str) -> Published:
+    """The numbers of a record that a question needs; stops where the registry has none."""
+    if record is None:
+        raise UsageError(
+            f"the registry has no record of '{code}' in '{population}'.",
+            hint="Ask for a coarser code or a wider population, or describe the answers in the file (values, shares).",
+        )
+    summary = record.summary
+    said = dict(summary.statistics)
+    unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in said.items() if k.startswith("unique_")}
+    kappa = min(max(0.0, said["kappa"].value), math.log(summary.cells))
+    collision = summary.power_sum(2) if "h2" in said else None
+    return Published(
+        kappa, summary.cells, summary.size, collision, unique, exact=fit == "exact", note=" ".join(notes) if notes else ""
+    )
+
+
+def _over_http(address: str, code: str, population: str) -> tuple[Record | None, str, list[str]]:
+    """The best record, how well it fits, and the notes, from a running ``shoal serve``."""
+    from urllib.error import URLError
+    from urllib.parse import urlencode, urlsplit
+    from urllib.request import Request, urlopen
+
+    from shoal.registry.record import Record
+
+    base = address.rstrip("/")
+    if not urlsplit(base).path:
+        base += "/registry/v1"
+    asked = f"{base}/query?{urlencode({'attributes': code, 'population': population})}"
+    try:
+        with urlopen(Request(asked, headers={"Accept": "application/json"}), timeout=20) as reply:  # noqa: S310  (http and https only)
+            data = json.loads(reply.read(MOST_BYTES))
+        records = {r.id: r for r in (Record.from_json(entry).verify() for entry in data["records"])}
+        return records.get(data["best"]), str(data["fit"]), [str(n) for n in data["notes"]]
+    except URLError as error:
+        status = getattr(error, "code", None)
+        what = f"answered with status {status}" if status else "does not answer"
+        raise UnreadableError(
+            f"the registry at '{urlsplit(base).netloc.rpartition('@')[2]}' {what}.",
+            hint="Check the attribute code and the population." if status == 422 else "Is shoal serve running there?",
+        ) from None
+    except ShoalError:
+        raise
+    except (ValueError, KeyError, TypeError, OSError):
+        raise UnreadableError("the registry's answer is not understood.", hint="Is it a shoal registry?") from None
