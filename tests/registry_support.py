@@ -16,8 +16,15 @@ def five_years(counts: list[int]) -> list[int]:
 
 
 def make(
-    counts, codes=("age/years",), population=UTRECHT, holder="Statistics Office", key=None, ledger=None, cells=None
+    counts,
+    codes=("age/years",),
+    population=UTRECHT,
+    holder="Statistics Office",
+    key=None,
+    ledger=None,
+    cells=None,
+    date="2025-01-15",
 ) -> Record:
     book = ledger if ledger is not None else Ledger()
-    proposal = propose(counts, codes, population, holder=holder, date="2026-11-15", ledger=book, cells=cells)
+    proposal = propose(counts, codes, population, holder=holder, date=date, ledger=book, cells=cells)
     return publish(proposal, key or signer(), book)

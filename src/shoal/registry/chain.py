@@ -36,6 +36,7 @@ class Replay:
         self._said = {digest_of(canonical(s.to_json())): s for s in said}
         self.head = (0, START)
         self.current: dict[str, Record] = {}
+        self.holders: dict[str, set[str]] = {}
         self.statements = 0
 
     def take(self, entry: Any) -> None:
@@ -59,6 +60,7 @@ class Replay:
         if record.supersedes is not None:
             self.current.pop(record.supersedes, None)
         self.current[record.id] = record
+        self.holders.setdefault(record.holder, set()).add(record.key)
 
     def _take_statement(self, entry: dict[str, Any]) -> None:
         statement = self._said.pop(entry["digest"], None)

@@ -6,6 +6,7 @@ It never leaves the building.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import tempfile
@@ -16,23 +17,25 @@ from typing import Any
 
 import numpy.typing as npt
 
-from shoal.errors import RequirementError, UnreadableError, UsageError
+from shoal.errors import UnreadableError, UsageError
+from shoal.registry.differencing import MIN_CHANGE, refuse, same_people
 from shoal.registry.population import Population
 from shoal.registry.record import Record
-from shoal.registry.summary import MIN_POPULATION, summarize
+from shoal.registry.summary import size_slack, summarize
 from shoal.registry.vocabulary import canonical as canonical_codes
 from shoal.release.sign import Signer
 
-MIN_CHANGE = 100
-"""People by which a population must have changed before its record may be published anew."""
+MIN_DAYS = 28
+"""Days between two versions: whoever can add people to the table must not be able to ask again and again."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One publication: the record and the exact number of people behind it."""
+    """One publication: the record and the number of people behind it, known up to ``slack``."""
 
     record: Record
     people: int
+    slack: int = 0
 
 
 class Ledger:
@@ -55,11 +58,9 @@ class Ledger:
     def latest(self, codes: tuple[str, ...], population: Population) -> Entry | None:
         return self._of_codes.get(codes, {}).get(population)
 
-    def related(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
-        """Publications of the same quasi-identifier for populations inside or around this one."""
-        for other, entry in self._of_codes.get(codes, {}).items():
-            if other != population and (other.contains(population) or population.contains(other)):
-                yield entry
+    def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
+        """Publications of the same quasi-identifier for other populations."""
+        return (entry for other, entry in self._of_codes.get(codes, {}).items() if other != population)
 
     @classmethod
     def load(cls, path: Path) -> Ledger:
@@ -113,34 +114,56 @@ def propose(
     cells: int | None = None,
     method: str = "complete count",
     ledger: Ledger | None = None,
+    published: Record | None = None,
 ) -> Proposal:
     """Compute a record from cell counts, refusing whatever a comparison with earlier records would betray.
 
-    Fewer than 1,000 people: refused. The same topic published before and changed by fewer than :data:`MIN_CHANGE` people: the
-    old record stands, unchanged. A population inside or around this one that differs by fewer than 1,000 people: refused,
-    because the two records together would describe that small difference.
+    Fewer than 1,000 people: refused. The same topic published before and changed by fewer than :data:`MIN_CHANGE` people, or
+    published less than :data:`MIN_DAYS` days ago: the old record stands, unchanged. A population that differs by too few people
+    from another, or from several others together: refused (:mod:`shoal.registry.differencing`).
+
+    ``published`` is this holder's newest record of the topic in the registry. It is remembered where the ledger is lost or
+    older; the number of people behind it is then known only as it was published.
     """
     import numpy as np
 
     sorted_codes = canonical_codes(codes)
     people = int(np.asarray(counts).sum())
     book = ledger or Ledger()
-    before = book.latest(sorted_codes, population)
-    if before is not None and abs(people - before.people) < MIN_CHANGE:
-        note = f"Fewer than {MIN_CHANGE} people joined or left since the last version: the old record stands."
-        return Proposal(before.record, people, True, (note,))
-    for entry in book.related(sorted_codes, population):
-        if abs(entry.people - people) < MIN_POPULATION:
-            raise RequirementError(
-                f"population '{entry.record.population}' was published and differs by fewer than {MIN_POPULATION:,} people.",
-                hint="Publish one of the two only: together they would describe the small difference.",
-            )
-    summary = summarize(counts, cells, previous=before.record.summary if before else None)
+    before = _newest(book.latest(sorted_codes, population), published)
+    stands = _stands(before, people, date)
+    if before is not None and stands:
+        return Proposal(before.record, people, True, (stands,))
+    others = list(book.others(sorted_codes, population))
+    refuse(population, people, [(e.record.population, e.people) for e in others])
+    earlier = [before] if before else [e for e in others if same_people(e.record.population, population)]
+    summary = summarize(counts, cells, previous=earlier[-1].record.summary if earlier else None)
     if before is not None and before.record.summary == summary:
         return Proposal(before.record, people, True, ("Nothing visible changed: the old record stands.",))
     version = before.record.version + 1 if before else 1
     record = Record(sorted_codes, population, summary, method, holder, "", date, version, before.record.id if before else None)
-    return Proposal(record, people, False)
+    return Proposal(record, people, False, () if before else (FIRST,))
+
+
+FIRST = "A first version: later ones will not show one person; this one cannot be compared with anything."
+
+
+def _newest(known: Entry | None, published: Record | None) -> Entry | None:
+    if published is None or (known is not None and known.record.version >= published.version):
+        return known
+    return Entry(published, published.summary.size, size_slack(published.summary.size))
+
+
+def _stands(before: Entry | None, people: int, date: str) -> str:
+    """Why the earlier record stands; empty when a new version may be made."""
+    if before is None:
+        return ""
+    if abs(people - before.people) < MIN_CHANGE + before.slack:
+        return f"Fewer than {MIN_CHANGE} people joined or left since the last version: the old record stands."
+    days = (datetime.date.fromisoformat(date) - datetime.date.fromisoformat(before.record.date)).days
+    if days < MIN_DAYS:
+        return f"The last version is of {before.record.date}: a new one may follow after {MIN_DAYS} days; the old record stands."
+    return ""
 
 
 def publish(proposal: Proposal, signer: Signer, ledger: Ledger) -> Record:
@@ -150,3 +173,15 @@ def publish(proposal: Proposal, signer: Signer, ledger: Ledger) -> Record:
     record = proposal.record.signed(signer).verify()
     ledger.add(Entry(record, proposal.people))
     return record
+
+
+def make_key(path: Path) -> None:
+    """Write a new signing key that only its owner may read; an existing file is left alone."""
+    import base64
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    raw = Ed25519PrivateKey.generate().private_bytes_raw()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        out.write(base64.b64encode(raw) + b"\n")

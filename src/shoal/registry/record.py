@@ -160,7 +160,7 @@ def _statistics(data: Mapping[str, Any]) -> dict[str, Rounded]:
     out = {}
     for name in STATISTICS:
         pair = data[name]
-        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int | float) and math.isfinite(x) for x in pair)):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(x) in (int, float) and abs(x) < 1e6 for x in pair)):
             raise DataError(f"statistic '{name}' of the record is not a value with its step.")
         out[name] = Rounded(float(pair[0]), float(pair[1]))
     return out

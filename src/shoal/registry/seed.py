@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from shoal.errors import DataError, RequirementError
 from shoal.registry.holder import Ledger, propose, publish
 from shoal.registry.population import Population
 from shoal.registry.store import Store
-from shoal.registry.summary import MIN_POPULATION
 from shoal.release.sign import signer
 
-DATE = "2026-01-01"
+DATE = "2025-01-01"
 Progress = Callable[[float, str], None]
 Topic = tuple[tuple[str, ...], str, list[int], int]
 """Codes, population, cell counts, number of possible cells."""
@@ -32,16 +32,22 @@ def fill(store: Store, data: Path | None = None, *, progress: Progress = lambda 
     holder = "Seed from public population tables" if public else "Seed from generated people"
     method = "complete count" if public else "generated"
     key, ledger, records = signer(), Ledger(), []
-    for number, topic in enumerate(topics):
-        codes, population, counts, cells = topic
-        if sum(counts) >= MIN_POPULATION:
+    left_out = 0
+    for number, (codes, population, counts, cells) in enumerate(topics):
+        try:
             people = Population.parse(population)
             proposal = propose(counts, codes, people, holder=holder, date=DATE, cells=cells, method=method, ledger=ledger)
             records.append(publish(proposal, key, ledger))
+        except (DataError, RequirementError):  # too few people, alone or as what is left of the whole
+            left_out += 1
         progress(number / len(topics), "summarising populations")
     store.submit_many(records)
-    places = {r.population for r in records}
-    return {"records": len(records), "populations": len(places), "source": "public tables" if public else "generated people"}
+    return {
+        "records": len(records),
+        "populations": len({r.population for r in records}),
+        "left_out": left_out,
+        "source": "public tables" if public else "generated people",
+    }
 
 
 def bands(counts: np.ndarray[Any, Any], width: int) -> list[int]:
@@ -70,6 +76,9 @@ def _public(data: Path) -> Iterator[Topic]:
     nl = data / "pop_nl_postcode" / "nl_2021_gemeente_age5_sex.csv"
     if nl.is_file():
         yield from _nl(nl)
+    pc4 = [nl.with_name(name) for name in ("nl_2021_pc4_age5_sex.csv", "nl_pc4_gemeente.csv")]
+    if all(p.is_file() for p in pc4):
+        yield from _nl_postcodes(*pc4)
     us = data / "us_zip" / "us_zip_2010_population.csv"
     if us.is_file():
         yield from _us(us)
@@ -94,7 +103,7 @@ def _uk(path: Path) -> Iterator[Topic]:
 
 
 def _nl(path: Path) -> Iterator[Topic]:
-    """Municipalities by five-year age band and sex."""
+    """Municipalities by five-year age band and sex; the country is their sum."""
     cells: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"M": [], "F": []})
     with path.open(encoding="utf-8", newline="") as source:
         rows = sorted(csv.DictReader(source), key=lambda r: (r["gemeente"], _first_age(r["leeftijd"])))
@@ -102,8 +111,40 @@ def _nl(path: Path) -> Iterator[Topic]:
         place = cells[_name(row["gemeente"])]
         place["M"].append(int(row["inwoners_man"] or 0))
         place["F"].append(int(row["inwoners_vrouw"] or 0))
+    whole = {s: np.sum([sexes[s] for sexes in cells.values()], axis=0) for s in ("M", "F")}
+    yield from _age_topics("NL@2021", whole, width=5)
     for name, sexes in sorted(cells.items()):
         yield from _age_topics(f"NL/{name}@2021", {s: np.array(c) for s, c in sexes.items()}, width=5)
+
+
+def _nl_postcodes(counts: Path, places: Path) -> Iterator[Topic]:
+    """Postcodes of municipalities and of the country, alone and with age and sex."""
+    with places.open(encoding="utf-8", newline="") as source:
+        of = {row["postcode"]: _name(row["gemeente"]) for row in csv.DictReader(source) if row["gemeente"]}
+    cells: dict[str, list[int]] = defaultdict(list)
+    with counts.open(encoding="utf-8", newline="") as source:
+        for row in csv.DictReader(source):
+            if row["postcode"] in of:
+                cells[row["postcode"]] += [int(row["inwoners_man"] or 0), int(row["inwoners_vrouw"] or 0)]
+    here: dict[str, list[str]] = defaultdict(list)
+    for code in sorted(cells):
+        here["NL@2021"].append(code)
+        here[f"NL/{of[code]}@2021"].append(code)
+    for population, codes in sorted(here.items()):
+        if len(codes) < 2:
+            continue
+        joint = [c for code in codes for c in cells[code]]
+        yield ("postcode/NL/pc4",), population, [sum(cells[code]) for code in codes], len(codes)
+        yield ("age/5y", "postcode/NL/pc4", "sex"), population, joint, len(joint)
+    yield ("postcode/NL/pc2",), "NL@2021", *_grouped({code: sum(c) for code, c in cells.items()}, 2)
+
+
+def _grouped(counts: dict[str, int], digits: int) -> tuple[list[int], int]:
+    """Counts by the first digits of a code, and how many such beginnings there are."""
+    out: dict[str, int] = defaultdict(int)
+    for code, people in counts.items():
+        out[code[:digits]] += people
+    return [c for c in out.values() if c], len(out)
 
 
 def _first_age(band: str) -> int:
@@ -112,16 +153,15 @@ def _first_age(band: str) -> int:
 
 
 def _us(path: Path) -> Iterator[Topic]:
-    """ZIP codes of the whole country, five digits and three."""
-    five: dict[str, int] = {}
+    """ZIP codes of the whole country, five digits and three, and of each state."""
+    areas: dict[str, dict[str, int]] = defaultdict(dict)
     with path.open(encoding="utf-8", newline="") as source:
         for row in csv.DictReader(source):
-            five[row["Zipcode"].zfill(5)] = int(float(row["Population"] or 0))
-    three: dict[str, int] = defaultdict(int)
-    for code, people in five.items():
-        three[code[:3]] += people
-    yield ("postcode/US/zip5",), "US@2010", [c for c in five.values() if c], len(five)
-    yield ("postcode/US/zip3",), "US@2010", [c for c in three.values() if c], len(three)
+            for area in ("US@2010", f"US/{_name(row['State'])}@2010"):
+                areas[area][row["Zipcode"].zfill(5)] = int(float(row["Population"] or 0))
+    for area, five in sorted(areas.items(), key=lambda a: (len(a[0]), a[0])):
+        yield ("postcode/US/zip5",), area, [c for c in five.values() if c], len(five)
+        yield ("postcode/US/zip3",), area, *_grouped(five, 3)
 
 
 def _generated(people: int = 200_000, largest: int = 25) -> Iterator[Topic]:

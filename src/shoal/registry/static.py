@@ -12,16 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from shoal.errors import DataError, OutputError, TamperError, UnreadableError
-from shoal.registry.chain import Replay
+from shoal.registry.chain import START, Replay
 from shoal.registry.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.trust import Statement
 from shoal.release.sign import canonical
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FORMAT = "shoal-registry/1"
 
@@ -59,15 +56,18 @@ def _write(source: Source, work: Path) -> None:
             out.writelines(canonical(entry) + b"\n" for entry in page)
             line, head = page[-1]["line"], page[-1]["hash"]
     topics: dict[str, list[str]] = {}
+    holders: dict[str, set[str]] = {}
     after = ""
     while batch := source.history(after=after, limit=500):
         for record, status in batch:
             (work / "records" / f"{check_id(record.id)}.json").write_bytes(canonical(record.to_json()) + b"\n")
+            holders.setdefault(record.holder, set()).add(record.key)
             if status == "current":
                 topics.setdefault(_topic(record.codes, str(record.population)), []).append(record.id)
         after = batch[-1][0].id
     (work / "statements.json").write_bytes(canonical([s.to_json() for s in source.statements()]) + b"\n")
-    index = {"format": FORMAT, "line": line, "head": head or "0" * 64, "topics": topics}
+    index = {"format": FORMAT, "line": line, "head": head or START, "topics": topics}
+    index["holders"] = {name: sorted(keys) for name, keys in holders.items()}
     (work / "index.json").write_bytes(canonical(index) + b"\n")
 
 
@@ -81,8 +81,7 @@ class Mirror:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         index = self._read("index.json")
-        topics = index.get("topics") if isinstance(index, dict) else None
-        if not isinstance(topics, dict) or index.get("format") != FORMAT or not _lists_of_text(topics.values()):
+        if not isinstance(index, dict) or index.get("format") != FORMAT or not _well_formed(index):
             raise UnreadableError(
                 f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
             )
@@ -114,6 +113,9 @@ class Mirror:
         inside = [p for c, _, p in names if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area]
         found = [(p, r.summary.statistics["kappa"].value) for p in inside[:limit] for r in self.topic(codes, p)]
         return sorted(found)[:limit]
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        return any(other != key for other in self.index["holders"].get(holder, ()))
 
     def statements(self) -> list[Statement]:
         said = self._read("statements.json")
@@ -153,8 +155,15 @@ class Mirror:
         listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}
         if listed != {i: _topic(r.codes, str(r.population)) for i, r in replay.current.items()}:
             raise TamperError("the index names other records than the log leaves current.", hint="Mirror the registry again.")
+        if replay.holders != {name: set(keys) for name, keys in self.index["holders"].items()}:
+            raise TamperError("the index names other holders than the records do.", hint="Mirror the registry again.")
         return {"lines": replay.head[0], "records": len(listed), "statements": replay.statements}
 
 
-def _lists_of_text(values: Iterable[Any]) -> bool:
-    return all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in values)
+def _well_formed(index: dict[str, Any]) -> bool:
+    """Whether an index has lists of text under every topic and every holder, and a line and a head."""
+    groups = [index.get("topics"), index.get("holders")]
+    if not all(isinstance(g, dict) and all(isinstance(ids, list) for ids in g.values()) for g in groups):
+        return False
+    texts = all(isinstance(i, str) for g in groups if g for ids in g.values() for i in ids)
+    return texts and type(index.get("line")) is int and isinstance(index.get("head"), str)

@@ -8,6 +8,7 @@ Speed    what is asked often is read by plain SQL on the driver's own connection
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import secrets
@@ -40,6 +41,10 @@ _LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > 
 _SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 _TOKEN = "SELECT label FROM registry_tokens WHERE digest = ?"  # noqa: S105 - a query, not a token
 _NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
+_NAMESAKES = (
+    "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
+    "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
+)
 _MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
 
 
@@ -122,7 +127,7 @@ class Store:
         if _revoked(db, record.key):
             raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
         latest = db.execute(
-            sa.select(RECORDS.c.version, RECORDS.c.id)
+            sa.select(RECORDS.c.version, RECORDS.c.id, RECORDS.c.body)
             .where(
                 RECORDS.c.codes == _codes(record.codes),
                 RECORDS.c.population == str(record.population),
@@ -132,6 +137,7 @@ class Store:
             .limit(1)
         ).first()
         expected = (1, None) if latest is None else (latest.version + 1, latest.id)
+        check_time(record.date, latest.body if latest else None)
         if (record.version, record.supersedes) != expected:
             raise DataError(
                 f"version {record.version} was submitted where version {expected[0]} is next.",
@@ -141,6 +147,7 @@ class Store:
     def state(self, statement: Statement) -> Statement:
         """Take an endorsement or revocation; numbers of one key must rise, so nothing can be replayed."""
         body = canonical(statement.verify().to_json()).decode("utf-8")
+        check_time(statement.date)
         with self._writing() as db:
             last = db.scalar(sa.select(sa.func.max(STATEMENTS.c.number)).where(STATEMENTS.c.key == statement.key)) or 0
             if statement.number != last + 1:
@@ -195,6 +202,10 @@ class Store:
     def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
         """Population and κ of current records of the same quasi-identifier directly inside an area."""
         return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area, limit)]
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        """Whether another key publishes, or published, under the same name."""
+        return any(self._rows(query, holder, key) for query in _NAMESAKES)
 
     def add_token(self, label: str) -> str:
         """A new token that may publish; only its hash is kept, so it is shown once."""
@@ -258,6 +269,15 @@ def upgrade(url: str) -> tuple[str | None, str]:
         raise EngineError(f"the registry could not be migrated: {type(error).__name__}.", hint="Check the URL.") from None
     finally:
         engine.dispose()
+
+
+def check_time(date: str, before: str | None = None) -> None:
+    """Refuse a date that is still to come, or before that of the version it follows."""
+    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    if datetime.date.fromisoformat(date) > tomorrow:
+        raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
+    if before is not None and date < json.loads(before)["date"]:
+        raise DataError("the date is before that of the version it follows.", hint="Date it today.")
 
 
 def _append(db: Connection, kind: str, subject: str, body: str) -> None:

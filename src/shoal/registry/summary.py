@@ -173,7 +173,7 @@ def size_slack(size: int) -> int:
     >>> size_slack(1200), size_slack(54_000)
     (51, 501)
     """
-    return 10 ** max(0, len(str(size)) - 2) // 2 + 1
+    return int(10 ** max(0, len(str(size)) - 2)) // 2 + 1
 
 
 def _sticky_size(n: int, old: int | None) -> int:

@@ -30,6 +30,7 @@ RECORDS = sa.Table(
     sa.Index("registry_population", "population", "status", "codes"),
     sa.Index("registry_area", "codes", "area", "status", "population", "kappa"),
     sa.Index("registry_key", "key", "status"),
+    sa.Index("registry_holder", "holder", "key"),
 )
 STATEMENTS = sa.Table(
     "registry_statements",

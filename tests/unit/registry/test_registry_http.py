@@ -115,24 +115,26 @@ def test_too_many_questions_are_slowed():
     assert limiter.allow("b")
 
 
-def test_schemathesis_finds_no_server_error(tmp_path):
+def test_schemathesis_finds_no_server_error(store):
     import schemathesis
     from schemathesis.checks import not_a_server_error
-    from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_headers_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
 
-    from shoal.registry.store import Store
-
-    own = Store(f"sqlite:///{tmp_path / 'fuzz.db'}")
-    own.submit(make(AGES, cells=95))
-    token = own.add_token("fuzz")
-    schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(own, hosts=("127.0.0.1", "localhost", "testserver")))
+    store.submit(make(AGES, cells=95))
+    token = store.add_token("fuzz")
+    schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(store, hosts=("127.0.0.1", "localhost", "testserver")))
     seen: dict[str, set[int]] = {}
+    checks = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
     for result in schema.get_all_operations():
-        _fuzz(result.ok(), token, (not_a_server_error, status_code_conformance, content_type_conformance), seen)
-    assert len(seen) >= 10
+        _fuzz(result.ok(), token, (*checks, response_headers_conformance), seen)
+    assert len(seen) >= 11
     assert all(code < 500 for codes in seen.values() for code in codes)
     assert {200, 400, 404} <= set().union(*seen.values())
-    own.close()
 
 
 def _fuzz(operation: Any, token: str, checks: Any, seen: dict[str, set[int]]) -> None:

@@ -34,7 +34,7 @@ class TestRecord:
             "size": 99_000,
             "cells": 98,
             "holder": "Someone",
-            "date": "2026-11-16",
+            "date": "2025-01-16",
             "method": "sample",
             "population": "NL@2021",
         }
@@ -79,12 +79,12 @@ class TestHolder:
         ledger, key = Ledger(), signer()
         first = make(AGES, key=key, ledger=ledger)
         proposal = propose(
-            [AGES[0] + 99, *AGES[1:]], ["age/years"], UTRECHT, holder="Statistics Office", date="2027-01-01", ledger=ledger
+            [AGES[0] + 99, *AGES[1:]], ["age/years"], UTRECHT, holder="Statistics Office", date="2025-03-01", ledger=ledger
         )
         assert proposal.unchanged
         assert publish(proposal, key, ledger) == first
         later = propose(
-            [c * 2 for c in AGES], ["age/years"], UTRECHT, holder="Statistics Office", date="2027-01-01", ledger=ledger
+            [c * 2 for c in AGES], ["age/years"], UTRECHT, holder="Statistics Office", date="2025-03-01", ledger=ledger
         )
         assert (later.record.version, later.record.supersedes) == (2, first.id)
 
@@ -149,11 +149,11 @@ class TestStore:
         first = store.submit(make(AGES, ledger=ledger, key=key))
         with pytest.raises(DataError, match="before"):
             store.submit(first)
-        second = store.submit(make([c * 2 for c in AGES], ledger=ledger, key=key))
+        second = store.submit(make([c * 2 for c in AGES], ledger=ledger, key=key, date="2025-03-15"))
         assert second.version == 2
         assert store.get(first.id)[1] == "superseded"
         with pytest.raises(ShoalError):
-            store.submit(replace(first, date="2026-11-16").signed(key))
+            store.submit(replace(first, date="2025-01-16").signed(key))
         forged = replace(second, holder="Somebody else")
         with pytest.raises(TamperError):
             store.submit(forged)
@@ -163,13 +163,13 @@ class TestStore:
         key, other = signer(), signer()
         record = store.submit(make(AGES, key=key))
         with pytest.raises(TamperError, match="only the holder"):
-            store.state(Statement("revoke-record", record.id, "", "2026-11-15", 1).signed(other))
-        store.state(Statement("revoke-record", record.id, "", "2026-11-15", 1).signed(key))
+            store.state(Statement("revoke-record", record.id, "", "2025-01-15", 1).signed(other))
+        store.state(Statement("revoke-record", record.id, "", "2025-01-15", 1).signed(key))
         assert store.topic(("age/years",), "NL/Utrecht@2021") == []
-        replayed = Statement("revoke-record", record.id, "", "2026-11-15", 1).signed(key)
+        replayed = Statement("revoke-record", record.id, "", "2025-01-15", 1).signed(key)
         with pytest.raises(DataError, match="next"):
             store.state(replayed)
-        store.state(Statement("revoke-key", key.public, "", "2026-11-15", 2).signed(key))
+        store.state(Statement("revoke-key", key.public, "", "2025-01-15", 2).signed(key))
         with pytest.raises(TamperError, match="revoked"):
             store.submit(make(AGES, key=key, population=Population.parse("NL@2021")))
 
@@ -285,6 +285,9 @@ class _Only:
 
     def neighbours(self, codes, area, *, limit=500):
         return []
+
+    def namesakes(self, holder, key):
+        return False
 
     def statements(self):
         return []

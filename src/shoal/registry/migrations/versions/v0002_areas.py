@@ -22,6 +22,7 @@ def upgrade() -> None:
     op.create_index("registry_population", "registry_records", ["population", "status", "codes"])
     op.create_index("registry_area", "registry_records", ["codes", "area", "status", "population", "kappa"])
     op.create_index("registry_key", "registry_records", ["key", "status"])
+    op.create_index("registry_holder", "registry_records", ["holder", "key"])
 
 
 def _fill_areas(db: sa.Connection) -> None:
@@ -37,7 +38,7 @@ def _fill_areas(db: sa.Connection) -> None:
 
 
 def downgrade() -> None:
-    for name in ("registry_key", "registry_area", "registry_population"):
+    for name in ("registry_holder", "registry_key", "registry_area", "registry_population"):
         op.drop_index(name, "registry_records")
     op.create_index("registry_population", "registry_records", ["population", "status"])
     with op.batch_alter_table("registry_records") as table:

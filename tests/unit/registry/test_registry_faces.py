@@ -1,0 +1,167 @@
+"""The registry through the command line and over HTTP, as holders, endorsers and strangers use it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from registry_support import AGES, five_years, make
+from shoal.cli import main
+from shoal.registry.static import Mirror
+from shoal.release.sign import signer
+
+
+@pytest.fixture
+def shoal(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder of its own; its JSON answer, or its error with the exit code."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("SHOAL_SIGNING_KEY", "SHOAL_SIGNING_KEY_FILE", "SHOAL_REGISTRY_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*words: str, expect: int = 0):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([*words, "--json"])
+        told = capsys.readouterr()
+        assert stop.value.code == expect, told.err
+        return json.loads(told.out)
+
+    return run
+
+
+@pytest.fixture
+def people(tmp_path) -> Path:
+    file = tmp_path / "people.csv"
+    rows = [f"{age},{'FM'[i % 2]}" for age, many in enumerate(AGES) for i in range(many // 30)]
+    file.write_text("age,sex\n" + "\n".join(rows) + "\n")
+    return file
+
+
+PUBLISH = ("registry", "publish", "people.csv", "--qi", "age=age/years", "--population", "NL/Test@2026")
+
+
+def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoal, people):
+    seen = shoal(*PUBLISH, "--dry-run")
+    assert not Path("registry.key").exists()
+    first = shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db", "--out", "record.json")
+    assert first["submitted"]
+    assert {k: v for k, v in seen["leaves"].items() if k not in ("holder", "key")} == {
+        k: v for k, v in first["leaves"].items() if k not in ("holder", "key", "id", "signature")
+    }
+    assert json.loads(Path("record.json").read_text()) == first["leaves"]
+    assert Path("registry.key").stat().st_mode & 0o077 == 0
+    again = shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
+    assert (again["unchanged"], again["submitted"], again["id"]) == (True, False, first["id"])
+    Path("registry-ledger.json").unlink()
+    lost = shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
+    assert (lost["unchanged"], lost["id"]) == (True, first["id"])  # the registry itself is remembered
+    found = shoal("registry", "query", "--attributes", "age/years", "--population", "NL/Test@2026", "--registry", "r.db")
+    assert found["records"] == [first["leaves"]]
+
+
+def test_endorse_trust_and_revoke(shoal, people):
+    shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
+    hospital = shoal("registry", "key")["key"]
+    Path("registry.key").rename("hospital.key")
+    office = shoal("registry", "key")["key"]
+    ask = ("registry", "query", "--attributes", "age/years", "--population", "NL/Test@2026", "--registry", "r.db")
+    assert "not endorsed" in " ".join(shoal(*ask, "--trust", office)["notes"])
+    shoal("registry", "endorse", hospital, "--registry", "r.db")
+    known = shoal(*ask, "--trust", office)
+    assert known["trust"] == {office: 0, hospital: 1}
+    assert "not endorsed" not in " ".join(known["notes"])
+    shoal("registry", "revoke", "--endorsed", hospital, "--registry", "r.db")
+    assert shoal(*ask, "--trust", office)["trust"] == {office: 0}
+    record = known["best"]
+    refused = shoal("registry", "revoke", "--record", record, "--registry", "r.db", expect=1)
+    assert "only the holder" in refused["error"]["message"]
+    shoal("registry", "revoke", "--record", record, "--registry", "r.db", "--key", "hospital.key")
+    assert shoal(*ask)["fit"] == "nothing"
+    shoal("registry", "revoke", "--registry", "r.db", "--own-key", "--key", "hospital.key")
+    gone = shoal("registry", "endorse", office, "--registry", "r.db", "--key", "hospital.key", expect=1)
+    assert "revoked" in gone["error"]["message"]
+    assert shoal("registry", "endorse", office, "--registry", "r.db", expect=2)["error"]["type"] == "UsageError"  # oneself
+    assert shoal("registry", "revoke", "--registry", "r.db", expect=2)["error"]["type"] == "UsageError"
+    assert shoal("registry", "endorse", "no key", "--registry", "r.db", expect=3)["error"]["type"] == "DataError"
+
+
+def test_a_mirror_answers_an_individual_offline_like_the_registry(shoal, people, monkeypatch):
+    shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
+    ask = ("--attributes", "age/years", "--population", "NL/Test@2026", "--group", "100")
+    here = shoal("registry", "analyse", *ask, "--registry", "r.db")
+    advice = shoal("registry", "decide", *ask, "--target", "0.5", "--registry", "r.db")
+    shoal("registry", "mirror", "copy", "--registry", "r.db")
+
+    def no_net(*_, **__):
+        raise AssertionError("a mirror is asked without the net")
+
+    monkeypatch.setattr(socket.socket, "connect", no_net)
+    assert shoal("registry", "analyse", *ask, "--registry", "copy") == here
+    assert shoal("registry", "decide", *ask, "--target", "0.5", "--registry", "copy") == advice
+    assert advice["advice"][0]["advice"] == "collect"
+    assert shoal("registry", "verify", "copy")["records"] == 1
+
+
+def test_migrate_and_seed_and_token_tell_json(shoal):
+    assert shoal("registry", "seed", "--registry", "seed.db")["records"] > 100
+    assert shoal("registry", "migrate", "--registry", "seed.db")["before"] == "0002"
+    assert len(shoal("registry", "token", "A hospital", "--registry", "seed.db")["token"]) > 30
+
+
+@contextlib.contextmanager
+def served(store):
+    """The application on a port of its own."""
+    import uvicorn
+
+    from shoal.server.app import create_app
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = uvicorn.Config(create_app(store), host="127.0.0.1", port=port, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(10)
+
+
+def test_publishing_endorsing_and_mirroring_over_http(shoal, people, store, monkeypatch):
+    store.submit(make(five_years(AGES), codes=("age/5y",), cells=19))
+    with served(store) as url:
+        refused = shoal(*PUBLISH, "--holder", "A hospital", "--registry", url, expect=2)
+        assert "SHOAL_REGISTRY_TOKEN" in refused["error"]["message"]
+        monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", "wrong")
+        assert "token" in shoal(*PUBLISH, "--holder", "A hospital", "--registry", url, expect=1)["error"]["message"]
+        monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", store.add_token("A hospital"))
+        first = shoal(*PUBLISH, "--holder", "A hospital", "--registry", url)
+        Path("registry-ledger.json").unlink()
+        assert shoal(*PUBLISH, "--holder", "A hospital", "--registry", url)["id"] == first["id"]
+        other = signer().public
+        assert shoal("registry", "endorse", other, "--registry", url)["stated"]["number"] == 1
+        assert shoal("registry", "revoke", "--endorsed", other, "--registry", url)["stated"]["number"] == 2
+        shoal("registry", "mirror", "copy", "--registry", url)
+    assert Mirror("copy").verify() == {"lines": 4, "records": 2, "statements": 2}
+    assert Mirror("copy").head() == store.head()
+    assert "does not answer" in shoal("registry", "mirror", "copy2", "--registry", url, expect=3)["error"]["message"]
+
+
+def test_a_token_never_goes_over_the_net_in_the_clear(monkeypatch):
+    from shoal.errors import UsageError
+    from shoal.registry.remote import Remote
+
+    monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", "secret")
+    with pytest.raises(UsageError, match="clear"):
+        Remote("http://registry.example.org").submit(make(AGES))
+    for wrong in ("ftp://x", "http://", "https://user:word@host", "https://host?x=1"):
+        with pytest.raises(UsageError, match="address"):
+            Remote(wrong)
