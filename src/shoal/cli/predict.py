@@ -190,11 +190,11 @@ def population(
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
     from shoal import predict
     from shoal.cli.design import size
-    from shoal.predict.questionnaire_io import read_counts
+    from shoal.predict.count_files import read_counts
 
     if (classes is None) == (frequencies is None):
         raise UsageError("give either --classes or --frequencies.")
-    data: Any = read_counts(Path(), classes) if classes else {int(a): b for a, b in _sizes(str(frequencies)).items()}
+    data: Any = read_counts(None, classes) if classes else {int(a): b for a, b in _sizes(str(frequencies)).items()}
     found = predict.population(data, size(population_size), cells=cells)
     if as_json:
         _shared.put_json(found.to_json())
@@ -227,10 +227,10 @@ def zipf(
 ) -> None:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
     from shoal import predict
-    from shoal.predict.questionnaire_io import read_counts
+    from shoal.predict.count_files import read_counts
 
     extra: dict[str, Any] = {}
-    data = read_counts(Path(), counts) if counts else None
+    data = read_counts(None, counts) if counts else None
     if data is not None:
         fitted = predict.fit_zipf(data, method=fit)  # type: ignore[arg-type]
         law = fitted.law
@@ -276,26 +276,26 @@ def _short(value: Any) -> str:
 
 def _distribution(uniform: int | None, counts: Text, p: Text, cells: int | None, normalize: bool) -> Distribution:
     from shoal.predict import Distribution
-    from shoal.predict.questionnaire_io import read_counts
+    from shoal.predict.count_files import read_counts
 
     if sum(x is not None for x in (uniform, counts, p)) != 1:
         raise UsageError("give exactly one of --uniform, --counts and --p.", hint="Or --kappa with --cells.")
     if uniform is not None:
         return Distribution.uniform(uniform)
     if counts is not None:
-        return Distribution.counts(read_counts(Path(), counts), cells=cells)
+        return Distribution.counts(read_counts(None, counts), cells=cells)
     return Distribution.of(_numbers(str(p)), normalize=normalize)
 
 
 def _values(normal: float | None, exponential: float | None, length: float | None, sample: Text) -> Any:
     from scipy import stats
 
-    from shoal.predict.questionnaire_io import read_counts
+    from shoal.predict.count_files import read_counts
 
     if sum(x is not None for x in (normal, exponential, length, sample)) != 1:
         raise UsageError("give exactly one of --normal, --exponential, --length and --sample.")
     if sample is not None:
-        return read_counts(Path(), sample)
+        return read_counts(None, sample)
     scale = next(x for x in (normal, exponential, length) if x is not None)
     if not scale > 0:
         raise UsageError(f"a spread, rate or length is positive; found {scale!r}.")

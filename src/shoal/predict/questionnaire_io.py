@@ -9,14 +9,12 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.predict.count_files import count_column, opened, read_counts
 from shoal.predict.published import Resolver, shape_of
 from shoal.predict.questionnaire import Questionnaire
 
@@ -307,7 +305,7 @@ def _link(q: Questionnaire, link: Any, folder: Path) -> None:
     _known(link, _LINK, "a link")
     joint = link.get("joint")
     if isinstance(joint, str):
-        with _open(folder, joint) as source:
+        with opened(folder, joint) as source:
             try:
                 joint = [[float(x) for x in row] for row in csv.reader(source) if row]
             except ValueError as error:
@@ -329,81 +327,6 @@ def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise PolicyError(f"'{key}' is a list.", hint="linked: [{questions: [a, b], correlation: 0.5}]; subgroups: [a]")
     return value
-
-
-def read_counts(folder: Path, reference: str) -> list[float]:
-    """Counts from ``file.csv:column`` (header row), or ``file.csv`` when it has one column or a column 'count'."""
-    name, column = _split(folder, reference)
-    with _open(folder, name) as source:
-        rows = list(csv.reader(source))
-    if not rows:
-        raise UnreadableError(f"'{name}' is empty.")
-    first = rows[0]
-    if column:
-        index = _column(first, column, name)
-    elif len(first) == 1:
-        index = 0
-        if _number(first[0]) is not None:
-            rows.insert(0, ["count"])
-    else:
-        index = _column(first, "count", name)
-    counts = [_number(row[index]) if index < len(row) else None for row in rows[1:] if row]
-    bad = sum(c is None for c in counts)
-    if bad:
-        raise UnreadableError(f"{bad} of {len(counts)} counts in '{name}' are not numbers.", hint="Leave them out.")
-    return [c for c in counts if c is not None]
-
-
-def count_column(folder: Path, reference: str, *, in_order: bool = False) -> list[int]:
-    """How often each value of ``file.csv:column`` occurs; by number or text when ``in_order``."""
-    name, column = _split(folder, reference)
-    with _open(folder, name) as source:
-        reader = csv.reader(source)
-        index = _column(next(reader, []), column, name)
-        seen = Counter(row[index] if index < len(row) else "" for row in reader if row)
-    if in_order:
-        order = sorted(seen, key=lambda v: (_number(v) is None, _number(v) or 0.0, v))
-        return [seen[v] for v in order]
-    return sorted(seen.values(), reverse=True)
-
-
-def _split(folder: Path, reference: str) -> tuple[str, str]:
-    """File and column of ``file.csv:column``; a file whose own name holds a colon wins."""
-    if (folder / reference).is_file():
-        return reference, ""
-    name, _, column = reference.rpartition(":")
-    return (name, column) if name else (reference, "")
-
-
-def _open(folder: Path, name: str) -> Any:
-    file = folder / name
-    if not file.resolve().is_relative_to(folder.resolve()):
-        raise PolicyError(
-            "the questionnaire names a file outside its own folder.", hint="Put the file beside the questionnaire, or below it."
-        )
-    try:
-        return file.open(encoding="utf-8-sig", newline="")
-    except OSError as error:
-        raise UnreadableError(f"'{name}' cannot be read.", hint="Paths are relative to the questionnaire.") from error
-
-
-def _column(heads: list[str], column: str, name: str) -> int:
-    """Where a column stands. Its neighbours are not named: a file without a heading begins with a person."""
-    clean = [h.strip() for h in heads]
-    if column not in clean:
-        raise UnreadableError(
-            f"column '{column}' is not among the {len(clean)} of '{name}'.",
-            hint="The first row must hold the names of the columns.",
-        )
-    return clean.index(column)
-
-
-def _number(text: str) -> float | None:
-    try:
-        x = float(text)
-    except ValueError:
-        return None
-    return x if np.isfinite(x) else None
 
 
 def _known(data: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:

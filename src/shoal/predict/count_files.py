@@ -1,0 +1,90 @@
+"""Counts from CSV files: people per answer, or a column of a table to be counted. Values of such a file are never shown."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import PolicyError, UnreadableError
+
+
+def read_counts(folder: Path | None, reference: str) -> list[float]:
+    """Counts from ``file.csv:column`` (header row), or ``file.csv`` when it has one column or a column 'count'."""
+    name, column = _split(folder, reference)
+    with opened(folder, name) as source:
+        rows = list(csv.reader(source))
+    if not rows:
+        raise UnreadableError(f"'{name}' is empty.")
+    first = rows[0]
+    if column:
+        index = _column(first, column, name)
+    elif len(first) == 1:
+        index = 0
+        if _number(first[0]) is not None:
+            rows.insert(0, ["count"])
+    else:
+        index = _column(first, "count", name)
+    counts = [_number(row[index]) if index < len(row) else None for row in rows[1:] if row]
+    bad = sum(c is None for c in counts)
+    if bad:
+        raise UnreadableError(f"{bad} of {len(counts)} counts in '{name}' are not numbers.", hint="Leave them out.")
+    return [c for c in counts if c is not None]
+
+
+def count_column(folder: Path | None, reference: str, *, in_order: bool = False) -> list[int]:
+    """How often each value of ``file.csv:column`` occurs; by number or text when ``in_order``."""
+    name, column = _split(folder, reference)
+    with opened(folder, name) as source:
+        reader = csv.reader(source)
+        index = _column(next(reader, []), column, name)
+        seen = Counter(row[index] if index < len(row) else "" for row in reader if row)
+    if in_order:
+        order = sorted(seen, key=lambda v: (_number(v) is None, _number(v) or 0.0, v))
+        return [seen[v] for v in order]
+    return sorted(seen.values(), reverse=True)
+
+
+def _split(folder: Path | None, reference: str) -> tuple[str, str]:
+    """File and column of ``file.csv:column``; a file whose own name holds a colon wins."""
+    if ((folder or Path()) / reference).is_file():
+        return reference, ""
+    name, _, column = reference.rpartition(":")
+    return (name, column) if name else (reference, "")
+
+
+def opened(folder: Path | None, name: str) -> Any:
+    """A text file; with a ``folder`` (a questionnaire's) only one beside or below it: who wrote it may be a stranger."""
+    file = (folder or Path()) / name
+    if folder is not None and not file.resolve().is_relative_to(folder.resolve()):
+        raise PolicyError(
+            "the questionnaire names a file outside its own folder.", hint="Put the file beside the questionnaire, or below it."
+        )
+    try:
+        return file.open(encoding="utf-8-sig", newline="")
+    except OSError as error:
+        raise UnreadableError(
+            f"'{name}' cannot be read.", hint="Check the path; in a questionnaire it is relative to it."
+        ) from error
+
+
+def _column(heads: list[str], column: str, name: str) -> int:
+    """Where a column stands. Its neighbours are not named: a file without a heading begins with a person."""
+    clean = [h.strip() for h in heads]
+    if column not in clean:
+        raise UnreadableError(
+            f"column '{column}' is not among the {len(clean)} of '{name}'.",
+            hint="The first row must hold the names of the columns.",
+        )
+    return clean.index(column)
+
+
+def _number(text: str) -> float | None:
+    try:
+        x = float(text)
+    except ValueError:
+        return None
+    return x if np.isfinite(x) else None
