@@ -127,3 +127,29 @@ def test_columns_named_like_terminal_codes_are_inert(tmp_path: Path, capsys: pyt
     assert code == 0
     assert "\x1b" not in out
     assert "a[red]" in out
+
+
+def test_how_a_text_file_is_read_is_shown_and_can_be_overruled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "semi.csv"
+    file.write_bytes("leeftijd;loon\n30;1,5\n41;2,5\n30;NA\n".encode("latin-1"))
+    code, out, _ = run(capsys, "inspect", file)
+    assert code == 0
+    assert "Read as CSV: delimiter ';'" in out
+    code, out, _ = run(capsys, "inspect", file, "--json", "--read", "null=NA", "--read", "encoding=cp1252")
+    found = json.loads(out)
+    assert (found["read"]["encoding"], found["read"]["decimal"]) == ("cp1252", ",")
+    assert [(c["kind"], c["missing"]) for c in found["columns"]] == [("integer", 0), ("float", 1)]
+    code, _, err = run(capsys, "measure", file, "--qi", "leeftijd", "--read", "types=leeftijd:text")
+    assert code == 0
+    assert "Read as CSV" in err
+    for wrong in ("delimiter", "header=maybe", "types=x", "colour=red"):
+        assert run(capsys, "measure", file, "--qi", "leeftijd", "--read", wrong)[0] == 2
+
+
+def test_a_broken_line_of_json_is_named_by_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"a": "canary1"}\n{"a": "canary2"\n{"a": "canary3"}\n')
+    code, out, err = run(capsys, "measure", file, "--qi", "a")
+    assert code == 3
+    assert "line 3" in err
+    assert "canary" not in out + err

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import EmptyTableError, MemoryBudgetError
@@ -30,6 +30,8 @@ class Inspection:
     k: int | None
     unique: int | None
     notes: tuple[str, ...] = ()
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """How a file is read: format, delimiter, encoding, decimal mark … as guessed or given."""
 
     def of_role(self, role: Role | str) -> tuple[str, ...]:
         """Columns for which the role is suggested."""
@@ -79,6 +81,7 @@ class Inspection:
             "unique": self.unique,
             "together": [s.to_json() for s in self.together],
             "notes": list(self.notes),
+            "read": dict(self.read),
         }
 
     def _repr_html_(self) -> str:
@@ -109,7 +112,8 @@ def inspect(table: Any, *, progress: Callable[[float, str], None] | None = None)
             progress(i / (len(names) + 1), f"looking at {name}")
         found.append(_suggested(opened, name))
     together, k, unique, notes = _together(opened, tuple(found))
-    return Inspection(opened.name, opened.engine, records, tuple(found), together, k, unique, notes)
+    read = {key: value for key, value in opened.source.items() if key not in ("source", "engine")}
+    return Inspection(opened.name, opened.engine, records, tuple(found), together, k, unique, notes, read)
 
 
 def _suggested(table: Table, name: str) -> Suggestion:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else goes to stderr.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same bytes.")]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        help="How a file is read, where the guess is wrong: delimiter=; encoding=latin-1 decimal=, null=NA … Repeatable.",
+    ),
+]
 Progress = Callable[[float, str], None]
 """``progress(done between 0 and 1, what is being done)``."""
 
@@ -39,6 +46,43 @@ def names(text: str | None) -> tuple[str, ...]:
     if len(set(found)) != len(found):
         raise UsageError("a column is named twice.", hint="Name each column once, separated by commas.")
     return found
+
+
+def read_options(given: Sequence[str] | None) -> dict[str, Any]:
+    """Options of ``shoal.open`` from ``key=value`` texts; ``null`` and ``types`` may be given several times.
+
+    >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
+    {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
+    """
+    out: dict[str, Any] = {}
+    for text in given or ():
+        key, separator, value = text.partition("=")
+        column, colon, kind = value.rpartition(":")
+        if not separator or (key == "types" and not colon) or (key == "header" and value not in ("true", "false")):
+            raise UsageError(
+                "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
+            )
+        if key == "null":
+            out.setdefault(key, []).append(value)
+        elif key == "types":
+            out.setdefault(key, {})[column] = kind
+        else:
+            out[key] = value == "true" if key == "header" else "\t" if value == "tab" else value
+    return out
+
+
+def how_read(source: Mapping[str, Any]) -> str:
+    """How a text file was read, in one line, so that a wrong guess is seen; empty for other sources.
+
+    >>> how_read({"format": "csv", "delimiter": ";", "encoding": "latin-1", "decimal": ",", "header": True})
+    "Read as CSV: delimiter ';', encoding latin-1, decimal ',', first line holds the names. Wrong? See --read."
+    """
+    if source.get("format") != "csv":
+        return ""
+    names = "first line holds the names" if source["header"] else "no line of names"
+    mark = "tab" if source["delimiter"] == "\t" else f"'{source['delimiter']}'"
+    decimal = source.get("decimal") or "."
+    return f"Read as CSV: delimiter {mark}, encoding {source['encoding']}, decimal '{decimal}', {names}. Wrong? See --read."
 
 
 def console() -> Console:

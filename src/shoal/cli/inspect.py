@@ -18,13 +18,14 @@ def register(app: typer.Typer) -> None:
 
 def inspect(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Which columns identify people? Suggested roles with a reason each; no data value is shown."""
     import shoal
 
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table), progress=told)
+        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told)
     if as_json:
         _shared.put_json(found.to_json())
     else:
@@ -34,6 +35,8 @@ def inspect(
 def show(found: Inspection, table: str = "TABLE") -> None:
     """Print an inspection."""
     out = _shared.console()
+    if how := _shared.how_read(found.read):
+        out.print(_shared.printable(how), markup=False)
     rows = []
     for c in found.columns:
         hipaa = f" (HIPAA {c.hipaa})" if c.hipaa is not None else ""

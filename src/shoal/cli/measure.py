@@ -39,6 +39,7 @@ def measure(
     explain: Annotated[bool, typer.Option("--explain", help="Explain every number.")] = False,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """How anonymous is a table? Every number, with the sentence that explains it."""
@@ -46,7 +47,9 @@ def measure(
 
     names = _shared.names(qi)
     secret = _shared.names(sensitive)
-    opened = shoal.open(table)
+    opened = shoal.open(table, **_shared.read_options(read))
+    if (how := _shared.how_read(opened.source)) and not as_json:
+        _shared.say(how)
     if not names:
         names = _proposed(opened, as_json=as_json)
     trees = dict(_pair(h) for h in hierarchy or ())

@@ -334,6 +334,7 @@ def _fraction_of_time(text: exp.Expr) -> exp.Expr:
 
 
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_JSON_LINE = re.compile(r"Malformed JSON in file .* in line (\d+)")
 _CSV_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _TYPE = re.compile(r"shoal:type:(\d+)")
 
@@ -351,6 +352,9 @@ def _translated(error: BaseException, source: str) -> ShoalError:
         return LateTypeError("a column typed from a sample holds something else.", position=int(found.group(1)))
     if found := _CSV_LINE.search(words):
         return _csv_error(int(found.group(1)), words, source)
+    if found := _JSON_LINE.search(words):
+        line = int(found.group(1))
+        return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
     kind = type(error).__name__
     if "No files found" in words or "No such file" in words or "Cannot open file" in words:
         return UnreadableError(
