@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts import ClassCounts
 
-__all__ = ["AttackResult", "Scene", "run_all", "worst_first"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,15 @@ class Scene:
     seed: int = 0
 
 
-def run_all(scene: Scene) -> list[AttackResult]:
-    """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
+def choice_rng(seed: int, column: int) -> np.random.Generator:
+    """The random numbers of the minimality attack on the i-th sensitive column: the same wherever it is run."""
     import numpy as np
 
+    return np.random.default_rng([seed, 7, column])
+
+
+def run_all(scene: Scene) -> list[AttackResult]:
+    """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
     from shoal.attack.downcoding import downcoding
     from shoal.attack.homogeneity import background, homogeneity, skewness
     from shoal.attack.intersection import intersection, joined_records
@@ -50,14 +58,14 @@ def run_all(scene: Scene) -> list[AttackResult]:
     from shoal.attack.linkage import linkage
     from shoal.attack.minimality import minimality
 
-    rng = np.random.default_rng([scene.seed, 7])
     results: list[AttackResult] = []
-    for column in scene.released.sensitive:
+    for i, column in enumerate(scene.released.sensitive):
         distinct = scene.distinct.get(column)
         results.append(homogeneity(scene.released, column, distinct=distinct))
         results.append(background(scene.released, column, distinct=distinct))
         results.append(skewness(scene.released, column, t=scene.t.get(column)))
         if scene.recoded is not None and column in scene.recoded.base.sensitive:
+            rng = choice_rng(scene.seed, i)
             results.append(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
     if scene.external is not None:
         results.extend(linkage(scene.released, scene.external, k=scene.k))

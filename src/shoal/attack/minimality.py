@@ -20,8 +20,10 @@ from shoal.model.attack import AttackResult
 from shoal.model.counts import SensitiveCounts
 
 QUESTION = "Somebody knows the algorithm: does the choice of this plan tell more about sensitive values than the release does?"
-MOST_CLASSES = 30
-"""Published classes examined per column, drawn at random where there are more."""
+MOST_CLASSES = 100
+"""Published classes examined per generalized column, drawn at random where there are more."""
+MOST_MEMBERS = 500
+"""Members up to which a class is examined: in a larger one a refusal says next to nothing about each of them."""
 
 
 def minimality(
@@ -46,15 +48,21 @@ def minimality(
     if distinct is None or distinct < 2:
         sentence = "Only class sizes decided on this plan; they follow from the quasi-identifiers, so nothing more is learnt."
         return AttackResult(name, QUESTION, 0.0, 0.0, 0.0, bound, "", "holds", sentence)
-    gains = []
+    gains, there = list[float](), 0
     for j in range(len(columns)):
         if not np.array_equal(recoded.published[j], recoded.finer[j]):
-            gains.extend(_gains(recoded, recoded.base.sensitive[column], j, distinct, rng, draws))
-    if not gains:
+            found, candidates = _gains(recoded, recoded.base.sensitive[column], j, distinct, rng, draws)
+            gains.extend(found)
+            there += candidates
+    if not there:
         sentence = "No published class is split by the next finer plan, so its refusal tells nothing."
         return AttackResult(name, QUESTION, 0.0, 0.0, 0.0, bound, "", "holds", sentence)
     over = sum(g > bound for g in gains)
     low, high = wilson(over, len(gains))
+    examined = f"{len(gains)} of {there} classes that a finer plan would split were examined"
+    if not gains:
+        why = f"each has more than {MOST_MEMBERS} members or too few values"
+        return AttackResult(name, QUESTION, 0.0, 0.0, 1.0, bound, examined, "holds", f"None was examined: {why}.")
     return AttackResult(
         name,
         QUESTION,
@@ -62,17 +70,17 @@ def minimality(
         low,
         high,
         None,
-        f"largest gain in certainty: {max(gains):.2f}",
+        f"largest gain in certainty: {max(gains):.2f}; {examined}",
         "warning" if over else "holds",
-        f"In {over} of {len(gains)} classes examined the refusal of a finer plan raises the certainty about '{column}' "
-        f"by more than {bound:g}.",
+        f"In {over} of {len(gains)} classes examined (of {there}) the refusal of a finer plan raises the certainty about "
+        f"'{column}' by more than {bound:g}.",
     )
 
 
 def _gains(
     recoded: Recoded, sensitive: SensitiveCounts, j: int, distinct: int, rng: np.random.Generator, draws: int
-) -> list[float]:
-    """Gain of each examined published class when column ``j`` is made one level finer."""
+) -> tuple[list[float], int]:
+    """Gain of each examined published class when column ``j`` is made one level finer, and how many there are to examine."""
     groups = recoded.classes()
     fine_codes = [recoded.finer[i] if i == j else recoded.published[i] for i in range(len(recoded.published))]
     finer = group_codes(fine_codes, n_rows=recoded.base.n_classes)
@@ -83,11 +91,12 @@ def _gains(
     inside = np.bincount(parent[size > 0], minlength=groups.n)
     together = np.bincount(parent[size > 1], minlength=groups.n)
     candidates = np.flatnonzero((inside > 1) & (together > 0))
-    if len(candidates) > MOST_CLASSES:
+    there = len(candidates)
+    if there > MOST_CLASSES:
         candidates = np.sort(rng.choice(candidates, MOST_CLASSES, replace=False))
     values = _values_of(sensitive, groups.ids, kept & np.isin(groups.ids, candidates))
     found = (_gain(values.get(int(p)), size[(parent == p) & (size > 0)], distinct, rng, draws) for p in candidates)
-    return [gain for gain in found if gain is not None]
+    return [gain for gain in found if gain is not None], there
 
 
 def _values_of(
@@ -107,7 +116,7 @@ def _gain(
     counts: npt.NDArray[np.int64] | None, parts: npt.NDArray[np.int64], distinct: int, rng: np.random.Generator, draws: int
 ) -> float | None:
     """Largest rise of P(value | finer class) in the deals where a finer class has fewer than ``distinct`` values."""
-    if counts is None or counts.sum() != parts.sum() or (counts > 0).sum() < distinct or counts.sum() > 500:
+    if counts is None or counts.sum() != parts.sum() or (counts > 0).sum() < distinct or counts.sum() > MOST_MEMBERS:
         return None
     present = np.flatnonzero(counts)
     deck = np.repeat(np.arange(len(present)), counts[present])

@@ -21,8 +21,9 @@ from shoal.release import certificate as cert
 from shoal.release import database, folder, private, sign
 from shoal.release.analyses import run_analyses
 from shoal.release.attacks import run_attacks
-from shoal.release.decide import Decision, decide
-from shoal.release.describe import body
+from shoal.release.classes import Decision
+from shoal.release.decide import decide
+from shoal.release.describe import Written, body
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, prepare, silent
 from shoal.release.recount import Facts, alike, recount
@@ -153,9 +154,7 @@ class Release:
         self._kept = private.kept(self.plan, signer)
         progress(0.9, "attacking")
         attacks = run_attacks(self.prepared, self.decision, data, self.earlier)
-        made = body(
-            self.prepared,
-            self.decision,
+        written = Written(
             facts=facts,
             findings=findings,
             people=people,
@@ -171,6 +170,7 @@ class Release:
             frontier=frontier(self.prepared, self.decision),
             analyses=run_analyses(self.prepared, data),
         )
+        made = body(self.prepared, self.decision, written)
         if self.to_table is not None:
             shutil.rmtree(data.parent)
             progress(0.95, "writing the table")
@@ -317,7 +317,8 @@ def _linked(facts: Facts, k: int) -> None:
     """Where people stay linkable across their records, the whole set of their classes must be shared by k of them."""
     if facts.linked_k is not None and facts.linked_k < k:
         raise VerificationError(
-            f"people with several records stay linked: at least {facts.linked_k} share all their classes, {k} are asked.",
+            f"people with several records stay linked: as few as {facts.linked_k} have the same number of records in the same "
+            f"classes, {k} are asked.",
             hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
         )
 
@@ -373,4 +374,5 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
         weights={c: r.weight for c, r in policy.quasi.items()},
         bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
     )
-    return [{"k": int(p.k), "loss": float(p.loss), "chosen": p.k == chosen} for p in points if p.loss is not None]
+    out = [{"k": int(p.k), "loss": float(p.loss), "chosen": False} for p in points if p.loss is not None and p.k != chosen]
+    return sorted([*out, {"k": chosen, "loss": float(decision.loss), "chosen": True}], key=lambda p: p["k"])

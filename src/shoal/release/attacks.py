@@ -12,7 +12,8 @@ from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts import CodeArray
 from shoal.model.plan import Drop, Plan
 from shoal.release import certificate as cert
-from shoal.release.decide import Decision
+from shoal.release.classes import Decision
+from shoal.release.harden import structure, tells
 from shoal.release.prepare import Prepared
 from shoal.release.reuse import read_plan
 from shoal.release.verify import verify
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
 
-HARDENED = {"minimality": 0.05, "downcoding": 0.01}
-"""What ``hardened: true`` allows: share of classes with a gain in certainty, share of records refined."""
-
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
 
@@ -34,9 +32,8 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
     from shoal.attack import Scene, run_all
     from shoal.attack.intersection import joined_records
-    from shoal.attack.structure import Recoded
 
-    structure = Recoded(prepared.base, decision.codes, decision.finer, decision.stays) if decision.codes else None
+    made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records))
     scene = Scene(
         released=decision.released,
@@ -44,10 +41,10 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
         t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
         minimal=decision.proven,
-        recoded=structure if decision.finer else None,
+        recoded=made if decision.finer else None,
         table=table,
         files=(data,) if data.is_file() else (),
-        earlier=[earlier_structure(prepared, place) for place in earlier] if structure else (),
+        earlier=[earlier_structure(prepared, place) for place in earlier] if made else (),
         seed=prepared.policy.seed,
     )
     results = run_all(scene)
@@ -63,22 +60,14 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
             hint="Publish the same plan as before (--plan), coarser levels, or only people who are new.",
             attacks=tuple(broken),
         )
-    if prepared.policy.hardened:
-        _hardened(results)
+    told = tells(results) if prepared.policy.hardened else None
+    if told is not None:
+        raise VerificationError(
+            f"the policy asks for a hardened release, but {told.name} succeeds at {told.rate:.3g}. Nothing was released.",
+            hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
+            attacks=(told,),
+        )
     return worst_first(results)
-
-
-def _hardened(results: list[AttackResult]) -> None:
-    """``hardened: true``: the choice of the plan may tell next to nothing, or nothing is released."""
-    for result in results:
-        limit = HARDENED.get(result.name.split(":")[0])
-        if limit is not None and result.rate is not None and result.rate > limit:
-            raise VerificationError(
-                f"the policy asks for a hardened release, but {result.name} succeeds at {result.rate:.3g}, above {limit:g}. "
-                "Nothing was released.",
-                hint="Set min_level for the columns concerned, or ask for a larger k, so that the plan is not the least one.",
-                attacks=(result,),
-            )
 
 
 def published_table(data: Path, records: int) -> Any:

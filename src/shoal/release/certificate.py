@@ -110,8 +110,39 @@ def verdict(found: dict[str, Any]) -> str:
     """The one sentence at the top."""
     quasi = ", ".join(found["quasi"])
     who = "people" if found["unit"] else "records"
+    lost = "left out" if found["scope"] == "rows" else "with blanked quasi-identifiers"
     return (
         f"Everyone is alike with at least {found['k'] - 1:,} others on {quasi}: the smallest class holds {found['k']:,} {who} "
-        f"({found['records']:,} records in {found['classes']:,} classes, {found['suppressed']:,} left out). "
+        f"({found['records']:,} records in {found['classes']:,} classes, {found['suppressed']:,} {lost}). "
         "Missing values count as values of their own."
     )
+
+
+def proof(unit: str | None, published: str | None) -> dict[str, str]:
+    """What can be counted again from the written data alone, and what rests on the publisher's signature.
+
+    >>> proof(None, None)["signed"], proof("id", None)["recounted"]
+    ('numbers about the original table', 'records: every number under after')
+    """
+    if unit is None:
+        return {
+            "unit": "records",
+            "recounted": "records: every number under after, and k",
+            "signed": "numbers about the original table",
+            "sentence": "k counts records. Anyone can count it again from the data.",
+        }
+    if published is not None:
+        return {
+            "unit": "people",
+            "recounted": "people: every number under after, and k",
+            "signed": "numbers about the original table",
+            "sentence": f"k counts people by the published column '{published}'. Anyone can count it again from the data.",
+        }
+    return {
+        "unit": "people",
+        "recounted": "records: every number under after",
+        "signed": "people: every number under after_people, and k; and numbers about the original table",
+        "sentence": "k counts people. They were counted before the person column was left out, and rest on the publisher's "
+        "signature. From the data anyone can count records again, which gives an upper bound: a class never holds more people "
+        "than records.",
+    }

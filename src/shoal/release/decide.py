@@ -8,49 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InfeasibleError, InternalError, PolicyError
-from shoal.model.counts import MISSING, ClassCounts, CodeArray, SensitiveCounts
-from shoal.model.plan import Drop, Keep, Plan, Step, StreamStep, Suppression
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.counts import MISSING, CodeArray
+from shoal.model.plan import Keep, Plan, StreamStep, Suppression
 from shoal.release.check import facts_of_counts
 from shoal.release.checklist import check_coarse, safe_harbor_steps
+from shoal.release.classes import Decision, of_levels, published
+from shoal.release.harden import resisting
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, requirements, silent
-
-if TYPE_CHECKING:
-    from shoal.search.result import SearchResult
+from shoal.release.steps import listed, other_steps
 
 TRIES = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """A plan, what it will publish, and how it was found.
-
-    ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
-    it is published; ``published`` are its codes, per column, after the plan.
-    """
-
-    plan: Plan
-    method: str
-    levels: Mapping[str, int]
-    loss: float
-    loss_name: str
-    proven: bool
-    gap: float
-    stays: npt.NDArray[np.bool_]
-    codes: tuple[CodeArray, ...]
-    labels: tuple[tuple[str | None, ...], ...]
-    released: ClassCounts
-    kept: Any = None
-    class_map: Any = None
-    finer: tuple[CodeArray, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
@@ -58,28 +33,23 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
     if given is not None:
         decision = _given(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
     elif prepared.policy.method == "lattice":
-        decision = _lattice(prepared, progress)
+        decision = resisting(prepared, lambda floor: _lattice(prepared, progress, floor))
     elif prepared.policy.method == "local":
         decision = _local(prepared, progress)
     else:
         decision = _probabilistic(prepared, progress)
-    if _listed(prepared):
+    if listed(prepared):
         check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
     return decision
 
 
-def _listed(prepared: Prepared) -> bool:
-    return prepared.policy.preset is not None and prepared.policy.preset.checklist == "safe-harbor"
-
-
-def _lattice(prepared: Prepared, progress: Progress) -> Decision:
+def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -> Decision:
+    """The plan that loses least and meets the policy in the file; ``floor`` holds the least level of some columns."""
     from shoal.search import lattice
 
     policy = prepared.policy
     tight: dict[str, float] = {}
-    bounds = {
-        c: (r.min_level, r.max_level) for c, r in policy.quasi.items() if r.min_level is not None or r.max_level is not None
-    }
+    bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
     least, short = policy.smallest_class, list[Finding]()
     for attempt in range(TRIES):
         found = lattice(
@@ -89,16 +59,16 @@ def _lattice(prepared: Prepared, progress: Progress) -> Decision:
             suppress=policy.suppress,
             loss=policy.optimize,
             weights={c: r.weight for c, r in policy.quasi.items()},
-            bounds=bounds or None,
-            time_budget=policy.time_limit,
+            bounds=bounds,
+            time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         decision = of_levels(prepared, found.levels, found)
-        short = [f for f in judged(prepared, decision.released) if not f.met]
+        short = shortfalls(prepared, decision)
         if not short and not _people_short(prepared, decision):
             note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
             return _with_notes(decision, note if attempt else (), proven=found.proven and not attempt)
-        if short and not _tighten(prepared, short, tight):
+        if short and not _tighten(short, tight):
             break
         if not short:
             least += max(1, least // 2)
@@ -139,6 +109,11 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
     policy, base = prepared.policy, prepared.base
     if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
         raise PolicyError("level bounds cannot be kept by local recoding.", hint="Use method: lattice, or leave the bounds out.")
+    if policy.hardened:
+        raise PolicyError(
+            "a local recoding cannot be hardened: it makes each class as fine as it may be, which is what downcoding uses.",
+            hint="Use method: lattice.",
+        )
     tight: dict[str, float] = {}
     for _attempt in range(TRIES):
         found = local(
@@ -146,17 +121,25 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             prepared.hierarchies,
             requirements(policy, tight),
             weights={c: r.weight for c, r in policy.quasi.items()},
-            time_budget=policy.time_limit,
+            time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         stays = np.ones(base.n_classes, dtype=np.bool_)
         coded = [_coded(texts) for texts in found.labels]
-        released = regrouped(base, tuple(c for c, _ in coded), stays)
-        unmet = [f for f in judged(prepared, released) if not f.met]
+        decision = _of_local(prepared, found, coded, stays)
+        unmet = shortfalls(prepared, decision)
         if not unmet:
+            return decision
+        if not _tighten(unmet, tight):
             break
-        if not _tighten(prepared, unmet, tight):
-            raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement}.", hint="Use method: lattice.")
+    raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement}.", hint="Use method: lattice.")
+
+
+def _of_local(
+    prepared: Prepared, found: Any, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
+) -> Decision:
+    policy, base = prepared.policy, prepared.base
+    codes = tuple(c for c, _ in coded)
     return Decision(
         plan=Plan(
             other_steps(prepared),
@@ -171,9 +154,9 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
         proven=False,
         gap=float(found.ncp if policy.optimize == "ncp" else found.loss),
         stays=stays,
-        codes=tuple(c for c, _ in coded),
+        codes=codes,
         labels=tuple(names for _, names in coded),
-        released=released,
+        released=published(prepared, base, codes, stays),
         class_map=found.class_map(),
     )
 
@@ -209,8 +192,6 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
     """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
-    from dataclasses import replace
-
     from shoal.release.reuse import fixed
     from shoal.search import lattice
 
@@ -227,7 +208,7 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
         progress=lambda done, what: progress(0.25 + 0.3 * done, what),
     )
     decision = of_levels(held, found.levels, found)
-    unmet = [f for f in judged(held, decision.released) if not f.met]
+    unmet = shortfalls(held, decision)
     if unmet:
         raise InfeasibleError(
             f"on these data the plan does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}.",
@@ -240,146 +221,29 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
     return _with_notes(replace(decision, plan=written, method=method, levels={}), (note,), proven=False)
 
 
-def judged(prepared: Prepared, released: ClassCounts) -> list[Finding]:
-    """The policy's requirements against the classes that would be published."""
+def shortfalls(prepared: Prepared, decision: Decision) -> list[Finding]:
+    """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
     require = prepared.policy.require_json()
-    return judge(require, facts_of_counts(released, recursive_levels(require)))
+    counted = [decision.released]
+    if prepared.by_record is not None:
+        counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
+    levels = recursive_levels(require)
+    return [f for c in counted for f in judge(require, facts_of_counts(c, levels)) if not f.met]
 
 
-def _tighten(prepared: Prepared, unmet: list[Finding], tight: dict[str, float]) -> bool:
-    """Lower the closeness limits by what they were missed by; False where something else is unmet."""
+def _tighten(unmet: list[Finding], tight: dict[str, float]) -> bool:
+    """Make the limits stricter by what they were missed by; False where that is not possible."""
     for finding in unmet:
-        if not finding.requirement.startswith("closeness."):
+        name, asked, found = finding.requirement, finding.asked, finding.found
+        if not name.endswith((".t", ".entropy", ".recursive")) or found is None:
             return False
-        column = finding.requirement.removeprefix("closeness.").removesuffix(".t")
-        asked = prepared.policy.closeness[column].t
-        lower = tight.get(column, asked) - (float(finding.found or 0.0) - asked) - 1e-6
-        if lower <= 0:
+        missed = abs(found - asked) + 1e-6
+        tight[name] = tight.get(name, asked) + (missed if name.endswith(".entropy") else -missed)
+        if tight[name] <= 0:
             return False
-        tight[column] = lower
     return True
 
 
 def _with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> Decision:
-    from dataclasses import replace
-
-    return replace(decision, notes=(*decision.notes, *notes), proven=proven)
-
-
-def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
-    """The decision of a full-domain search result."""
-    from shoal.search import missing_label
-
-    policy, base = prepared.policy, prepared.base
-    steps: list[Step] = []
-    for name in base.columns:
-        label = missing_label(prepared.hierarchies[name], levels[name])
-        steps.append(prepared.rules[name].step(name, levels[name], missing_label=label))
-    plan = Plan(
-        (*steps, *other_steps(prepared)),
-        Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
-        policy.seed,
-        notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
-    )
-    at = [_at_level(prepared, j, levels[name]) for j, name in enumerate(base.columns)]
-    lower = [_at_level(prepared, j, max(levels[name] - 1, 0)) for j, name in enumerate(base.columns)]
-    codes = tuple(c for c, _ in at)
-    return Decision(
-        plan=plan,
-        method=found.method,
-        levels=dict(levels),
-        loss=found.loss,
-        loss_name=found.loss_name,
-        proven=found.proven,
-        gap=found.gap,
-        stays=found.kept,
-        codes=codes,
-        labels=tuple(names for _, names in at),
-        released=regrouped(base, codes, found.kept),
-        kept=found.kept_table() if found.k is None else None,
-        finer=tuple(c for c, _ in lower),
-    )
-
-
-def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
-    """Code of each base class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
-    from shoal.kernels.text import canonical_text
-    from shoal.search.problem import joins_missing
-
-    base, name = prepared.base, prepared.base.columns[j]
-    hierarchy = prepared.hierarchies[name]
-    at = hierarchy.levels[level]
-    group = [at.groups[hierarchy.position[t]] for t in canonical_text(base.categories[j]).to_pylist()]
-    group.append(0 if joins_missing(hierarchy, level) else MISSING)
-    return np.asarray(group, dtype=np.int32)[base.codes[j]], at.labels
-
-
-def regrouped(base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
-    """The published classes: base classes that stay, joined where their codes agree."""
-    from shoal.kernels.group import group_codes
-
-    pick = np.flatnonzero(stays)
-    if not len(pick):
-        raise InfeasibleError("the plan would publish no record.", hint="Allow coarser levels or ask for less.")
-    groups = group_codes([c[pick] for c in codes], n_rows=len(pick))
-    sizes = np.bincount(groups.ids, weights=base.sizes[pick], minlength=groups.n).astype(np.int64)
-    records = None
-    if base.records is not None:
-        records = np.bincount(groups.ids, weights=base.records[pick], minlength=groups.n).astype(np.int64)
-    of_base = np.full(base.n_classes, -1, dtype=np.int64)
-    of_base[pick] = groups.ids
-    inside = {name: _joined(s, of_base) for name, s in base.sensitive.items()}
-    return ClassCounts(sizes, base.columns, [c[pick][groups.first] for c in codes], (), inside, records, unit=base.unit)
-
-
-def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> SensitiveCounts:
-    klass = of_base[counts.classes]
-    there = klass >= 0
-    klass, values, sizes = klass[there], counts.values[there].astype(np.int64) + 1, counts.counts[there]
-    width = int(values.max(initial=0)) + 1
-    key, place = np.unique(klass * width + values, return_inverse=True)
-    summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
-    return SensitiveCounts(counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories)
-
-
-def other_steps(prepared: Prepared) -> tuple[Step, ...]:
-    """What happens to the columns that are not quasi-identifiers."""
-    policy, steps = prepared.policy, list[Step]()
-    listed = safe_harbor_steps(prepared) if _listed(prepared) else {}
-    changed = {c for s in policy.transform.values() for c in s.columns}
-    both = sorted(changed & set(listed))
-    if both:
-        raise PolicyError(
-            f"column '{both[0]}' is changed by the safe-harbor list; 'transform' names it too.", hint="Leave it out there."
-        )
-    for name in prepared.schema.names:
-        if name in policy.direct:
-            steps.append(_direct(name, policy.direct[name]))
-        elif name == policy.unit and name not in policy.quasi:
-            steps.append(_unit(name, policy.publish_unit))
-        elif name in policy.transform:
-            steps.append(policy.transform[name])
-        elif name in changed:
-            continue  # replaced by the step of another column
-        elif name in (*policy.sensitive, *policy.insensitive) or name == policy.weight:
-            steps.append(listed.get(name, Keep(name)))
-        elif name not in policy.quasi:
-            raise InternalError(f"column '{name}' has no step.")
-    return tuple(steps)
-
-
-def _direct(name: str, mask: str) -> Step:
-    return Drop(name) if mask == "drop" else _pseudonym(name)
-
-
-def _unit(name: str, publish: str) -> Step:
-    if publish == "pseudonym":
-        return _pseudonym(name)
-    return Keep(name) if publish == "keep" else Drop(name)
-
-
-def _pseudonym(name: str) -> Step:
-    """A keyed hash; the key comes from the environment (``SHOAL_KEY``), never from the policy."""
-    from shoal.transform.mask import KeyedHash
-
-    return KeyedHash(name)
+    known = decision.gap if proven or not decision.proven else None  # proven for another question: how far off is not known
+    return replace(decision, notes=(*decision.notes, *notes), proven=proven, gap=known)

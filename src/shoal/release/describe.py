@@ -6,6 +6,7 @@ Nothing here may hold a data value. Names of published groups appear only where 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,97 +16,129 @@ from shoal.model.attack import AttackResult
 from shoal.model.plan import Drop, Keep
 from shoal.release import certificate as cert
 from shoal.release.check import facts_of_counts
-from shoal.release.decide import Decision
+from shoal.release.classes import Decision
 from shoal.release.judge import Finding
 from shoal.release.prepare import Prepared
+from shoal.release.presets import SmallCells
 from shoal.release.recount import Facts
 
 NOT_STATED = "not stated"
 WHO_ROWS = 8
+NOT_NAMED = "(groups that are not named)"
 
 
-def body(
-    prepared: Prepared,
-    decision: Decision,
-    *,
-    facts: Facts,
-    findings: Sequence[Finding],
-    people: tuple[Facts, Sequence[Finding]] | None,
-    suppressed: int,
-    records_in: int,
-    changed: Mapping[str, float],
-    data: Mapping[str, Any],
-    files: Sequence[Path],
-    plan_file: Path,
-    commitment: str | None,
-    input_hash: str | None,
-    attacks: Sequence[AttackResult],
-    frontier: Sequence[Mapping[str, Any]] = (),
-    analyses: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Everything a certificate says (NEEDS: identity, purpose, columns, unit, attackers, risk, threshold, utility, limits)."""
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What is known of a release once its data are written, counted again and attacked."""
+
+    facts: Facts
+    findings: Sequence[Finding]
+    people: tuple[Facts, Sequence[Finding]] | None
+    suppressed: int
+    records_in: int
+    changed: Mapping[str, float]
+    data: Mapping[str, Any]
+    files: Sequence[Path]
+    plan_file: Path
+    commitment: str | None
+    input_hash: str | None
+    attacks: Sequence[AttackResult]
+    frontier: Sequence[Mapping[str, Any]] = ()
+    analyses: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def k(self) -> int:
+        """The k that is claimed: of people where they are the unit."""
+        return self.people[0].k if self.people else self.facts.k
+
+
+def body(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any]:
+    """Everything a certificate says: identity, purpose, columns, unit, attackers, risk, threshold, utility, limits."""
+    out = {
+        **_identity(prepared, made),
+        **_inputs(prepared, decision, made),
+        **_risks(prepared, decision, made),
+        "utility": utility(prepared, decision, made),
+        "limits": limits(prepared, decision),
+        "triggers": cert.TRIGGERS,
+        "verify": "shoal verify FOLDER",
+    }
+    if made.people:
+        out["after_people"] = made.people[0].to_json()
+        out["requirements_people"] = [f.to_json() for f in made.people[1]]
+    return out
+
+
+def _identity(prepared: Prepared, made: Written) -> dict[str, Any]:
+    """What the release is, what it claims and who asked for it."""
     from shoal import __version__
 
     policy = prepared.policy
-    k = people[0].k if people else facts.k
     told = {
-        "k": k,
+        "k": made.k,
         "quasi": list(prepared.quasi),
         "unit": policy.unit,
-        "records": facts.records,
-        "classes": facts.classes,
-        "suppressed": suppressed,
+        "records": made.facts.records,
+        "classes": made.facts.classes,
+        "suppressed": made.suppressed,
+        "scope": policy.scope,
     }
-    entries = [cert.file_entry(f) for f in files]
-    out: dict[str, Any] = {
+    return {
         "format": cert.FORMAT,
         "title": policy.about.get("title", "Release"),
         "date": cert.today(policy.about.get("date")),
         "tool": f"shoal {__version__}",
         "verdict": cert.verdict(told),
-        "k": k,
+        "k": made.k,
         "require": policy.require_json(),
-        "requirements": [f.to_json() for f in findings],
+        "requirements": [f.to_json() for f in made.findings],
         "threshold": {"preset": policy.preset.to_json() if policy.preset else None, "smallest_class": policy.smallest_class},
         "release": _release(policy.about),
-        "data": dict(data),
+        "proof": cert.proof(policy.unit, made.data["unit"]),
+    }
+
+
+def _inputs(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any]:
+    """Files, plan, input, columns, unit and weight."""
+    policy = prepared.policy
+    entries = [cert.file_entry(f) for f in made.files]
+    return {
+        "data": dict(made.data),
         "files": entries,
         "plan": {
-            "sha256": next(e["sha256"] for e in entries if e["name"] == plan_file.name),
+            "sha256": next(e["sha256"] for e in entries if e["name"] == made.plan_file.name),
             "steps": len(decision.plan.steps),
             "seed": "not published",
-            "seed_commitment": commitment,
+            "seed_commitment": made.commitment,
             "truthful": decision.plan.truthful,
         },
         "input": {
-            "records": records_in,
+            "records": made.records_in,
             "columns": len(prepared.schema.names),
-            "keyed_hash": input_hash,
+            "keyed_hash": made.input_hash,
             "note": "keyed with the signing key, so that it cannot be used to test guesses",
         },
-        "columns": columns(prepared, decision, changed),
+        "columns": columns(prepared, decision, made.changed),
         "unit": {"column": policy.unit, "published": policy.publish_unit if policy.unit else None},
         "weight": policy.weight,
+    }
+
+
+def _risks(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any]:
+    """Missing values, population, risk before and after, attackers and attacks."""
+    return {
         "missing": {
             "rule": "own",
             "sentence": "a missing value is a value of its own (the strict rule)",
             "k": _missing(decision),
         },
-        "population": _population(policy.population, facts),
+        "population": _population(prepared.policy.population, made.facts),
         "before": before(prepared),
-        "after": facts.to_json(),
-        "attackers": attackers(prepared, facts, people[0] if people else None),
-        "wp216": wp216(prepared, facts, attacks),
-        "attacks": [a.to_json() for a in attacks],
-        "utility": utility(prepared, decision, suppressed, records_in, frontier, analyses),
-        "limits": limits(prepared, decision),
-        "triggers": cert.TRIGGERS,
-        "verify": "shoal verify FOLDER",
+        "after": made.facts.to_json(),
+        "attackers": attackers(prepared, made.facts, made.people[0] if made.people else None),
+        "wp216": wp216(prepared, made.facts, made.attacks),
+        "attacks": [a.to_json() for a in made.attacks],
     }
-    if people:
-        out["after_people"] = people[0].to_json()
-        out["requirements_people"] = [f.to_json() for f in people[1]]
-    return out
 
 
 def _release(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,16 +265,9 @@ def wp216(prepared: Prepared, facts: Facts, attacks: Sequence[AttackResult]) -> 
     ]
 
 
-def utility(
-    prepared: Prepared,
-    decision: Decision,
-    suppressed: int,
-    records_in: int,
-    frontier: Sequence[Mapping[str, Any]],
-    analyses: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+def utility(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any]:
     """What was lost, and by whom."""
-    policy = prepared.policy
+    policy, suppressed, records_in = prepared.policy, made.suppressed, made.records_in
     what = "left out" if policy.scope == "rows" else "published with blanked quasi-identifiers"
     sentence = f"{suppressed:,} of {records_in:,} records were {what}; the policy allows {100 * policy.suppress:.3g} %."
     return {
@@ -250,20 +276,24 @@ def utility(
         "method": decision.method,
         "levels": dict(decision.levels),
         "proven": decision.proven,
-        "gap": float(decision.gap),
+        "gap": None if decision.gap is None else float(decision.gap),
         "suppressed": suppressed,
         "suppressed_share": suppressed / records_in,
         "suppressed_sentence": sentence,
         "scope": policy.scope,
         "who": who(prepared, decision),
-        "who_note": f"Groups with fewer than {policy.cells.minimum} records are not named, and small counts are not shown.",
-        "frontier": [dict(p) for p in frontier],
-        "analyses": [dict(a) for a in analyses],
+        "who_note": f"Groups with fewer than {policy.cells.minimum} published records are not named; small counts are not shown.",
+        "frontier": [dict(p) for p in made.frontier],
+        "analyses": [dict(a) for a in made.analyses],
     }
 
 
 def who(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
-    """The published groups that lost the largest share of their records, under the small-cell rule."""
+    """The published groups that lost the largest share of their records, under the small-cell rule.
+
+    A group is named only where enough of its records are published: a value that the data no longer hold, or hardly hold, is
+    not told here either. What such groups lost is added up in one line per column.
+    """
     if decision.stays.all() or not decision.codes:
         return []
     base, rule = prepared.base, prepared.policy.cells
@@ -271,18 +301,26 @@ def who(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
     found = []
     for j, name in enumerate(base.columns):
         codes, labels = decision.codes[j], decision.labels[j]
+        hidden = 0
         for code in np.unique(codes):
             mine = codes == code
             total, lost = int(records[mine].sum()), int(records[mine & ~decision.stays].sum())
-            kept = total - lost
-            if lost == 0 or total < rule.minimum or (0 < kept < rule.minimum):
-                continue
-            label = "missing" if code < 0 else labels[code]
-            share = f"{100 * lost / total:.3g} %" if lost >= rule.minimum else "small"
-            line = {"column": name, "group": label, "records": total, "suppressed": cert.small(lost, rule), "share": share}
-            found.append((lost / total if lost >= rule.minimum else 0.0, name, str(label), line))
-    found.sort(key=lambda f: (-f[0], f[1], f[2]))
-    return [f[3] for f in found[:WHO_ROWS]]
+            if total - lost < rule.minimum:
+                hidden += lost
+            elif lost:
+                found.append(_group(name, "missing" if code < 0 else str(labels[code]), total, lost, rule))
+        if hidden >= rule.minimum:
+            found.append((0.0, {"column": name, "group": NOT_NAMED, "records": "", "suppressed": hidden, "share": ""}))
+    found.sort(key=lambda f: (-f[0], f[1]["column"], f[1]["group"]))
+    return [line for _, line in found[:WHO_ROWS]]
+
+
+def _group(column: str, label: str, total: int, lost: int, rule: SmallCells) -> tuple[float, dict[str, Any]]:
+    """One line of :func:`who` with the share it is sorted by."""
+    many = lost >= rule.minimum
+    share = f"{100 * lost / total:.3g} %" if many else "small"
+    line = {"column": column, "group": label, "records": total, "suppressed": cert.small(lost, rule), "share": share}
+    return lost / total if many else 0.0, line
 
 
 def limits(prepared: Prepared, decision: Decision) -> list[str]:
@@ -290,8 +328,6 @@ def limits(prepared: Prepared, decision: Decision) -> list[str]:
     policy, out = prepared.policy, list(cert.LIMITS)
     if policy.unit is None:
         out.append("Each record is taken as one person. If people have several records, name the person column (unit).")
-    elif policy.publish_unit == "drop":
-        out.append("Classes were counted by people before the person column was left out; the file alone shows records only.")
     if not policy.sensitive:
         out.append("No column is named as sensitive, so nothing is said about what a class reveals.")
     if policy.identifying:

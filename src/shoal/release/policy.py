@@ -23,6 +23,8 @@ from shoal.release.transforms import check_transforms, transforms_of
 
 Publish = Literal["drop", "pseudonym", "keep"]
 DEFAULT_CELLS = SmallCells(5)
+TIME_LIMIT = 60.0
+"""Seconds that a search may take where the policy says nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Policy:
     @property
     def cells(self) -> SmallCells:
         """The small-cell rule for our own report: at least the preset's and never below k (5 without either)."""
-        minimum = max(self.preset.cells.minimum if self.preset else 0, DEFAULT_CELLS.minimum)
+        minimum = max(self.preset.cells.minimum if self.preset else 0, DEFAULT_CELLS.minimum, self.smallest_class)
         return SmallCells(minimum)
 
     @property
@@ -105,6 +107,11 @@ class Policy:
         """The class size that k and the largest risk together ask for."""
         largest = [self.risk[name] for name in ("prosecutor", "journalist") if name in self.risk]
         return max([self.k, *(_class_for(r) for r in largest)])
+
+    @property
+    def search_time(self) -> float:
+        """Seconds that the search may take; the best plan found by then is used and said to be not proven."""
+        return TIME_LIMIT if self.time_limit is None else self.time_limit
 
     @property
     def average_risk(self) -> float | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import EmptyTableError, PolicyError
+import numpy as np
+
+from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.model.counts import ClassCounts
 from shoal.model.requirement import (
     AverageRisk,
@@ -35,7 +37,11 @@ def silent(done: float, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table counted once, and everything that follows from policy and counts before a search."""
+    """A table counted once, and everything that follows from policy and counts before a search.
+
+    ``by_record`` holds the same base classes counted by records, where people are the unit and something is asked of the
+    sensitive values: both counts must then hold.
+    """
 
     table: Table
     schema: Schema
@@ -43,6 +49,7 @@ class Prepared:
     base: ClassCounts
     rules: Mapping[str, Rule]
     hierarchies: Mapping[str, Hierarchy]
+    by_record: ClassCounts | None = None
     inferred: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -68,7 +75,8 @@ def completed(policy: Policy, schema: Schema) -> Policy:
 
 
 def requirements(policy: Policy, tightened: Mapping[str, float] | None = None, k: int | None = None) -> list[Requirement]:
-    """The policy's requirements in the words of the search; ``tightened`` holds stricter closeness limits per column."""
+    """The policy's requirements in the words of the search; ``tightened`` holds stricter limits, by name of the requirement."""
+    tight = tightened or {}
     out: list[Requirement] = []
     least = max(policy.smallest_class, k or 0)
     if least >= 2:
@@ -79,16 +87,17 @@ def requirements(policy: Policy, tightened: Mapping[str, float] | None = None, k
         if asked.distinct is not None and asked.distinct >= 2:
             out.append(DistinctDiversity(column, asked.distinct))
         if asked.entropy is not None and asked.entropy > 1:
-            out.append(EntropyDiversity(column, asked.entropy))
+            out.append(EntropyDiversity(column, tight.get(f"diversity.{column}.entropy", asked.entropy)))
         if asked.recursive is not None and asked.recursive[1] >= 2:
-            out.append(RecursiveDiversity(column, *asked.recursive))
+            c, level = asked.recursive
+            out.append(RecursiveDiversity(column, tight.get(f"diversity.{column}.recursive", c), level))
     for column, close in policy.closeness.items():
         if close.distance == "hierarchical":
             raise PolicyError(
                 f"closeness of '{column}' asks for the hierarchical distance, which cannot be re-counted from a file yet.",
                 hint="Use distance: equal; it is never smaller, so it asks for at least as much.",
             )
-        out.append(TCloseness(column, (tightened or {}).get(column, close.t), close.distance))
+        out.append(TCloseness(column, tight.get(f"closeness.{column}.t", close.t), close.distance))
     return out
 
 
@@ -110,13 +119,22 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
         rules[name], hierarchies[name] = rule, found
         if why:
             inferred[name] = why
-    return Prepared(table, schema, policy, base, rules, hierarchies, inferred)
+    return Prepared(table, schema, policy, base, rules, hierarchies, _by_record(table, policy, base), inferred)
+
+
+def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
+    """The base classes with records, not people, counted inside them."""
+    if policy.unit is None or not (policy.diversity or policy.closeness):
+        return None
+    bare = type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    counted = bare.count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
+    if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
+        raise InternalError("the base classes counted by records differ from those counted by people.")
+    return counted
 
 
 def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int) -> tuple[Rule, Hierarchy, str]:
     """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why."""
-    import numpy as np
-
     from shoal.hierarchies import from_policy, infer
 
     name = base.columns[j]

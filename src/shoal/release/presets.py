@@ -33,7 +33,11 @@ class SmallCells:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named rule: what it asks, where it is written, and when that was last read."""
+    """A named rule: what it asks, where it is written, and the date of that text.
+
+    ``read`` is the month in which the number was last compared with the source; empty where only secondary texts were at hand,
+    which the certificate then says.
+    """
 
     name: str
     rule: str
@@ -45,9 +49,18 @@ class Preset:
     recipient: str = ""
     note: str = ""
     checklist: str = ""
+    read: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "rule": self.rule, "source": self.source, "date": self.date, "note": self.note}
+        read = f"compared with the source in {self.read}" if self.read else "taken from secondary texts: compare with the source"
+        return {
+            "name": self.name,
+            "rule": self.rule,
+            "source": self.source,
+            "date": self.date,
+            "note": self.note,
+            "read": read,
+        }
 
 
 _CELLS_NOTE = "Written for tables of counts; used for records as the smallest class."
@@ -82,7 +95,7 @@ _ALL = (
     Preset(
         "ema-public",
         "largest risk of a record at most 0.09",
-        "European Medicines Agency, Policy 0070, external guidance on the anonymisation of clinical reports",
+        "European Medicines Agency, external guidance on the implementation of Policy 0070, EMA/90915/2016, chapter 3",
         "2018-10",
         {"risk": {"prosecutor": 0.09}},
         {},
@@ -105,8 +118,8 @@ _ALL = (
         "hipaa-safe-harbor",
         "18 classes of identifiers removed; first three ZIP digits only where more than 20,000 people live; dates to the year; "
         "ages above 89 pooled",
-        "45 CFR 164.514(b)(2), United States",
-        "2013-01",
+        "45 CFR 164.514(b)(2), United States, as amended in August 2002",
+        "2002-08",
         {"k": 5},
         {},
         SmallCells(11),
@@ -114,44 +127,48 @@ _ALL = (
         "A list of identifiers, without a k; k = 5 is added here. It also asks for no actual knowledge that the rest identifies, "
         "which no program can check.",
         "safe-harbor",
+        read="2026-11",
     ),
     Preset(
         "hipaa-expert",
         "an expert finds the risk very small and documents methods and results; the law names no number",
-        "45 CFR 164.514(b)(1), United States",
-        "2013-01",
+        "45 CFR 164.514(b)(1), United States, as amended in August 2002",
+        "2002-08",
         {},
         {},
         SmallCells(11),
         "",
         "The policy must state the number the expert chose.",
+        read="2026-11",
     ),
     Preset(
         "cms-11",
         "no cell below 11",
-        "Centers for Medicare & Medicaid Services, cell size suppression policy",
-        "2020-01",
+        "Centers for Medicare & Medicaid Services, cell size suppression policy (values 1 to 10), version of 26 January 2024",
+        "2024-01",
         {"k": 11},
         {},
         SmallCells(11),
         "",
         _CELLS_NOTE,
+        read="2026-11",
     ),
     Preset(
         "ons-srs",
         "threshold of 10, part of a principles-based check",
-        "Office for National Statistics, Secure Research Service output rules",
-        "2023-01",
+        "Office for National Statistics, Secure Research Service output checking guidance 1.1, and advice to LS users",
+        "2022-09",
         {"k": 10},
         {},
         SmallCells(10),
         "",
         _CELLS_NOTE + " The checker may allow exceptions or ask for more.",
+        read="2026-11",
     ),
     Preset(
         "pdpc",
         "k of 3 or 5 as in industry, higher where possible; 5 is used here",
-        "Personal Data Protection Commission Singapore, Guide to Basic Anonymisation",
+        "Personal Data Protection Commission Singapore, Guide to Basic Anonymisation, 31 March 2022, step 4",
         "2022-03",
         {"k": 5},
         {},
@@ -160,57 +177,62 @@ _ALL = (
     Preset(
         "hdx",
         "average risk below 3 %",
-        "Humanitarian Data Exchange, guidance on statistical disclosure control",
-        "2019-07",
+        "Humanitarian Data Exchange, review of microdata (global risk below three percent); guidance note 1",
+        "2019-08",
         {"k": 2, "risk": {"average": 0.03}},
         {},
         SmallCells(5),
         "public",
         "An average: a record may still be at more risk than 3 %; k = 2 is added here so that no record stands alone.",
+        read="2026-11",
     ),
     Preset(
         "abs-datalab",
         "rule of 10",
-        "Australian Bureau of Statistics, DataLab output rules",
-        "2023-01",
+        "Australian Bureau of Statistics, DataLab input and output clearance, released 19 November 2021",
+        "2021-11",
         {"k": 10},
         {},
         SmallCells(10),
         "",
         _CELLS_NOTE,
+        read="2026-11",
     ),
     Preset(
         "ukllc",
         "counts below 10, zero included, are refused",
-        "UK Longitudinal Linkage Collaboration, guidebook",
-        "2023-01",
+        "UK Longitudinal Linkage Collaboration, guidebook, statistical disclosure control, 7 July 2025",
+        "2025-07",
         {"k": 10},
         {},
         SmallCells(10, zero_shown=False),
         "",
         _CELLS_NOTE,
+        read="2026-11",
     ),
     Preset(
         "opensafely",
         "counts up to 7 redacted, then rounded to 5",
-        "OpenSAFELY, statistical disclosure control rules",
-        "2024-01",
+        "OpenSAFELY, disclosure control in ehrQL measures (opensafely-core/ehrql pull request 1746)",
+        "2023-11",
         {"k": 8},
         {},
         SmallCells(8, 5),
         "",
         _CELLS_NOTE,
+        read="2026-11",
     ),
     Preset(
         "nhs-hes",
         "sub-national counts of 1 to 7 hidden, others rounded to 5",
-        "NHS Digital, Hospital Episode Statistics analysis guide",
-        "2018-01",
+        "NHS Digital, disclosure control methodology for HES and ECDS from September 2018",
+        "2018-09",
         {"k": 8},
         {},
         SmallCells(8, 5),
         "",
         _CELLS_NOTE,
+        read="2026-11",
     ),
     Preset(
         "manitoba",

@@ -49,7 +49,11 @@ class Inside:
 
 @dataclass(frozen=True)
 class Facts:
-    """Numbers of a written file. ``sizes`` maps a class size to how many classes have it."""
+    """Numbers of a written file. ``sizes`` maps a class size to how many classes have it.
+
+    With a person column, sizes and the values inside a class count people (a person with the same value twice counts once), and
+    ``linked_k`` is the smallest number of people who have the same number of records in the same classes.
+    """
 
     records: int
     classes: int
@@ -151,8 +155,9 @@ def by_dictionary(
     """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them."""
     sizes: Counter[tuple[Any, ...]] = Counter()
     people: dict[tuple[Any, ...], set[Any]] = {}
-    places: dict[Any, set[tuple[Any, ...]]] = {}
+    places: dict[Any, Counter[tuple[Any, ...]]] = {}
     inside: list[dict[tuple[Any, ...], Counter[Any]]] = [{} for _ in sensitive]
+    told: set[tuple[Any, ...]] = set()
     records = blanked = 0
     for row in rows:
         key = row[:n_quasi]
@@ -160,14 +165,18 @@ def by_dictionary(
         blanked += all(value == "*" for value in key)
         sizes[key] += 1
         for i in range(len(sensitive)):
-            inside[i].setdefault(key, Counter())[row[n_quasi + i]] += 1
+            value = row[n_quasi + i]
+            new = not has_unit or (i, key, value, row[-1]) not in told
+            inside[i].setdefault(key, Counter())[value] += new
+            if has_unit:
+                told.add((i, key, value, row[-1]))
         if has_unit:
             people.setdefault(key, set()).add(row[-1])
-            places.setdefault(row[-1], set()).add(key)
+            places.setdefault(row[-1], Counter())[key] += 1
     if not records:
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
     members = [len(p) for p in people.values()] if has_unit else list(sizes.values())
-    together = Counter(frozenset(p) for p in places.values())
+    together = Counter(frozenset(p.items()) for p in places.values())
     return Facts(
         records=records,
         classes=len(sizes),

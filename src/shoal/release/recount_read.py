@@ -13,6 +13,7 @@ from typing import Any
 from shoal.errors import TamperError, UnreadableError, UsageError, need
 
 BATCH = 500_000
+SUPPRESSED = "*"
 Cell = str | None
 
 
@@ -131,7 +132,7 @@ def header(path: Path) -> list[str]:
             return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
         if path.suffix == ".xlsx":
             return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
-        return [str(c) for c in _stats_frame(path).columns]
+        return [str(c) for c in _stats_file(path)[0].columns]
     except (pa.ArrowException, OSError) as error:
         raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
 
@@ -231,19 +232,31 @@ def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
 
-def _stats_frame(path: Path) -> Any:
+def _stats_file(path: Path) -> tuple[Any, Any]:
+    """The frame of codes and what the file says about it (value labels)."""
     try:
         import pyreadstat
     except ImportError:
         raise need("stats", "pyreadstat") from None
     read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
-    return read(str(path))[0]
+    frame, about = read(str(path))
+    return frame, about
 
 
 def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    frame = _stats_frame(path)
+    frame, about = _stats_file(path)
     _places([str(c) for c in frame.columns], columns, path.name)
-    arrays = [pa.array([None if v is None or v != v else v for v in frame[c].tolist()]) for c in columns]
+    arrays = []
+    for c in columns:
+        labels = about.variable_value_labels.get(c, {})
+        values = [None if v is None or v != v else SUPPRESSED if labels.get(v) == SUPPRESSED else v for v in frame[c].tolist()]
+        arrays.append(pa.array(_one_kind(values)))
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
+
+
+def _one_kind(values: list[Any]) -> list[Any]:
+    """Values of one kind: as they are, or all as text where a suppressed cell stands among numbers."""
+    kinds = {type(v) for v in values if v is not None}
+    return [None if v is None else str(v) for v in values] if str in kinds and len(kinds) > 1 else values

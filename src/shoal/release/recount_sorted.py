@@ -91,11 +91,13 @@ def by_sorting(
         quasi = codes[:n_quasi]
         classes.add(quasi)
         for i, groups in enumerate(inside):
-            groups.add([*quasi, codes[n_quasi + i]])
+            groups.add([*quasi, codes[n_quasi + i], *([codes[-1]] if has_unit else [])])
         if has_unit:
             people.add([*quasi, codes[-1]])
     if not len(classes.counts):
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
+    if has_unit:
+        inside = [_each_once(groups) for groups in inside]
     members, n_people, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
     stars = [e.code.get("*", -1) for e in encoders[:n_quasi]]
     blank = np.logical_and.reduce([key == star for key, star in zip(classes.keys, stars, strict=True)])
@@ -115,13 +117,21 @@ def by_sorting(
     )
 
 
+def _each_once(groups: _Groups) -> _Groups:
+    """The same groups without their last column, the person: how many people, not records, each has."""
+    out = _Groups()
+    out.add(groups.keys[:-1])
+    return out
+
+
 def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, int, int]:
-    """People per class, people in all, and the fewest people who share the same set of classes."""
+    """People per class, people in all, and the fewest people who have the same number of records in the same classes."""
     number, _ = number_groups(pairs.keys[:n_quasi])
     who = pairs.keys[-1]
     order = np.lexsort((number, who))
     ends = np.flatnonzero(np.diff(who[order])) + 1
-    together = Counter(part.tobytes() for part in np.split(number[order], ends))
+    profile = np.stack([number[order], pairs.counts[order]], axis=1)
+    together = Counter(part.tobytes() for part in np.split(profile, ends))
     return np.bincount(number).astype(np.int64), len(np.unique(who)), min(together.values())
 
 

@@ -68,7 +68,9 @@ class Verification:
         out: dict[str, Any] = {"verified": self.ok, "checks": [c.to_json() for c in self.checks]}
         if self.certificate:
             after = self.certificate.get("after", {})
-            out |= {"k": after.get("k"), "records": after.get("records"), "classes": after.get("classes")}
+            out |= {"k": self.certificate.get("k"), "k_recounted": after.get("k")}
+            out |= {"records": after.get("records"), "classes": after.get("classes")}
+            out["proof"] = self.certificate.get("proof")
             key = self.certificate.get("key", {})
             out["key"] = {"fingerprint": key.get("fingerprint"), "origin": key.get("origin")}
         return out
@@ -255,6 +257,7 @@ def _claims(certificate: dict[str, Any]) -> str:
         "records": after["records"],
         "classes": after["classes"],
         "suppressed": certificate["utility"]["suppressed"],
+        "scope": certificate["utility"]["scope"],
     }
     if certificate["verdict"] != cert.verdict(told):
         raise TamperError("the verdict does not follow from the numbers.")
@@ -265,5 +268,21 @@ def _claims(certificate: dict[str, Any]) -> str:
         raise TamperError("the certificate claims another k than its numbers give.")
     if people and any(not f["met"] for f in certificate["requirements_people"]):
         raise TamperError("a requirement over people is not met.")
-    note = "; people were counted before the person column was left out" if people and not data["unit"] else ""
-    return f"the claims follow from the numbers{note}"
+    if certificate["proof"] != cert.proof(certificate["unit"]["column"], data["unit"]):
+        raise TamperError("the certificate says something else about what is proven than follows from it.")
+    if (people is None) != (certificate["unit"]["column"] is None):
+        raise TamperError("the certificate counts people without a person column, or the reverse.")
+    if people:
+        _people_fit(people, after, published=data["unit"] is not None)
+    return f"the claims follow from the numbers. {certificate['proof']['sentence']}"
+
+
+def _people_fit(people: dict[str, Any], after: dict[str, Any], *, published: bool) -> None:
+    """Numbers of people that the records allow: the same classes, and in none of them more people than records."""
+    if published and not alike(people, after):
+        raise TamperError("people are counted twice and differently.")
+    if people["records"] != after["records"] or people["classes"] != after["classes"] or people["k"] > after["k"]:
+        raise TamperError("the numbers of people do not fit the records.")
+    most = sum(int(size) * n for size, n in people["sizes"].items())
+    if most > after["records"] or sum(people["sizes"].values()) != after["classes"]:
+        raise TamperError("the numbers of people do not fit the records.")

@@ -120,7 +120,8 @@ def _requirements(body: Mapping[str, Any]) -> str:
     out = table(["requirement", "counted by", "asked", "found", ""], rows, right=(2, 3))
     preset = body["threshold"].get("preset")
     if preset:
-        words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']}. {preset['note']}"
+        words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']} ({preset['read']}). "
+        words += preset["note"]
         out += f'<p class="small">{escape(words.strip())}</p>'
     return out
 
@@ -235,7 +236,8 @@ def _limits(body: Mapping[str, Any]) -> str:
 def _check(body: Mapping[str, Any]) -> str:
     rows = [(f["name"], f"{f['bytes']:,}", Html(f"<code>{escape(f['sha256'])}</code>")) for f in body["files"]]
     words = "Everything on this page that can be counted from the data is counted again, offline, by:"
-    return f"<p>{words} <code>{escape(body['verify'])}</code></p>" + table(["file", "bytes", "SHA-256"], rows, right=(1,))
+    proven = f"<p>{escape(body['proof']['sentence'])}</p>"
+    return f"{proven}<p>{words} <code>{escape(body['verify'])}</code></p>" + table(["file", "bytes", "SHA-256"], rows, right=(1,))
 
 
 def _signoff(body: Mapping[str, Any]) -> str:

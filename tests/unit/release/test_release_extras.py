@@ -250,19 +250,3 @@ def test_a_person_in_joined_classes_is_counted_once(tmp_path):
     assert verify(folder).ok
     assert release.certificate["after_people"]["k"] == release.k >= 8
     assert release.certificate["after"]["k"] >= release.k
-
-
-def test_hardened_releases_nothing_that_the_plan_gives_away(tmp_path):
-    """All men are 36, most women 30: the published band of ten years tells the men's band of five, which hardened refuses."""
-    ages, sexes = [30] * 20 + [36] * 6 + [50] * 20, ["f"] * 21 + ["m"] * 5 + ["f", "m"] * 10
-    table = pa.table({"age": ages, "sex": sexes, "s": ["x", "y"] * 23})
-    quasi = {"age": {"hierarchy": {"intervals": [5, 10]}}, "sex": {"max_level": 0}}
-    asked = {"roles": {"quasi": quasi, "sensitive": ["s"]}, "require": {"k": 4}}
-    found = next(a for a in shoal.anonymize(table, asked).certificate["attacks"] if a["name"] == "downcoding")
-    assert found["rate"] == pytest.approx(5 / 46)
-    with pytest.raises(VerificationError, match="hardened"):
-        shoal.anonymize(table, {**asked, "hardened": True}).write(tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    coarse = {"age": {**quasi["age"], "min_level": 3}, "sex": {}}
-    shoal.anonymize(table, {**asked, "roles": {"quasi": coarse, "sensitive": ["s"]}, "hardened": True}).write(tmp_path / "out")
-    assert verify(tmp_path / "out").ok
