@@ -184,7 +184,8 @@ def check_names(names: Sequence[str], *, table: str) -> None:
     """Refuse duplicate column names, and names that differ only in ways people and engines overlook.
 
     Two names are confusable when they are equal after Unicode compatibility normalization, case folding and removal of
-    blanks and invisible characters at the ends.
+    blanks and invisible characters at the ends, or after Cyrillic and Greek letters are replaced by the
+    Latin ones they look like.
 
     >>> check_names(["age", "Age "], table="patients")
     Traceback (most recent call last):
@@ -193,16 +194,24 @@ def check_names(names: Sequence[str], *, table: str) -> None:
     """
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
-        key = _skeleton(name)
-        first = seen.setdefault(key, position)
+        first = min(seen.setdefault(key, position) for key in (_skeleton(name), "as Latin: " + _skeleton(name.translate(_LATIN))))
         if first != position:
             earlier = names[first - 1]
-            same = f"have the same name '{name}'" if earlier == name else f"are easily confused: {earlier!r} and {name!r}"
+            same = f"have the same name '{name}'" if earlier == name else f"are easily confused: {earlier!a} and {name!a}"
             raise AmbiguousColumnError(
                 f"columns {first} and {position} of table '{table}' {same}.",
                 hint="Rename one of them before its role is decided.",
                 columns=(earlier, name),
             )
+
+
+_LATIN = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"  # Cyrillic a e o p c y x i j s d h
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"  # A B E K M H O P C T Y X I J S
+    "\u03b1\u03b9\u03bd\u03bf"  # Greek a i v o
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7",  # A B E Z H I K M N O P T Y X
+    "aeopcyxijsdhABEKMHOPCTYXIJSaivoABEZHIKMNOPTYX",
+)
 
 
 def _skeleton(name: str) -> str:
