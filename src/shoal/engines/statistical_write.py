@@ -16,7 +16,7 @@ def write_spss(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> 
     """An SPSS .sav file."""
     frame, labels, notes, missing = _prepared(tables, columns)
     _call("write_sav", frame, path, column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
-    _overwrite(path, 84, b"01 Jan 0000:00:00")
+    _overwrite(path, 92, b"01 Jan 0000:00:00")  # nine bytes of date, eight of time
 
 
 def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
