@@ -27,6 +27,7 @@ from shoal.search.full_domain import LISTED, make_result, record_limit
 from shoal.search.infeasible import infeasible, refuse_contradictions
 from shoal.search.listed import Found
 from shoal.search.objective import Objective
+from shoal.search.people import Pairs
 from shoal.search.problem import Bounds, build_problem
 from shoal.search.result import SearchResult
 
@@ -40,13 +41,17 @@ def datafly(
     loss: str = "loss",
     weights: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    population: ClassCounts | None = None,
+    people: Pairs | None = None,
 ) -> SearchResult:
     """Datafly: while too many records would be suppressed, raise the column with the most different values by one level.
 
     Ties go to the column named first. Not optimal: ``proven`` is False, and ``gap`` bounds
     what :func:`shoal.search.lattice` could gain.
     """
-    evaluator, objective, control = _prepare(counts, hierarchies, requirements, suppress, loss, weights, bounds)
+    evaluator, objective, control = _prepare(
+        counts, hierarchies, requirements, suppress, loss, weights, bounds, population, people
+    )
     problem = evaluator.problem
     at = [0] * len(problem.columns)
     e = evaluator(tuple(at))
@@ -70,6 +75,8 @@ def incognito(
     *,
     suppress: float = 0.0,
     bounds: Bounds | None = None,
+    population: ClassCounts | None = None,
+    people: Pairs | None = None,
 ) -> tuple[dict[str, int], ...]:
     """Incognito: the levels of every minimal node, in the order of their numbers.
 
@@ -80,7 +87,7 @@ def incognito(
     >>> incognito(counts, h, [K(2)])
     ({'a': 1, 'b': 1},)
     """
-    evaluator, _, _ = _prepare(counts, hierarchies, requirements, suppress, "loss", None, bounds)
+    evaluator, _, _ = _prepare(counts, hierarchies, requirements, suppress, "loss", None, bounds, population, people)
     minimal = minimal_nodes(evaluator)
     if not minimal:
         raise infeasible(evaluator, suppress)
@@ -96,13 +103,17 @@ def ola(
     loss: str = "loss",
     weights: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    population: ClassCounts | None = None,
+    people: Pairs | None = None,
 ) -> SearchResult:
     """OLA: the minimal node with the least loss (the first of equals).
 
     OLA compares minimal nodes only; with suppression a node above a minimal one may lose less, which
     :func:`shoal.search.lattice` finds.
     """
-    evaluator, objective, control = _prepare(counts, hierarchies, requirements, suppress, loss, weights, bounds)
+    evaluator, objective, control = _prepare(
+        counts, hierarchies, requirements, suppress, loss, weights, bounds, population, people
+    )
     minimal = minimal_nodes(evaluator)
     if not minimal:
         raise infeasible(evaluator, suppress)
@@ -122,11 +133,13 @@ def _prepare(
     loss: str,
     weights: Mapping[str, float] | None,
     bounds: Bounds | None,
+    population: ClassCounts | None,
+    people: Pairs | None,
 ) -> tuple[Evaluator, Objective, Control]:
     control = Control()
     limit = record_limit(suppress, counts.n_records)
-    problem = build_problem(counts, hierarchies, bounds=bounds)
-    checks = build_checks(counts, requirements, has_population=False)
+    problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
+    checks = build_checks(counts, requirements, has_population=population is not None)
     refuse_contradictions(problem, checks)
     evaluator, objective = Evaluator(problem, checks, limit), Objective(problem, loss, weights)
     evaluator.wants_sizes = objective.needs_sizes

@@ -86,6 +86,8 @@ def lattice(
     >>> dict(found.levels), found.suppressed, found.proven
     ({'age': 1}, 0, True)
     """
+    if threads is not None and threads < 1:
+        raise UsageError(f"the number of threads must be at least 1; found {threads!r}.", hint="Leave it out for the default.")
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
     limit = record_limit(suppress, counts.n_records)
     problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)

@@ -27,7 +27,8 @@ from shoal.search.losses import column_weights
 from shoal.search.problem import Problem
 
 BLOCK = 4096
-"""Classes that are compared with each other; fewer where all pairs would pass :data:`WORK`."""
+LEAST_BLOCK = 256
+"""Classes that are compared with each other; fewer, down to the least, where all pairs would pass :data:`WORK`."""
 WORK = 4e8
 
 
@@ -49,7 +50,10 @@ def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
 
 
 def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control) -> IntArray:
-    """k-member clusters, block by block; a cluster that stays too small goes to the next block."""
+    """k-member clusters, block by block; a cluster that stays too small goes to the next block.
+
+    When stopped, the classes that are left are taken in their order, run by run.
+    """
     codes = problem.codes[:, : problem.n_base]
     dear = sorted(range(len(price)), key=lambda j: -price[j])
     points = np.ascontiguousarray(codes[dear].T)
@@ -63,11 +67,15 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
         rarity -= np.log(share[codes[j]])
     order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
     label = np.full(problem.n_base, -1, dtype=np.int64)
-    clusters = 0
-    block_size = int(min(BLOCK, max(256, WORK / problem.n_base)))
+    clusters = done = 0
+    block_size = int(min(BLOCK, max(LEAST_BLOCK, WORK / problem.n_base)))
     n_blocks = -(-problem.n_base // block_size)
     carried = np.empty(0, dtype=order.dtype)
     for part in np.array_split(order, n_blocks):
+        if control.stop():
+            rest = np.concatenate([carried, order[done:]])
+            label[rest] = clusters + _runs(sizes[rest], k)
+            break
         block = np.concatenate([carried, part])
         mine = np.full(len(block), -1, dtype=np.int64)
         seeds = np.argsort(-rarity[block], kind="stable").astype(np.int64)
@@ -77,8 +85,25 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
         label[block] = mine
         last = mine == clusters - 1
         carried = block[last] if int(sizes[block[last]].sum()) < k else carried[:0]
-        control.show(float((label >= 0).mean()), "clustering classes")
+        done += len(part)
+        control.show(done / problem.n_base, "clustering classes")
     return label
+
+
+def _runs(sizes: IntArray, k: int) -> IntArray:
+    """Number runs of neighbours, each just large enough to have k members; the last may have fewer.
+
+    >>> _runs(np.array([1, 1, 5, 1, 1]), 2).tolist()
+    [0, 0, 1, 2, 2]
+    """
+    out = np.empty(len(sizes), dtype=np.int64)
+    run = members = 0
+    for i, size in enumerate(sizes.tolist()):
+        out[i] = run
+        members += size
+        if members >= k:
+            run, members = run + 1, 0
+    return out
 
 
 def join_failing(evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray) -> IntArray:

@@ -122,6 +122,13 @@ def build_problem(
             f"no hierarchy is given for: {', '.join(lacking)}.",
             hint="Give each quasi-identifier a hierarchy, or let one be built.",
         )
+    unknown = sorted(set(bounds or {}) - set(counts.columns))
+    if unknown:
+        raise UsageError(
+            f"levels are bounded for '{unknown[0]}', which is not a quasi-identifier.",
+            hint=f"Columns: {', '.join(counts.columns)}.",
+            column=unknown[0],
+        )
     from shoal.search.people import find_overlap
 
     extra = _population_cells(counts, population, hierarchies)
@@ -296,12 +303,12 @@ def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[Code
 
 
 def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int | None]) -> tuple[int, int]:
-    low = 0 if bound[0] is None else int(bound[0])
-    high = hierarchy.height if bound[1] is None else int(bound[1])
-    if not 0 <= low <= high <= hierarchy.height:
+    low = 0 if bound[0] is None else bound[0]
+    high = hierarchy.height if bound[1] is None else bound[1]
+    if not 0 <= low <= high <= hierarchy.height or low != int(low) or high != int(high):
         raise UsageError(
             f"levels {low} to {high} are asked for '{name}', whose hierarchy has levels 0 to {hierarchy.height}.",
             hint="Give a lowest and a highest level inside the hierarchy.",
             column=name,
         )
-    return low, high
+    return int(low), int(high)

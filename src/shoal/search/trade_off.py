@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from shoal.errors import UsageError
 from shoal.model.counts import ClassCounts
 from shoal.model.hierarchy import Hierarchy
@@ -15,10 +17,11 @@ from shoal.model.requirement import K, Requirement
 from shoal.search.checks import build_checks
 from shoal.search.control import CancelSignal, Control, Progress
 from shoal.search.evaluate import Evaluator
-from shoal.search.full_domain import LISTED, make_result, record_limit
+from shoal.search.full_domain import LISTED, default_threads, make_result, record_limit
 from shoal.search.lazy import LazySearch
 from shoal.search.listed import ListedSearch
 from shoal.search.objective import Objective
+from shoal.search.people import Pairs
 from shoal.search.problem import Bounds, build_problem
 from shoal.search.result import SearchResult
 
@@ -46,14 +49,17 @@ def frontier(
     loss: str = "loss",
     weights: Mapping[str, float] | None = None,
     bounds: Bounds | None = None,
+    population: ClassCounts | None = None,
+    people: Pairs | None = None,
     time_budget: float | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
 ) -> tuple[FrontierPoint, ...]:
     """The least loss for every k in ``ks`` and every limit in ``suppress``, k by k.
 
-    ``requirements`` are asked for besides k. The loss never falls as k grows and never rises as the limit grows (for
-    requirements that generalizing keeps).
+    ``requirements`` are asked for besides k; ``population`` and ``people`` are as in :func:`shoal.search.lattice`. The loss never
+    falls as k grows and never rises as the limit grows (for requirements that generalizing keeps). A run that is stopped returns
+    the points found so far.
 
     >>> import pyarrow as pa
     >>> counts = ClassCounts((3, 1, 4), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
@@ -64,28 +70,28 @@ def frontier(
     if not ks or not suppress:
         raise UsageError("a frontier needs at least one k and one suppression limit.", hint="Pass ks=(5,), suppress=(0.02,).")
     control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
-    problem = build_problem(counts, hierarchies, bounds=bounds)
+    problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
+    crowd = population is not None
     objective = Objective(problem, loss, weights)
-    first = Evaluator(problem, build_checks(counts, [K(int(max(2, ks[0]))), *requirements], has_population=False), 0)
     others = [r for r in requirements if not isinstance(r, K)]
+    asked = [K(k) for k in np.asarray(ks).tolist()]
+    first = Evaluator(problem, build_checks(counts, [asked[0], *others], has_population=crowd), 0, threads=default_threads())
     out: list[FrontierPoint] = []
     known: set[tuple[int, ...]] = set()
-    for k in ks:
-        checks = build_checks(counts, [K(int(k)), *others], has_population=False)
+    for k in asked:
+        checks = build_checks(counts, [k, *others], has_population=crowd)
         for share in suppress:
             evaluator = first.sharing(checks, record_limit(share, counts.n_records))
-            if control.stop():
+            search = ListedSearch if problem.n_nodes <= LISTED else LazySearch
+            own = search(evaluator, objective, start=sorted(known)).run(control)
+            if own.best is None and own.stopped:
                 return tuple(out)
-            search = (
-                ListedSearch(evaluator, objective, start=sorted(known))
-                if problem.n_nodes <= LISTED
-                else LazySearch(evaluator, objective, start=sorted(known))
-            )
-            own = search.run(control)
-            if own.best is None:
-                out.append(FrontierPoint(int(k), float(share), None))
-                continue
-            known.add(own.best.node)
-            out.append(FrontierPoint(int(k), float(share), make_result("lattice", evaluator, objective, own, control)))
-            control.show(len(out) / (len(ks) * len(suppress)), f"k={k}")
+            result = None
+            if own.best is not None:
+                known.add(own.best.node)
+                result = make_result("lattice", evaluator, objective, own, control)
+            out.append(FrontierPoint(k.k, float(share), result))
+            if own.stopped:
+                return tuple(out)
+            control.show(len(out) / (len(ks) * len(suppress)), f"k={k.k}")
     return tuple(out)

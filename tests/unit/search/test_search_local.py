@@ -147,3 +147,31 @@ def test_refusals() -> None:
         local(counts, trees, [req.KMap(3)])
     with pytest.raises(InfeasibleError, match="even one class of all records"):
         local(counts, trees, [req.AlphaK("s", 0.01)], cells="sets")
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "sets"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_stopped_recoding_is_still_a_recoding(method: str, cells: str, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancelled before, or soon after, the work begins: every class still has k members."""
+    monkeypatch.setattr("shoal.search.local_cluster.BLOCK", 8)
+    monkeypatch.setattr("shoal.search.local_cluster.LEAST_BLOCK", 8)
+    monkeypatch.setattr("shoal.search.local_cluster.WORK", 8)
+    asked = stopped = 0
+
+    class Signal:
+        def is_set(self) -> bool:
+            nonlocal asked
+            asked += 1
+            return asked > after
+
+    for seed in range(4):
+        asked = 0
+        table = random_table(26_000 + seed)
+        found = local(table.counts(), table.hierarchies(), [req.K(3)], cells=cells, method=method, cancel=Signal())
+        _, classes = recoded(table, found)
+        assert (found.stopped == "cancelled") == (asked > after)
+        stopped += bool(found.stopped)
+        assert min(len(v) for v in classes.values()) >= 3
+        assert sum(len(v) for v in classes.values()) == len(table.rows)
+    assert stopped >= 2

@@ -87,6 +87,33 @@ def test_frontier_equals_single_searches_and_is_monotone() -> None:
             assert losses[k, s] <= losses[k2, s2] + 1e-12
 
 
+def test_frontier_counts_people_and_the_population() -> None:
+    table, _, counts, pairs = people_table(3)
+    points = frontier(counts, table.hierarchies(), ks=(2, 3), suppress=(0.1, 0.5), people=pairs)
+    for p in points:
+        alone = lattice(counts, table.hierarchies(), [req.K(p.k)], suppress=p.suppress, people=pairs)
+        assert (p.loss, p.result.suppressed) == (alone.loss, alone.suppressed)
+    crowd = random_table(33_000, population=True)
+    everybody = crowd.counts(crowd.population)
+    (point,) = frontier(crowd.counts(), crowd.hierarchies(), [req.KMap(6)], ks=(2,), suppress=(0.2,), population=everybody)
+    alone = lattice(crowd.counts(), crowd.hierarchies(), [req.K(2), req.KMap(6)], suppress=0.2, population=everybody)
+    assert point.loss == alone.loss
+
+
+def test_a_stopped_frontier_claims_nothing_about_the_rest() -> None:
+    table = random_table(41)
+    event = threading.Event()
+    event.set()
+    points = frontier(table.counts(), table.hierarchies(), [req.AlphaK("s", 0.34)], ks=(2,), suppress=(0.5,), cancel=event)
+    assert points == ()
+
+
+def test_frontier_refuses_half_a_person() -> None:
+    table = random_table(6)
+    with pytest.raises(UsageError, match="whole number"):
+        frontier(table.counts(), table.hierarchies(), ks=(2.5,), suppress=(0.1,))
+
+
 class TestAllocation:
     def test_hipaa_20000(self) -> None:
         areas = pa.array([f"{i:05d}" for i in range(400)])
@@ -221,6 +248,12 @@ class TestRefusals:
             lattice(counts, trees, [req.K(2)], weights={"nobody": 1})
         with pytest.raises(UsageError, match="levels 0 to 9 are asked"):
             lattice(counts, trees, [req.K(2)], bounds={"c0": (0, 9)})
+        with pytest.raises(UsageError, match=r"levels 0\.5 to"):
+            lattice(counts, trees, [req.K(2)], bounds={"c0": (0.5, None)})  # type: ignore[dict-item]
+        with pytest.raises(UsageError, match="bounded for 'nobody', which is not a quasi-identifier"):
+            lattice(counts, trees, [req.K(2)], bounds={"nobody": (0, 1)})
+        with pytest.raises(UsageError, match="number of threads"):
+            lattice(counts, trees, [req.K(2)], threads=0)
 
     def test_contradictions(self) -> None:
         table = random_table(6)
