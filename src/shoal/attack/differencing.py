@@ -39,6 +39,7 @@ def bounds(
     totals: npt.ArrayLike,
     *,
     limits: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    only: npt.ArrayLike | None = None,
 ) -> Bounds:
     """Tightest bounds of each cell under ``equations @ cells = totals``.
 
@@ -50,6 +51,8 @@ def bounds(
         One row per published sum: coefficients of the cells, and the sum.
     limits : pair of arrays, optional
         Public lower and upper limit of each cell (for instance "suppressed means 1 to 9"); default 0 to infinity.
+    only : array of bool, optional
+        Cells whose bounds are wanted; other hidden cells keep their limits.
 
     Examples
     --------
@@ -73,7 +76,11 @@ def bounds(
     part = matrix[:, hidden]
     useful = np.abs(part).sum(axis=1) > 0
     box = [(float(a), None if np.isinf(b) else float(b)) for a, b in zip(floor[hidden], ceiling[hidden], strict=True)]
+    wanted = np.ones(len(cells), dtype=bool) if only is None else np.asarray(only, dtype=bool).ravel()
     for i, cell in enumerate(hidden):
+        if not wanted[cell]:
+            low[cell], high[cell] = floor[cell], ceiling[cell]
+            continue
         low[cell] = _extreme(part[useful], rest[useful], box, i, +1)
         high[cell] = _extreme(part[useful], rest[useful], box, i, -1)
     return Bounds(low, high)

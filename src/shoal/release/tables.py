@@ -71,8 +71,9 @@ def protect_table(
     primary = (full < threshold) & ((full > 0) | (not zeros))
     shut = primary.copy()
     lines = _lines(full.shape)
-    found = _attack(full, shut, lines, threshold, method, base, primary)
-    while (narrow := _narrow(found, primary, threshold)).any():
+    rule = _Rule(threshold, method, base, zeros)
+    narrow = _narrow(_attack(full, shut, lines, rule, primary), primary, threshold)
+    while narrow.any():
         more = _next_to_hide(full, shut, lines, np.flatnonzero(narrow.ravel()))
         if more is None:
             raise InfeasibleError(
@@ -80,7 +81,8 @@ def protect_table(
                 hint="Publish without margins, or join categories first.",
             )
         shut.ravel()[more] = True
-        found = _attack(full, shut, lines, threshold, method, base, primary)
+        narrow = _narrow(_attack(full, shut, lines, rule, narrow), narrow, threshold)  # hiding more never narrows another cell
+    found = _attack(full, shut, lines, rule, primary)
     shown = full if method == "suppress" else np.round(full / base) * base
     cells = np.where(shut, np.nan, shown)
     result = differencing(found, primary.ravel(), threshold=threshold)
@@ -113,24 +115,37 @@ def _equations(n: int, lines: list[npt.NDArray[np.int64]]) -> FloatArray:
     return matrix
 
 
-def _attack(
-    full: FloatArray,
-    shut: BoolArray,
-    lines: list[npt.NDArray[np.int64]],
-    threshold: int,
-    method: str,
-    base: int,
-    primary: BoolArray,
-) -> Bounds:
-    """What an attacker who knows the rules can tell of each cell."""
-    cells = full.ravel()
+@dataclass(frozen=True)
+class _Rule:
+    """What is published of a count, as the attacker knows it too."""
+
+    threshold: int
+    method: str
+    base: int
+    zeros: bool
+
+    def limits(self, shown: float) -> tuple[float, float]:
+        """The smallest and largest count that is published as this rounded number: small ones would have been hidden.
+
+        >>> _Rule(10, "round", 5, True).limits(10.0), _Rule(10, "round", 5, True).limits(15.0)
+        ((10.0, 12.0), (13.0, 17.0))
+        """
+        near = np.arange(max(0.0, shown - self.base), shown + self.base + 1)
+        fits = (np.round(near / self.base) * self.base == shown) & ((near >= self.threshold) | (self.zeros & (near == 0)))
+        return float(near[fits].min()), float(near[fits].max())
+
+
+def _attack(full: FloatArray, shut: BoolArray, lines: list[npt.NDArray[np.int64]], rule: _Rule, wanted: BoolArray) -> Bounds:
+    """What an attacker who knows the rules can tell of each wanted cell."""
+    cells, hidden = full.ravel(), shut.ravel()
     equations, zero = _equations(len(cells), lines), np.zeros(len(lines))
-    if method == "suppress":
-        return bounds(np.where(shut.ravel(), np.nan, cells), equations, zero)
-    rounded = np.round(cells / base) * base
-    low = np.where(shut.ravel(), 0.0, np.maximum(0.0, rounded - base / 2))
-    high = np.where(shut.ravel(), np.inf, rounded + base / 2)
-    return bounds(np.full(len(cells), np.nan), equations, zero, limits=(low, high))
+    if rule.method == "suppress":
+        return bounds(np.where(hidden, np.nan, cells), equations, zero, only=wanted)
+    rounded = np.round(cells / rule.base) * rule.base
+    low, high = np.zeros(len(cells)), np.full(len(cells), np.inf)
+    for i in np.flatnonzero(~hidden):
+        low[i], high[i] = rule.limits(float(rounded[i]))
+    return bounds(np.full(len(cells), np.nan), equations, zero, limits=(low, high), only=wanted)
 
 
 def _narrow(found: Bounds, primary: BoolArray, threshold: int) -> BoolArray:

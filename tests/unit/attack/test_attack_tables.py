@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.attack.differencing import bounds, difference_of_versions, differencing
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, InfeasibleError, UsageError
 from shoal.release.tables import protect_table, with_margins
 
 
@@ -89,6 +89,45 @@ def test_rounding_happens_after_suppression():
     assert np.isnan(protected.cells[0, 0])
     shown = protected.cells[~np.isnan(protected.cells)]
     assert (shown % 5 == 0).all()
+    assert protected.attack.verdict == "holds"
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_an_attacker_who_knows_the_rounding_rule_does_not_confine_a_small_cell(seed, zeros):
+    """The published number, the rule "below the threshold is hidden" and all sums, by a linear program of the test's own."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(seed)
+    table = rng.choice([0, 0, 1, 3, 5, 9, 10, 11, 12, 14, 35], size=(3, 3))
+    if seed == 0:
+        table = np.array([[3, 0], [11, 0], [0, 5]])
+    threshold, base = 10, 5
+    try:
+        protected = protect_table(table, threshold=threshold, method="round", base=base, zeros=zeros)
+    except InfeasibleError:
+        return
+    inner = table.size
+    box = [(0, None)] * inner
+    rows, low, high = [], [], []
+    places = np.arange(inner).reshape(table.shape)
+    for index in np.ndindex(*protected.cells.shape):
+        shown = protected.cells[index]
+        if np.isnan(shown):
+            continue
+        part = places[tuple(slice(None) if i == n else slice(i, i + 1) for i, n in zip(index, table.shape, strict=True))]
+        counts = [c for c in range(200) if np.round(c / base) * base == shown and (c >= threshold or (zeros and c == 0))]
+        rows.append(np.isin(np.arange(inner), part).astype(float))
+        low.append(min(counts))
+        high.append(max(counts))
+    matrix, sides = np.vstack([rows, -np.array(rows)]), np.concatenate([high, -np.array(low)])
+    for cell in np.flatnonzero(protected.primary[tuple(slice(0, -1) for _ in table.shape)].ravel()):
+        goal = np.eye(inner)[cell]
+        ends = [linprog(sign * goal, A_ub=matrix, b_ub=sides, bounds=box) for sign in (1, -1)]
+        least = np.ceil(ends[0].fun - 1e-6)
+        most = np.inf if ends[1].status == 3 else np.floor(-ends[1].fun + 1e-6)
+        assert least <= table.ravel()[cell] <= most
+        assert most - least >= threshold - 1
     assert protected.attack.verdict == "holds"
 
 
