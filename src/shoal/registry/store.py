@@ -20,7 +20,7 @@ from shoal.errors import DataError, EngineError, TamperError, UsageError
 from shoal.registry import migrate
 from shoal.registry.chain import START, digest_of, link
 from shoal.registry.record import LARGEST_BYTES, Record
-from shoal.registry.tables import LOG, RECORDS, STATEMENTS, TOKENS, sa
+from shoal.registry.tables import sa
 from shoal.registry.trust import Statement
 from shoal.release.sign import canonical
 
@@ -41,6 +41,17 @@ _LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > 
 _SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 _TOKEN = "SELECT label FROM registry_tokens WHERE digest = ?"  # noqa: S105 - a query, not a token
 _NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
+_REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
+_SUPERSEDE = (
+    "UPDATE registry_records SET status = 'superseded' WHERE codes = ? AND population = ? AND key = ? AND status = 'current'"
+)
+_REVOKE_ALL = "UPDATE registry_records SET status = 'revoked' WHERE key = ? AND status = 'current'"
+_INSERT = (
+    "INSERT INTO registry_records (id, codes, population, key, area, holder, version, status, kappa, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_STATE = "INSERT INTO registry_statements (key, number, kind, subject, body) VALUES (?, ?, ?, ?, ?)"
+_LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
 _NAMESAKES = (
     "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
     "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
@@ -111,61 +122,29 @@ class Store:
         return list(records)
 
     def _take(self, db: Connection, record: Record, body: str) -> None:
-        self._check_new(db, record)
-        topic = (RECORDS.c.codes == _codes(record.codes)) & (RECORDS.c.population == str(record.population))
-        mine = topic & (RECORDS.c.key == record.key) & (RECORDS.c.status == "current")
-        db.execute(sa.update(RECORDS).where(mine).values(status="superseded"))
-        row: dict[str, Any] = {"id": record.id, "codes": _codes(record.codes), "population": str(record.population)}
-        row |= {"holder": record.holder, "key": record.key, "version": record.version, "status": "current", "body": body}
-        row |= {"area": record.population.area, "kappa": record.summary.statistics["kappa"].value}
-        db.execute(sa.insert(RECORDS).values(**row))
+        _check_new(db, record)
+        topic = (_codes(record.codes), str(record.population), record.key)
+        _run(db, _SUPERSEDE, *topic)
+        kappa = record.summary.statistics["kappa"].value
+        area = record.population.area
+        _run(db, _INSERT, record.id, *topic, area, record.holder, record.version, "current", kappa, body)
         _append(db, "record", record.id, body)
-
-    def _check_new(self, db: Connection, record: Record) -> None:
-        if db.scalar(sa.select(RECORDS.c.id).where(RECORDS.c.id == record.id)):
-            raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
-        if _revoked(db, record.key):
-            raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
-        latest = db.execute(
-            sa.select(RECORDS.c.version, RECORDS.c.id, RECORDS.c.body)
-            .where(
-                RECORDS.c.codes == _codes(record.codes),
-                RECORDS.c.population == str(record.population),
-                RECORDS.c.key == record.key,
-            )
-            .order_by(RECORDS.c.version.desc())
-            .limit(1)
-        ).first()
-        expected = (1, None) if latest is None else (latest.version + 1, latest.id)
-        check_time(record.date, latest.body if latest else None)
-        if (record.version, record.supersedes) != expected:
-            raise DataError(
-                f"version {record.version} was submitted where version {expected[0]} is next.",
-                hint="Old records cannot be put back; publish the next version.",
-            )
 
     def state(self, statement: Statement) -> Statement:
         """Take an endorsement or revocation; numbers of one key must rise, so nothing can be replayed."""
         body = canonical(statement.verify().to_json()).decode("utf-8")
         check_time(statement.date)
         with self._writing() as db:
-            last = db.scalar(sa.select(sa.func.max(STATEMENTS.c.number)).where(STATEMENTS.c.key == statement.key)) or 0
-            if statement.number != last + 1:
-                raise DataError(
-                    f"statement {statement.number} came where {last + 1} is next.", hint="A statement cannot be replayed."
-                )
-            if _revoked(db, statement.key):
+            due = int(_run(db, _NEXT, statement.key)[0][0] or 0) + 1
+            if statement.number != due:
+                raise DataError(f"statement {statement.number} came where {due} is next.", hint="A statement cannot be replayed.")
+            if _run(db, _REVOKED, statement.key, statement.key):
                 raise TamperError("the key of this statement was revoked.")
             if statement.kind == "revoke-record":
                 _revoke_record(db, statement)
             if statement.kind == "revoke-key" and statement.subject == statement.key:
-                signed = (RECORDS.c.key == statement.key) & (RECORDS.c.status == "current")
-                db.execute(sa.update(RECORDS).where(signed).values(status="revoked"))
-            db.execute(
-                sa.insert(STATEMENTS).values(
-                    key=statement.key, number=statement.number, kind=statement.kind, subject=statement.subject, body=body
-                )
-            )
+                _run(db, _REVOKE_ALL, statement.key)
+            _run(db, _STATE, statement.key, statement.number, statement.kind, statement.subject, body)
             _append(db, statement.kind, statement.subject, body)
         return statement
 
@@ -211,7 +190,7 @@ class Store:
         """A new token that may publish; only its hash is kept, so it is shown once."""
         token = secrets.token_urlsafe(32)
         with self._writing() as db:
-            db.execute(sa.insert(TOKENS).values(digest=_token_digest(token), label=label[:120]))
+            _run(db, "INSERT INTO registry_tokens (digest, label) VALUES (?, ?)", _token_digest(token), label[:120])
         return token
 
     def knows_token(self, token: str) -> bool:
@@ -271,36 +250,50 @@ def upgrade(url: str) -> tuple[str | None, str]:
         engine.dispose()
 
 
-def check_time(date: str, before: str | None = None) -> None:
+def check_time(date: str, before: str = "") -> None:
     """Refuse a date that is still to come, or before that of the version it follows."""
     tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
     if datetime.date.fromisoformat(date) > tomorrow:
         raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
-    if before is not None and date < json.loads(before)["date"]:
+    if date < before:
         raise DataError("the date is before that of the version it follows.", hint="Date it today.")
 
 
+def _run(db: Connection, query: str, *values: Any) -> list[Any]:
+    """Run one of the queries above inside a transaction; its rows, if it has any."""
+    done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
+    return list(done.fetchall()) if done.returns_rows else []
+
+
+def _check_new(db: Connection, record: Record) -> None:
+    if _run(db, _ONE, record.id):
+        raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
+    if _run(db, _REVOKED, record.key, record.key):
+        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
+    mine = _run(db, _MINE, _codes(record.codes), str(record.population), record.key)
+    latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
+    check_time(record.date, latest["date"])
+    if (record.version, record.supersedes) != (latest["version"] + 1, latest["id"]):
+        raise DataError(
+            f"version {record.version} was submitted where version {latest['version'] + 1} is next.",
+            hint="Old records cannot be put back; publish the next version.",
+        )
+
+
 def _append(db: Connection, kind: str, subject: str, body: str) -> None:
-    last = db.execute(sa.select(LOG.c.line, LOG.c.hash).order_by(LOG.c.line.desc()).limit(1)).first()
-    line, previous = (last.line + 1, last.hash) if last else (1, START)
+    last = _run(db, _HEAD)
+    line, previous = (last[0][0] + 1, last[0][1]) if last else (1, START)
     digest = digest_of(body.encode("utf-8"))
-    chained = link(previous, line, kind, subject, digest)
-    db.execute(sa.insert(LOG).values(line=line, kind=kind, subject=subject, digest=digest, hash=chained))
+    _run(db, _LOGGED, line, kind, subject, digest, link(previous, line, kind, subject, digest))
 
 
 def _revoke_record(db: Connection, statement: Statement) -> None:
-    owner = db.scalar(sa.select(RECORDS.c.key).where(RECORDS.c.id == statement.subject))
-    if owner != statement.key:
+    found = _run(db, "SELECT key FROM registry_records WHERE id = ?", statement.subject)
+    if not found or found[0][0] != statement.key:
         raise TamperError(
             "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
         )
-    db.execute(sa.update(RECORDS).where(RECORDS.c.id == statement.subject).values(status="revoked"))
-
-
-def _revoked(db: Connection, key: str) -> bool:
-    """Whether a key revoked itself."""
-    own = (STATEMENTS.c.kind == "revoke-key") & (STATEMENTS.c.subject == key) & (STATEMENTS.c.key == key)
-    return db.scalar(sa.select(STATEMENTS.c.key).where(own)) is not None
+    _run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
 
 
 def _token_digest(token: str) -> str:
