@@ -84,6 +84,7 @@ def pseudonymize_table(
 
     path = Path(out)
     form = output_format(path, None)
+    _require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
     with _opened(source, columns) as table:
@@ -148,6 +149,12 @@ class _Work:
         text = canonical_text(table[name])
         self.missing += text.null_count
         return table.set_column(place, name, self.session.pseudonymize(self.domain, text, **self.told))
+
+
+def _require_new(path: Path, source: Any) -> None:
+    """Refuse to write over the source: from a one-way domain nothing would lead back."""
+    if isinstance(source, str | Path) and path.exists() and Path(str(source)).exists() and path.samefile(str(source)):
+        raise UsageError(f"'{path.name}' is the table itself: its identities would be lost.", hint="Name another output file.")
 
 
 def _opened(source: Any, columns: Sequence[str]) -> Table:

@@ -160,3 +160,57 @@ def test_no_option_takes_a_secret() -> None:
         names |= {o for p in command.params for o in getattr(p, "opts", ())}
     assert not names & {"--key", "--token", "--secret", "--password", "--identity", "--share", "--master"}
     assert {"--key-file", "--token-file", "--identity-file"} <= names
+
+
+def test_a_reveal_without_a_place_is_not_used_up(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    """The output is made before the identities are: a folder that is not there costs nothing."""
+    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
+    pseudonym = (tmp_path / "out.csv").read_text().split()[1].strip('"')
+    asked = shoal("request", pseudonym, "--domain", "study7", "--reason", "r", "--case", "1", who="Rita")["id"]
+    shoal("reveal", asked, "-o", "early.json", who="Rita", code=1)
+    assert not (tmp_path / "early.json").exists()
+    shoal("approve", asked, who="Aldo")
+    shoal("reveal", asked, "-o", "nowhere/found.json", who="Rita", code=2)
+    assert shoal("reveal", asked, "-o", "found.json", who="Rita")["known"] == 1
+    assert json.loads((tmp_path / "found.json").read_text())["identities"] == {pseudonym: "0012"}
+
+
+@pytest.mark.parametrize("out", ["in.csv", "link.csv"])
+def test_the_table_itself_is_never_the_output(shoal: Callable[..., Any], tmp_path: Path, out: str) -> None:
+    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "in.csv")
+    told = shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", out, who="Olga", code=2)
+    assert "table itself" in str(told)
+    assert (tmp_path / "in.csv").read_text() == "patient\n0012\n"
+
+
+def test_people_who_make_their_own_pseudonym(
+    shoal: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Registered with a commitment, proved with a fresh challenge, once; a stranger's secret proves nothing."""
+    domain = shoal("domain", "add", "own", "--kind", "self-generated", who="owner")["id"]
+    vault = shoal("status")["vault"]
+
+    def alone(*words: str) -> Any:
+        with pytest.raises(SystemExit) as stop:
+            main(["vault", "holder", *words, "--json"])
+        assert stop.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    for name in ("me", "stranger"):
+        alone("new", "--out", f"{name}.secret")
+    ids = ["--vault-id", vault, "--domain-id", domain]
+    made = alone("register", "--secret-file", "me.secret", *ids, "--out", "me.json")
+    assert (tmp_path / "me.secret").read_text().strip() not in (tmp_path / "me.json").read_text()
+    (tmp_path / "forged.json").write_text(json.dumps({**made, "pseudonym": "H-" + "0" * 26}))
+    shoal("register", "--domain", "own", "--registration", "forged.json", who="Olga", code=1)
+    shoal("register", "--domain", "own", "--registration", "out.csv", who="Olga", code=2)
+    shoal("register", "--domain", "own", "--registration", "me.json", who="Olga")
+    shoal("register", "--domain", "own", "--registration", "me.json", who="Olga", code=1)
+    for name, code in (("stranger", 1), ("me", 0)):
+        asked = shoal("challenge", made["pseudonym"], "--domain", "own", who="Olga")["challenge"]
+        proof = alone("prove", "--secret-file", f"{name}.secret", *ids, "--challenge", asked)["proof"]
+        words = ["prove", made["pseudonym"], "--domain", "own", "--challenge", asked, "--proof", proof]
+        shoal(*words, who="Olga", code=code)
+        shoal(*words, who="Olga", code=1)  # a challenge is answered once

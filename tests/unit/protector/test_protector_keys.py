@@ -80,10 +80,11 @@ def test_key_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "literal", [keys.generate(), os.urandom(32), bytearray(32), None, 7], ids=["text", "bytes", "array", "none", "int"]
 )
-def test_keys_in_code_are_refused(tmp_path: Path, literal: object) -> None:
+def test_keys_in_code_are_refused(place: str, tmp_path: Path, literal: object) -> None:
     with pytest.raises(KeyRefusedError):
-        Vault.create(tmp_path / "a.vault", key=literal, owner="a", auditor="b")  # type: ignore[arg-type]
-    assert not (tmp_path / "a.vault").exists()
+        Vault.create(place, key=literal, owner="a", auditor="b")  # type: ignore[arg-type]
+    with pytest.raises(ShoalError, match="no vault"):
+        Vault.open(place, key=new_key(), anchor=tmp_path / "anchor")
 
 
 def test_key_in_url_is_refused() -> None:
@@ -123,11 +124,11 @@ class Kms:
         return self._inner.unwrap(data, context)
 
 
-def test_kms_hook(tmp_path: Path) -> None:
+def test_kms_hook(place: str, tmp_path: Path) -> None:
     kms = Kms()
-    made = Vault.create(tmp_path / "a.vault", key=kms, owner="a", auditor="b", anchor=tmp_path / "anchor")
+    made = Vault.create(place, key=kms, owner="a", auditor="b", anchor=tmp_path / "anchor")
     made.vault.close()
-    Vault.open(tmp_path / "a.vault", key=kms, anchor=tmp_path / "anchor").close()
+    Vault.open(place, key=kms, anchor=tmp_path / "anchor").close()
     assert kms.calls == ["wrap", "unwrap"]
 
 
@@ -135,12 +136,14 @@ def _forms(secret: bytes) -> list[str]:
     return [secret.hex(), base64.b64encode(secret).decode(), repr(secret)[2:-1], str(list(secret))[1:-1]]
 
 
-def test_secrets_do_not_show(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+def test_secrets_do_not_show(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     """V12: representations, tracebacks with all local variables, logs, output, pickles and the environment of children."""
     raw = os.urandom(32)
     key = LocalKey(Secret(raw), location="environment")
     caplog.set_level(logging.DEBUG)
-    made = Vault.create(tmp_path / "a.vault", key=key, owner="a", auditor="b", anchor=tmp_path / "anchor")
+    made = Vault.create(place, key=key, owner="a", auditor="b", anchor=tmp_path / "anchor")
     owner = made.vault.login(made.owner_token)
     owner.create_domain("d", kind="reversible")
     operator = made.vault.login(owner.add_actor("o", ["operator"]))
@@ -156,7 +159,7 @@ def test_secrets_do_not_show(tmp_path: Path, caplog: pytest.LogCaptureFixture, c
         lambda: operator.pseudonymize("none", ["person"]),
         lambda: operator.pseudonymize("d", ["person" * 10_000]),
         lambda: made.vault.login("wrong"),
-        lambda: Vault.open(tmp_path / "a.vault", key=new_key(), anchor=tmp_path / "anchor"),
+        lambda: Vault.open(place, key=new_key(), anchor=tmp_path / "anchor"),
     ):
         try:
             call()

@@ -74,22 +74,22 @@ def test_composed_matching(house: House) -> None:
     assert house.operator.pseudonymize("nfc", [decomposed]) == [one]
 
 
-def test_dictionary_attack_fails(sqlite_house: House) -> None:
+def test_dictionary_attack_fails(house: House) -> None:
     """V1: with every identifier known but no key, no pseudonym can be computed; no unkeyed digest is used anywhere."""
     ids = [f"{i:06d}" for i in range(2000)]
     digests = set()
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s", "sha3_256"):
         for text in ids:
-            for salt in (b"", b"d", sqlite_house.vault.id.encode(), bytes.fromhex(sqlite_house.vault.id)):
+            for salt in (b"", b"d", house.vault.id.encode(), bytes.fromhex(house.vault.id)):
                 for message in (salt + text.encode(), text.encode() + salt):
                     digests.add(hashlib.new(name, message).digest()[:10])
-    keyed_by_public = (b"", b"d", b"shoal", sqlite_house.vault.id.encode(), bytes.fromhex(sqlite_house.vault.id))
+    keyed_by_public = (b"", b"d", b"shoal", house.vault.id.encode(), bytes.fromhex(house.vault.id))
     digests |= {hmac.digest(k, t.encode(), "sha256")[:10] for k in keyed_by_public for t in ids}
     from shoal.protector import crypto
 
     for kind in ("random", "keyed", "reversible"):
-        sqlite_house.owner.create_domain(kind, kind=kind)
-        made = sqlite_house.operator.pseudonymize(kind, ids)
+        house.owner.create_domain(kind, kind=kind)
+        made = house.operator.pseudonymize(kind, ids)
         raw = [crypto.decode(p[2:]) for p in made]
         assert all(r is not None for r in raw)
         assert not digests & {r[:10] for r in raw if r}
@@ -97,14 +97,14 @@ def test_dictionary_attack_fails(sqlite_house: House) -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "keyed", "reversible"])
-def test_domains_are_unlinkable(sqlite_house: House, kind: str) -> None:
+def test_domains_are_unlinkable(house: House, kind: str) -> None:
     """V3: for 10^5 people, the pseudonyms of two domains agree no more than independent random ones."""
     n = 100_000
     ids = pa.array([f"{i:09d}" for i in range(n)])
     both = []
     for name in ("one", "two"):
-        sqlite_house.owner.create_domain(name, kind=kind)
-        both.append(sqlite_house.operator.pseudonymize(name, ids).to_pylist())
+        house.owner.create_domain(name, kind=kind)
+        both.append(house.operator.pseudonymize(name, ids).to_pylist())
     assert not set(both[0]) & set(both[1])
     length = len(both[0][0]) - 2
     agree = Counter()
@@ -228,9 +228,9 @@ def test_reversible_frames_do_not_collide() -> None:
         ("role-relationship", [{"role": "patient", "relation": "A"}, {"role": "patient", "relation": "B"}]),
     ],
 )
-def test_scopes(sqlite_house: House, kind: str, scope: str, contexts: list[dict[str, str]]) -> None:
-    sqlite_house.owner.create_domain("d", kind=kind, scope=scope)
-    operator = sqlite_house.operator
+def test_scopes(house: House, kind: str, scope: str, contexts: list[dict[str, str]]) -> None:
+    house.owner.create_domain("d", kind=kind, scope=scope)
+    operator = house.operator
     made = [operator.pseudonymize("d", ["person", "person"], **c) for c in contexts]
     assert all(a == b for a, b in made)
     assert made[0][0] != made[1][0]
@@ -239,7 +239,7 @@ def test_scopes(sqlite_house: House, kind: str, scope: str, contexts: list[dict[
         operator.pseudonymize("d", ["person"])
     if kind != "keyed":
         both = [m[0] for m in made]
-        assert sqlite_house.reveal("d", both) == dict.fromkeys(both, "person")
+        assert house.reveal("d", both) == dict.fromkeys(both, "person")
 
 
 @pytest.mark.parametrize("kind", ["random", "keyed", "reversible"])
@@ -268,27 +268,27 @@ def test_renewal_after_uses(house: House) -> None:
     assert {people[p] for p in b} == {"b"}
 
 
-def test_renewal_never_mixes_people(sqlite_house: House) -> None:
+def test_renewal_never_mixes_people(house: House) -> None:
     """A person called '#1b' must not meet the renewed pseudonym of 'b'."""
-    sqlite_house.owner.create_domain("u", renewal=Renewal(uses=1))
-    made = sqlite_house.operator.pseudonymize("u", ["b", "b", "#1b", "#2b", "b"])
+    house.owner.create_domain("u", renewal=Renewal(uses=1))
+    made = house.operator.pseudonymize("u", ["b", "b", "#1b", "#2b", "b"])
     assert len(set(made)) == 5
-    assert [sqlite_house.reveal("u", made)[m] for m in made] == ["b", "b", "#1b", "#2b", "b"]
+    assert [house.reveal("u", made)[m] for m in made] == ["b", "b", "#1b", "#2b", "b"]
 
 
 @pytest.mark.parametrize("kind", ["random", "keyed", "reversible"])
-def test_renewal_by_time(sqlite_house: House, kind: str) -> None:
-    sqlite_house.owner.create_domain("t", kind=kind, renewal=Renewal(days=30, on=("2025-12-01",)))
-    sqlite_house.clock.now = datetime(2025, 11, 20, tzinfo=UTC).timestamp()
-    one = sqlite_house.operator.pseudonymize("t", ["person"])
-    assert sqlite_house.operator.pseudonymize("t", ["person"]) == one
-    sqlite_house.clock.now = datetime(2025, 12, 2, tzinfo=UTC).timestamp()
-    two = sqlite_house.operator.pseudonymize("t", ["person"])
-    sqlite_house.clock.now = datetime(2026, 1, 20, tzinfo=UTC).timestamp()
-    three = sqlite_house.operator.pseudonymize("t", ["person"])
+def test_renewal_by_time(house: House, kind: str) -> None:
+    house.owner.create_domain("t", kind=kind, renewal=Renewal(days=30, on=("2025-12-01",)))
+    house.clock.now = datetime(2025, 11, 20, tzinfo=UTC).timestamp()
+    one = house.operator.pseudonymize("t", ["person"])
+    assert house.operator.pseudonymize("t", ["person"]) == one
+    house.clock.now = datetime(2025, 12, 2, tzinfo=UTC).timestamp()
+    two = house.operator.pseudonymize("t", ["person"])
+    house.clock.now = datetime(2026, 1, 20, tzinfo=UTC).timestamp()
+    three = house.operator.pseudonymize("t", ["person"])
     assert len({one[0], two[0], three[0]}) == 3
     if kind != "keyed":
-        assert set(sqlite_house.reveal("t", [one[0], two[0], three[0]]).values()) == {"person"}
+        assert set(house.reveal("t", [one[0], two[0], three[0]]).values()) == {"person"}
 
 
 def test_life_by_the_trajectory_model(reference: dict[str, Any]) -> None:

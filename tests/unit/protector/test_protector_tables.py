@@ -22,9 +22,9 @@ TEXT = pa_csv.ConvertOptions(
 
 
 @pytest.fixture
-def ready(sqlite_house: House) -> House:
-    sqlite_house.owner.create_domain("study")
-    return sqlite_house
+def ready(house: House) -> House:
+    house.owner.create_domain("study")
+    return house
 
 
 def write(path: Path, text: str) -> Path:

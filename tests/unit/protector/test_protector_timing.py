@@ -34,9 +34,8 @@ def _compare(call: object, hits: list[str], misses: list[str]) -> tuple[float, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["identity", "pseudonym"])
-def test_hit_and_miss_take_the_same_time(sqlite_house: House, direction: str) -> None:
+def test_hit_and_miss_take_the_same_time(house: House, direction: str) -> None:
     """Not significant at 1 % with 10^4 of each; a noisy machine gets three tries (chance of a false alarm 1e-6)."""
-    house = sqlite_house
     house.owner.create_domain("d")
     known = [f"{i:06d}" for i in range(1024)]  # a full size class: hits and misses read the same rows
     made = house.operator.pseudonymize("d", known)
