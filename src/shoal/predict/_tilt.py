@@ -38,11 +38,11 @@ _CHUNK = 1 << 22
 class CellFunction:
     """One cell's generating function f, with f(0) = 1, and its tilted law.
 
-    ``log`` is ln f(x); ``moments`` the mean and variance of the tilted count at x; ``ratio`` is f(xw)/f(x) on the unit
-    circle; ``taylor`` the coefficients of ln f; cells with x below ``cut`` may use them.
+    ``log_rest`` is ln f(x) - x; ``moments`` the mean and variance of the tilted count at x; ``ratio`` is f(xw)/f(x) for
+    w - 1 with w on the unit circle; ``taylor`` the coefficients of ln f; cells with x below ``cut`` may use them.
     """
 
-    log: Callable[[Floats], Floats]
+    log_rest: Callable[[Floats], Floats]
     moments: Callable[[Floats], tuple[Floats, Floats]]
     ratio: Callable[[Floats, Complex], Complex]
     taylor: Floats
@@ -54,14 +54,21 @@ def _unique_moments(x: Floats) -> tuple[Floats, Floats]:
     return q, q / (1.0 + x)
 
 
-def _unique_ratio(x: Floats, w: Complex) -> Complex:
+def _unique_ratio(x: Floats, turn: Complex) -> Complex:
     q: Floats = x / (1.0 + x)
-    out: Complex = 1.0 + q * (w - 1.0)
+    out: Complex = 1.0 + q * turn
     return out
 
 
-def _crowd_log(x: Floats) -> Floats:
-    out: Floats = x + np.log1p(-x * np.exp(-x))
+def _unique_rest(x: Floats) -> Floats:
+    """ln(1 + x) - x without cancellation."""
+    out: Floats = np.where(x < 1e-3, -x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * 0.2))), np.log1p(x) - x)
+    return out
+
+
+def _crowd_rest(x: Floats) -> Floats:
+    """ln(e^x - x) - x."""
+    out: Floats = np.log1p(-x * np.exp(-x))
     return out
 
 
@@ -74,9 +81,9 @@ def _crowd_moments(x: Floats) -> tuple[Floats, Floats]:
     return mean, np.maximum((x * rise + x * x) / d - mean * mean, 0.0)
 
 
-def _crowd_ratio(x: Floats, w: Complex) -> Complex:
+def _crowd_ratio(x: Floats, turn: Complex) -> Complex:
     b = x * np.exp(-x)
-    out: Complex = (np.exp(x * (w - 1.0)) - b * w) / (1.0 - b)
+    out: Complex = (np.exp(x * turn) - b * (1.0 + turn)) / (1.0 - b)
     return out
 
 
@@ -102,18 +109,18 @@ def _unique_taylor() -> Floats:
 
 
 # f(z) = 1 + z: a cell holds nobody or one. Radius of ln f: 1.
-AT_MOST_ONE = CellFunction(lambda x: np.log1p(x), _unique_moments, _unique_ratio, _unique_taylor(), 0.5)
+AT_MOST_ONE = CellFunction(_unique_rest, _unique_moments, _unique_ratio, _unique_taylor(), 0.5)
 # f(z) = e^z - z: a cell holds any number but one. Nearest zero of f at distance 1.374.
-NOT_ONE = CellFunction(_crowd_log, _crowd_moments, _crowd_ratio, _crowd_taylor(), 0.65)
+NOT_ONE = CellFunction(_crowd_rest, _crowd_moments, _crowd_ratio, _crowd_taylor(), 0.65)
 
 
 @dataclass(frozen=True)
 class Tilt:
-    """The solved tilt: lambda, the variance of the tilted sum, and the logarithm of the product without it."""
+    """The solved tilt: lambda, the variance of the tilted sum, and the logarithm of all factors but P(sum = k)."""
 
     scale: float
     variance: float
-    log_base: float  # sum of ln f(lambda p) - k ln lambda
+    log_base: float  # ln k! + sum of ln f(lambda p) - k ln lambda
     distribution: Distribution
 
 
@@ -146,7 +153,21 @@ def solve(d: Distribution, f: CellFunction, k: int) -> Tilt:
             break
         t = t + step if low < t + step < high else 0.5 * (low + high)
     scale = math.exp(t)
-    return Tilt(scale, variance, d.total(f.log(d.p * scale)) - k * t, d)
+    return Tilt(scale, variance, _stirling(k) + k * _gap(t - math.log(k)) + d.total(f.log_rest(d.p * scale)), d)
+
+
+def _stirling(k: int) -> float:
+    """ln k! - k ln k + k, without the cancellation of large terms."""
+    if k < 32:
+        return math.lgamma(k + 1.0) - k * math.log(k) + k
+    return 0.5 * math.log(2 * math.pi * k) + (1 - (1 / 30 - (1 / 105) / k**2) / k**2) / (12 * k)
+
+
+def _gap(u: float) -> float:
+    """e^u - 1 - u, which is r - 1 - ln r for r = e^u."""
+    if abs(u) < 1e-2:
+        return u * u * (0.5 + u * (1 / 6 + u * (1 / 24 + u * (1 / 120 + u / 720))))
+    return math.expm1(u) - u
 
 
 def cost(tilt: Tilt, f: CellFunction) -> float:
@@ -161,7 +182,7 @@ def log_probability(tilt: Tilt, f: CellFunction, k: int) -> float:
     half = np.arange(m // 2 + 1)
     theta = 2.0 * math.pi * half / m
     log_phi = _light(tilt, f, theta)
-    phi = np.exp(log_phi) * _heavy(tilt, f, np.exp(1j * theta))
+    phi = np.exp(log_phi) * _heavy(tilt, f, np.expm1(1j * theta))
     weight = np.where((half == 0) | (2 * half == m), 1.0, 2.0)
     turn = np.exp(-1j * (2.0 * math.pi / m) * ((half * (k % m)) % m))
     value = float((weight * (phi * turn).real).sum()) / m
@@ -192,17 +213,17 @@ def _light(tilt: Tilt, f: CellFunction, theta: Floats) -> Complex:
     return out
 
 
-def _heavy(tilt: Tilt, f: CellFunction, w: Complex) -> Complex:
+def _heavy(tilt: Tilt, f: CellFunction, turn: Complex) -> Complex:
     """product over the other cells of f(xw)/f(x)."""
     d = tilt.distribution
     x = d.p * tilt.scale
     heavy = x > f.cut
     x, copies = x[heavy], d.multiplicity[heavy]
-    out: Complex = np.ones(w.size, dtype=np.complex128)
-    block = max(1, _CHUNK // max(1, w.size))
+    out: Complex = np.ones(turn.size, dtype=np.complex128)
+    block = max(1, _CHUNK // max(1, turn.size))
     single = bool(np.all(copies == 1.0))
     for start in range(0, x.size, block):
-        part = f.ratio(x[start : start + block, None], w[None, :])
+        part = f.ratio(x[start : start + block, None], turn[None, :])
         if not single:
             with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
                 part = np.where(part == 0, 0.0, np.exp(copies[start : start + block, None] * np.log(part)))

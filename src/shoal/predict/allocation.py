@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -50,6 +50,8 @@ def cell_budget(
     """
     n, threshold = whole(people, what="people", least=1), whole(k, what="k", least=1)
     b = fraction(beta, what="beta", closed=False)
+    if bound not in get_args(Bound):
+        raise UsageError(f"bound '{bound}' is not known.", hint="Bounds: exact, chernoff, poisson.")
     if n < threshold:
         raise UsageError(f"k={threshold} is more than the {n} people there are.", hint="Lower k.")
     need = threshold - 1 if member else threshold
@@ -57,6 +59,9 @@ def cell_budget(
     notes = ["cells are taken as equally likely: the smallest real cell decides (check it with cell_failure)"]
     if not all_cells:
         notes.append("the promise is per cell, not for all cells at once")
+    if need == 0:
+        cells = n  # a member alone is enough
+    elif not all_cells:
         cells = _allowed(others, need, b, bound)
     else:
         cells = _fixed_point(others, need, b, bound)
@@ -176,14 +181,10 @@ def split_cost(weights: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _allowed(n: int, k: int, beta: float, bound: str) -> int:
-    if k <= 0:
-        return n
     if bound == "chernoff":
         return max(1, int(n / _chernoff_mean(k, beta)))
     if bound == "poisson":
         return max(1, int(n / people_per_cell(k, beta)))
-    if bound != "exact":
-        raise UsageError(f"bound '{bound}' is not known.", hint="Bounds: exact, chernoff, poisson.")
     low, high = 1, max(2, n)
     while float(cell_failure(n, k, 1.0 / high)) <= beta:  # k = 1 with a generous beta allows more cells than people
         low, high = high, 2 * high
@@ -211,6 +212,8 @@ def _fixed_point(n: int, k: int, beta: float, bound: str) -> int:
 def _allowed_at(n: int, k: int, beta: float, cells: int, bound: str) -> bool:
     if bound == "chernoff":
         return chernoff_failure(n / cells, k) <= beta
+    if bound == "poisson":
+        return n / cells >= people_per_cell(k, beta)
     return float(cell_failure(n, k, 1.0 / cells)) <= beta
 
 

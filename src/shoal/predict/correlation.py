@@ -18,7 +18,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import _moments
-from shoal.predict.distribution import Distribution, Floats, whole
+from shoal.predict.distribution import SUM_TOLERANCE, Distribution, Floats, whole
 
 _FAR = 8.6  # a normal beyond this has probability 4e-18
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -46,6 +46,10 @@ def mutual_information(joint: Any) -> float:
     True
     """
     j = np.asarray(joint, dtype=np.float64)
+    if j.ndim != 2 or not bool(np.all(np.isfinite(j) & (j >= 0))) or abs(float(j.sum()) - 1) > SUM_TOLERANCE:
+        raise UsageError(
+            "mutual information needs a two-way table of probabilities that add up to 1.", hint="Divide counts by their sum."
+        )
     product = j.sum(axis=1, keepdims=True) * j.sum(axis=0, keepdims=True)
     inside = j > 0
     return max(0.0, float((j[inside] * np.log(j[inside] / product[inside])).sum()))

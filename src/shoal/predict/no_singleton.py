@@ -19,6 +19,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import _tilt
+from shoal.predict._named import beside
 from shoal.predict.distribution import Distribution, Floats, as_distribution, whole
 
 Method = Literal["auto", "exact", "convolution", "saddlepoint", "poisson"]
@@ -28,7 +29,7 @@ def no_singleton(p: Any, group_size: int, *, method: Method = "auto", normalize:
     r"""P(nobody is unique) among ``group_size`` people; 1 for an empty group, 0 for a group of one.
 
     ``method="convolution"`` is the non-negative O(N k²) recursion, ``"poisson"`` the source's product
-    :math:`\prod(1-kp_ie^{-kp_i})`, ``"saddlepoint"`` within about 0.1 %.
+    :math:`\prod(1-kp_ie^{-kp_i})`, ``"saddlepoint"`` its refinement; both come in an interval that holds the exact value.
 
     >>> round(no_singleton([0.4, 0.3, 0.2, 0.1], group_size=5).value, 12)
     0.183
@@ -47,26 +48,17 @@ def no_singleton(p: Any, group_size: int, *, method: Method = "auto", normalize:
         return Estimate.exact(1.0, method="one cell", log_value=0.0)
     if method == "convolution":
         return _exact(_convolution(d, k), "non-negative convolution")
-    if method == "poisson":
-        return _poisson(d, k)
     tilt = _tilt.solve(d, _tilt.NOT_ONE, k)
-    log_base = math.lgamma(k + 1) + tilt.log_base
-    if method != "saddlepoint" and (method == "exact" or _tilt.cost(tilt, _tilt.NOT_ONE) <= _tilt.BUDGET):
-        return _exact(log_base + _tilt.log_probability(tilt, _tilt.NOT_ONE, k), "tilted Fourier inversion")
-    log_value = min(0.0, log_base - 0.5 * math.log(2 * math.pi * tilt.variance))
-    value = math.exp(log_value)
-    fine = tilt.variance >= 20
-    error = 1.0 / tilt.variance
-    notes = () if fine else ("the tilted variance is below 20: it may be off by a large factor",)
-    return Estimate(
-        value,
-        value * (1 - error) if fine else 0.0,
-        min(1.0, value * (1 + error)) if fine else 1.0,
-        method="saddlepoint",
-        grade="B" if fine else "C",
-        log_value=log_value,
-        notes=notes,
-    )
+    if method == "exact" or _tilt.cost(tilt, _tilt.NOT_ONE) <= _tilt.BUDGET:
+        best = _exact(tilt.log_base + _tilt.log_probability(tilt, _tilt.NOT_ONE, k), "tilted Fourier inversion")
+    else:
+        best = _saddlepoint(tilt)
+    if method == "poisson":
+        x = k * d.p
+        return beside(d.total(np.log1p(-x * np.exp(-x))), "Poisson product of 1 - kp e^-kp", best)
+    if method == "saddlepoint" and best.grade == "A":
+        return beside(_log_saddlepoint(tilt), "saddlepoint", best)
+    return best
 
 
 def no_singleton_table(max_people: int, max_cells: int) -> Floats:
@@ -116,15 +108,16 @@ def _convolution(d: Distribution, k: int) -> float:
     return math.log(float(total[k])) + log_scale - log_poisson if total[k] > 0 else -math.inf
 
 
-def _poisson(d: Distribution, k: int) -> Estimate:
-    x = k * d.p
-    log_value = d.total(np.log1p(-x * np.exp(-x)))
-    value = math.exp(log_value)
-    fine = value >= 1e-3
-    low, high = (value / 1.3, min(1.0, value * 1.1)) if fine else (0.0, min(1.0, value * 1.1))
-    notes = () if fine else ("below 1e-3 this product is 2 to 22 times too large",)
-    name = "Poisson product of 1 - kp e^-kp"
-    return Estimate(value, low, high, method=name, grade="B" if fine else "C", log_value=log_value, notes=notes)
+def _log_saddlepoint(tilt: _tilt.Tilt) -> float:
+    return tilt.log_base - 0.5 * math.log(2 * math.pi * tilt.variance)
+
+
+def _saddlepoint(tilt: _tilt.Tilt) -> Estimate:
+    """For tasks too large for the exact way: their tilted variance v is huge, and the relative error is of order 1/v."""
+    log_value = min(0.0, _log_saddlepoint(tilt))
+    value, error = math.exp(log_value), 1.0 / tilt.variance
+    ends = value * (1 - error), min(1.0, value * (1 + error))
+    return Estimate(value, *ends, method="saddlepoint", grade="B", log_value=log_value)
 
 
 def _exact(log_value: float, method: str) -> Estimate:

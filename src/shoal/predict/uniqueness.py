@@ -20,6 +20,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import _tilt
+from shoal.predict._named import beside
 from shoal.predict.distribution import Distribution, as_distribution, whole
 
 Method = Literal["auto", "exact", "saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions"]
@@ -65,7 +66,7 @@ def uniqueness(p: Any, group_size: int, *, method: Method = "auto", normalize: b
             return Estimate.exact(value, method="k! e_k(p) by recursion", log_value=math.log(value))
     tilt = _tilt.solve(d, _tilt.AT_MOST_ONE, k)
     if method == "exact" or _tilt.cost(tilt, _tilt.AT_MOST_ONE) <= _tilt.BUDGET:
-        log_value = math.lgamma(k + 1) + tilt.log_base + _tilt.log_probability(tilt, _tilt.AT_MOST_ONE, k)
+        log_value = tilt.log_base + _tilt.log_probability(tilt, _tilt.AT_MOST_ONE, k)
         return _exact(log_value, "k! e_k(p) by tilted Fourier inversion")
     return _saddlepoint(d, k, tilt)
 
@@ -119,6 +120,8 @@ def simulation_runs(probability: float, *, relative: float = 0.1, z: float = 1.9
     >>> tuple(round(x) for x in simulation_runs(0.01))
     (38032, 380)
     """
+    if not (0 < probability <= 1 and relative > 0):
+        raise UsageError("the probability lies above 0 and up to 1, and the relative half-width above 0.")
     runs = z * z * (1 - probability) / (relative * relative * probability)
     return runs, runs * probability
 
@@ -145,35 +148,28 @@ def _saddlepoint(d: Distribution, k: int, tilt: _tilt.Tilt | None = None) -> Est
         note = ("the tilted variance is below 1: the correction is not reliable",)
         factor = max(factor, 0.5)
     error = 0.05 if note else 0.01 / (v * v) + 1e-9
-    log_value = math.lgamma(k + 1) + tilt.log_base - 0.5 * math.log(2 * math.pi * v) + math.log(factor)
+    log_value = tilt.log_base - 0.5 * math.log(2 * math.pi * v) + math.log(factor)
     return _around(log_value, error, "saddlepoint with third and fourth cumulants", not note, note)
 
 
 def _named(d: Distribution, k: int, method: str) -> Estimate:
+    """An approximation of the literature, in an interval that holds the best answer too."""
+    best = uniqueness(d, k)
     if method == "saddlepoint":
-        if k == d.occupied:
-            return _exact(math.lgamma(k + 1) + d.total(np.log(d.p)), "k! times the product of p")
-        return _saddlepoint(d, k)
+        if best.grade == "B" or k == d.occupied:
+            return best
+        found = _saddlepoint(d, k)
+        return beside(found.log_value or 0.0, found.method, best)
     if method in ("kappa", "kappa-limit"):
         from shoal.predict.summaries import uniqueness_from_kappa
 
-        return uniqueness_from_kappa(d.kappa, d.cells, k, p_max=d.p_max, limit=method == "kappa-limit")
-    upper = log_uniform(k, d.occupied)
-    s2 = d.power_sum(2)
+        found = uniqueness_from_kappa(d.kappa, d.cells, k, p_max=d.p_max, limit=method == "kappa-limit")
+        return beside(found.log_value or 0.0, found.method, best, notes=found.notes)
     if method == "poisson":
-        log_value, name = d.total(np.log1p(k * d.p)) - k, "Poissonised e^-k prod(1 + k p)"
-    elif method == "chi":
-        log_value, name = log_uniform(k, d.cells) - d.chi * k * k / d.cells, "uniform times exp(-chi k^2/N)"
-    else:
-        log_value, name = -0.5 * k * (k - 1) * s2, "exp(-C(k,2) S_2)"
-    fine = k * (k - 1) * s2 <= 0.1 and k * d.p_max <= 0.3
-    note = () if fine else ("outside the region k(k-1) S_2 <= 0.1, k p_max <= 0.3, where it is good to 5 %",)
-    if fine:
-        return _around(log_value, 0.05, name, True, ())
-    value = math.exp(log_value)
-    high = max(value, math.exp(upper))
-    low = min(value, max(0.0, 1.0 - 0.5 * k * (k - 1) * s2))
-    return Estimate(value, low, high, level=1.0, method=name, grade="C", log_value=log_value, notes=note)
+        return beside(d.total(np.log1p(k * d.p)) - k, "Poissonised e^-k prod(1 + k p)", best)
+    if method == "chi":
+        return beside(log_uniform(k, d.cells) - d.chi * k * k / d.cells, "uniform times exp(-chi k^2/N)", best)
+    return beside(-0.5 * k * (k - 1) * d.power_sum(2), "exp(-C(k,2) S_2)", best)
 
 
 def _around(log_value: float, relative: float, method: str, fine: bool, notes: tuple[str, ...]) -> Estimate:

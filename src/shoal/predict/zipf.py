@@ -202,6 +202,8 @@ def uniform_records(places: int, people: int, *, goal: str = "cells", level: flo
     [2.2456, 4.4495, 2.6253]
     """
     n, d = whole(people, what="people", least=2), whole(places, what="places", least=2)
+    if goal in ("share", "all"):
+        fraction(level, what="level", closed=False)
     needed = {
         "cells": lambda: float(n),
         "share": lambda: n / math.log(1 / level),
