@@ -122,6 +122,8 @@ def groups_from_kappa(kappa: float, cells: int, group_size: int, size: int) -> t
     """
     n, k, kappa = _sizes(cells, group_size, kappa)
     j, a = whole(size, what="size"), k / n
+    if k == 0:
+        return 0.0, float(j == 0)
     factor = 1 + (a * a + j * (j - 1) - 2 * j * a) * kappa
     log_cells = -a + (j * math.log(a) if j else 0.0) - math.lgamma(j + 1)
     in_cells = math.exp(log_cells) * factor
