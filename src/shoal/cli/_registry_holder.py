@@ -45,7 +45,7 @@ def publish(
     from shoal.registry.holder import Ledger, propose
     from shoal.registry.holder import publish as sign_and_remember
     from shoal.registry.population import Population
-    from shoal.registry.vocabulary import canonical
+    from shoal.registry.vocabulary import canonical, check_values
 
     columns, codes = _columns(qi)
     people = Population.parse(population)
@@ -55,6 +55,8 @@ def publish(
     target = submit_to(registry) if registry and not dry_run else None
     with _shared.progress("counting"):
         counts = shoal.open(table).count(columns)
+    for column, code, values in zip(columns, codes, counts.categories, strict=True):
+        check_values(code, column, len(values))
     book = Ledger.load(ledger)
     proposal = propose(
         counts.sizes, codes, people, holder=holder or "(dry run)", date=today(), cells=cells,

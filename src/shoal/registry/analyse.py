@@ -50,11 +50,12 @@ def unique_share(summary: Summary, group_size: int) -> Estimate:
 
 
 def _of_people(base: Estimate, people: int, k: int) -> Estimate:
-    """The same share with room for a group drawn from finitely many people, none of them twice."""
+    """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way."""
     if k > people:
         return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, "The group is larger than the population."))
     dip, rise = without_return(people, k)
-    return replace(base, low=max(0.0, base.low - dip), high=min(1.0, base.high * rise))
+    high = min(1.0, base.high * rise)
+    return replace(base, value=min(high, base.value * rise), low=max(0.0, base.low - dip), high=high)
 
 
 @lru_cache(maxsize=4096)

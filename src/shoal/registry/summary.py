@@ -24,7 +24,7 @@ import numpy.typing as npt
 from shoal.errors import DataError, UsageError
 
 GROUP_SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 MIN_POPULATION = 1000
 STATISTICS = ("kappa", "h2", "h3", "h4", "h5", "h6", "hmin", *(f"unique_{k}" for k in GROUP_SIZES))
 
@@ -162,7 +162,7 @@ def _round(raw: float, move: float, old: Rounded | None) -> Rounded:
     step = next((s for s in STEPS if s >= 2 * move), None)
     if step is None:
         raise DataError(
-            "one person moves a summary by more than half a nat.", hint="Publish a coarser coding or a larger population."
+            "one person moves a summary by more than a nat.", hint="Publish a coarser coding or a larger population."
         )
     return Rounded(round(round(raw / step) * step, 10), step)
 

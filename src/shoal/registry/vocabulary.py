@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import DataError, UsageError, nearest
 
 CHAINS: tuple[tuple[str, ...], ...] = (
     ("age/years", "age/5y", "age/10y", "age/20y"),
@@ -32,6 +32,23 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("weight/kg", "weight/5kg", "weight/10kg"),
 )
 """Every chain of codes, finest first."""
+
+MOST_VALUES = {
+    "age/years": 131, "age/5y": 27, "age/10y": 14, "age/20y": 8, "sex": 6,
+    "birth/date": 48_000, "birth/month": 1600, "birth/year": 132, "birth/decade": 15,
+    "postcode/NL/pc6": 700_000, "postcode/NL/pc4": 9000, "postcode/NL/pc2": 90,
+    "postcode/US/zip5": 100_000, "postcode/US/zip3": 1000,
+    "postcode/UK/unit": 3_000_000, "postcode/UK/sector": 13_000, "postcode/UK/district": 3500, "postcode/UK/area": 130,
+    "postcode/DE/plz5": 100_000, "postcode/DE/plz3": 1000, "postcode/DE/plz2": 100, "postcode/DE/plz1": 10,
+    "place/municipality": 50_000, "place/province": 5000, "place/country": 260,
+    "education/detailed": 500, "education/level": 20,
+    "occupation/isco4": 600, "occupation/isco3": 170, "occupation/isco2": 60, "occupation/isco1": 12,
+    "diagnosis/icd10-4": 26_000, "diagnosis/icd10-3": 2700, "diagnosis/icd10-chapter": 30,
+    "income/1k": 100_000, "income/5k": 20_000, "income/10k": 10_000, "income/50k": 2000,
+    "nationality/country": 260, "nationality/region": 40, "marital/status": 15, "household/size": 60,
+    "height/cm": 250, "height/5cm": 51, "height/10cm": 26, "weight/kg": 500, "weight/5kg": 101, "weight/10kg": 51,
+}  # fmt: skip
+"""The most different values that a column in each coding can have, generously: more of them are another coding."""
 
 _PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
 _OWN = re.compile(r"x/[a-z0-9][a-z0-9._-]{0,40}(/[a-z0-9][a-z0-9._-]{0,40})?\Z")
@@ -55,6 +72,19 @@ def check_code(code: str) -> str:
         f"attribute code '{code[:60]}' is not in the vocabulary.",
         hint=(f"Did you mean '{close}'? " if close else "") + "An attribute of your own is written x/name or x/name/scheme.",
     )
+
+
+def check_values(code: str, column: str, values: int) -> None:
+    """Refuse a column with more different values than its coding has.
+
+    >>> check_values("age/5y", "age", 19)
+    """
+    most = MOST_VALUES.get(code)
+    if most is not None and values > most:
+        raise DataError(
+            f"column '{column}' has {values:,} different values; the coding '{code}' has at most {most:,}.",
+            hint="Name the coding that the column is in, or recode the column first.",
+        )
 
 
 def canonical(codes: Iterable[str]) -> tuple[str, ...]:

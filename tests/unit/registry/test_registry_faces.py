@@ -65,6 +65,14 @@ def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoa
     assert found["records"] == [first["leaves"]]
 
 
+@pytest.mark.parametrize("code", ["age/5y", "age/20y", "sex"])
+def test_a_column_with_more_values_than_its_coding_is_refused(shoal, people, code):
+    publish = ("registry", "publish", "people.csv", "--qi", f"age={code}", "--population", "NL/Test@2026", "--dry-run")
+    told = shoal(*publish, expect=3)["error"]
+    assert "95 different values" in told["message"]
+    assert shoal(*publish[:4], "age=x/age", *publish[5:])["leaves"]["attributes"] == ["x/age"]
+
+
 def test_endorse_trust_and_revoke(shoal, people):
     shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
     hospital = shoal("registry", "key")["key"]

@@ -145,3 +145,25 @@ def test_refusals():
         summarize([1000] * 5, cells=4)
     with pytest.raises(UsageError, match="whole number"):
         unique_share(summarize([1000] * 5), 0)
+
+
+@pytest.mark.parametrize(("lonely", "crowd"), [(5000, 40), (1000, 1), (2000, 20_000)])
+def test_a_group_that_is_much_of_the_population(lonely, crowd):
+    """People asked without return: the whole village is asked, and everybody who is alone in their cell is unique."""
+    counts = [1] * lonely + [crowd]
+    n = lonely + crowd
+    summary = summarize(counts)
+    found = unique_share(summary, summary.fewest)
+    assert found.low <= lonely / n * 1.0 <= found.high
+    assert found.grade == "B"
+    assert found.value >= 0.9 * lonely / n
+    assert unique_share(summary, n * 2).grade == "C"
+
+
+def test_codings_know_how_many_values_they_can_have():
+    from shoal.registry.vocabulary import CHAINS, MOST_VALUES
+
+    assert set(MOST_VALUES) == {code for chain in CHAINS for code in chain}
+    for chain in CHAINS:
+        sizes = [MOST_VALUES[code] for code in chain]
+        assert sizes == sorted(sizes, reverse=True)
