@@ -139,6 +139,7 @@ class Workspace:
         self._views = [self._lanes[a:b] for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
         self._slots = np.full(1024, -1, dtype=np.int32)
         self._base = 0
+        self._results = np.zeros((2, 3), dtype=np.int64)
 
     def _room(self, wanted: int, n_cells: int) -> Codes:
         """At least ``wanted`` slots, all below the base of the next ``n_cells`` groups."""
@@ -185,26 +186,30 @@ class Workspace:
         size = key_space if direct else 1 << (2 * n_cells - 1).bit_length()
         half = _middle(ends, n_cells) if self.threads > 1 and n_cells >= SHARED else 0
         slots = self._room(size if direct or not half else 2 * size, n_cells)
-        results = np.zeros((2, 3), dtype=np.int64)
-
-        def work(i: int, part: Ints, begin: int) -> None:
-            own = slots if direct else slots[i * size : (i + 1) * size]
-            _group(
-                codes, self._starts, self._lanes, self._cell_keys[begin:], records, own, direct, self._base, begin, part, least,
-                limit, self._gid[begin:], self._first[begin:], self._keys[begin:], self._sums[0, begin:], results[i],
-            )  # fmt: skip
-
+        one = slots if direct else slots[:size]
         if half:
+            two = slots if direct else slots[size : 2 * size]
             begin = int(ends[half - 1])
-            other = threading.Thread(target=work, args=(1, ends[half:], begin))
+            rest = (codes, records, two, direct, begin, ends[half:], least, limit, self._results[1])
+            other = threading.Thread(target=self._part, args=rest)
             other.start()
-            work(0, ends[:half], 0)
+            self._part(codes, records, one, direct, 0, ends[:half], least, limit, self._results[0])
             other.join()
-            self._close_up(results, begin, n_cells)
+            self._close_up(self._results, begin, n_cells)
         else:
-            work(0, ends, 0)
+            self._part(codes, records, one, direct, 0, ends, least, limit, self._results[0])
         self._base += n_cells
-        return int(results[0, 0]), int(results[0, 1]), int(results[0, 2])
+        n, lost, small = self._results[0].tolist()
+        return n, lost, small
+
+    def _part(
+        self, codes: Codes, records: Ints, slots: Codes, direct: bool, begin: int, ends: Ints, least: int, limit: int, out: Ints
+    ) -> None:
+        """Group the cells from ``begin`` to the last of ``ends``."""
+        _group(
+            codes, self._starts, self._lanes, self._cell_keys[begin:], records, slots, direct, self._base, begin, ends, least,
+            limit, self._gid[begin:], self._first[begin:], self._keys[begin:], self._sums[0, begin:], out,
+        )  # fmt: skip
 
     def _close_up(self, results: Ints, begin: int, n_cells: int) -> None:
         """Number the groups of the second part on from those of the first, and add up the results in the first."""

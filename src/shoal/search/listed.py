@@ -155,7 +155,8 @@ class ListedSearch:
             return
         total, terms = self.objective.both(e)
         self.found.offer(e, total)
-        self._raise_below(self.bound, e.node, terms)
+        if e.gone.any():  # else the bounds below are those without suppression, which they already have
+            self._raise_below(self.bound, e.node, terms)
         self.bound[number] = np.inf
 
     def _above(self, per_node: npt.NDArray[Any], node: Node) -> npt.NDArray[Any]:
