@@ -28,8 +28,9 @@ HERE = Path(__file__).parent
 PORT = 8722
 BASE = f"http://127.0.0.1:{PORT}/registry/v1"
 QUESTIONS = (
-    ("query", "/registry/v1/query?attributes=age/years"),
-    ("analyse", "/registry/v1/analyse?attributes=age/years&group_size=100"),
+    ("query", "/registry/v1/query?attributes=age/years", 8000),
+    ("analyse, 100 people", "/registry/v1/analyse?attributes=age/years&group_size=100", 8000),
+    ("analyse, 20 people", "/registry/v1/analyse?attributes=age/years&group_size=20", 400),
 )
 
 
@@ -97,7 +98,7 @@ async def ask(path: str, numbers: list[int], connections: int) -> tuple[float, l
     return time.perf_counter() - start, sorted(times)
 
 
-def measure(path: Path, requests: int = 8000) -> None:
+def measure(path: Path) -> None:
     """Every question is asked once, of places all over the store, in an order that has nothing to do with where they lie."""
     import random
 
@@ -114,7 +115,7 @@ def measure(path: Path, requests: int = 8000) -> None:
                 break
             except OSError:
                 time.sleep(0.2)
-        for name, question in QUESTIONS:
+        for name, question, requests in QUESTIONS:
             numbers = random.Random(name).sample(range(n), min(requests, n))
             seconds, times = asyncio.run(ask(question, numbers, 8))
             reply = urllib.request.urlopen(f"{BASE}/analyse?attributes=age/years&population={place(7)}&group_size=100")
