@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import typer
 
 from shoal.cli import _shared
-from shoal.errors import ShoalError
+from shoal.errors import OutputError, ShoalError
+from shoal.model.atomic import disk_full
 
 ORDER = (
     "demo",
@@ -85,5 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:  # the last net: say where, never what
+        if disk_full(error):
+            sys.exit(_shared.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
         sys.exit(_shared.fail_internal(error, as_json=as_json))
     sys.exit(code if isinstance(code, int) else 0)

@@ -80,26 +80,20 @@ def write_visits(path: str | Path, n: int, seed: int = 0, progress: Callable[[fl
 
 
 def _write(path: Path, source: Iterator[pa.RecordBatch], n: int, progress: Callable[[float, str], None] | None) -> Path:
-    import os
-    import tempfile
-
     import pyarrow.parquet as pq
 
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".shoal-", suffix=".parquet")
-    os.close(handle)
-    try:
+    from shoal.model.atomic import atomic
+
+    with atomic(path) as temporary:
         writer, done = None, 0
         for batch in source:
-            writer = writer or pq.ParquetWriter(name, batch.schema, compression="zstd")
+            writer = writer or pq.ParquetWriter(temporary, batch.schema, compression="zstd")
             writer.write_batch(batch)
             done += BATCH
             if progress:
                 progress(min(1.0, done / n), "generating people")
         if writer is not None:
             writer.close()
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
     return path
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,16 +18,21 @@ MAX_LABELS = 1000
 def write_spss(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
     """An SPSS .sav file."""
     frame, labels, notes, missing = _prepared(tables, columns)
-    _call("write_sav", frame, path, column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
+    _call("write_sav", frame, str(path), column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
     _overwrite(path, 92, b"01 Jan 0000:00:00")  # nine bytes of date, eight of time
+    if len(frame) and _call("read_sav", str(path), row_offset=len(frame) - 1, row_limit=1)[0].empty:
+        raise _cut_off(path)
 
 
 def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
     """A Stata .dta file."""
     frame, labels, notes, _ = _prepared(tables, columns)
-    _call("write_dta", frame, path, column_labels=notes, variable_value_labels=labels)
+    _call("write_dta", frame, str(path), column_labels=notes, variable_value_labels=labels)
     with path.open("rb") as file:
         at = file.read(1000).index(b"<timestamp>\x11") + 12
+        file.seek(-12, os.SEEK_END)
+        if file.read() != b"</stata_dta>":
+            raise _cut_off(path)
     _overwrite(path, at, b"01 Jan 2000 00:00")
 
 
@@ -35,14 +43,23 @@ def _overwrite(path: Path, at: int, moment: bytes) -> None:
         file.write(moment)
 
 
-def _call(name: str, frame: Any, path: Path, **more: Any) -> None:
+def _cut_off(path: Path) -> OSError:
+    """What pyreadstat does not notice when it closes a file: the end did not reach the disk."""
+    full = shutil.disk_usage(path.parent).free < 1 << 20
+    return OSError(errno.ENOSPC if full else errno.EIO, "")
+
+
+def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
     try:
         import pyreadstat
     except ModuleNotFoundError:
         raise need("stats", "pyreadstat") from None
     try:
-        getattr(pyreadstat, name)(frame, str(path), **more)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
+        return getattr(pyreadstat, name)(first, *more, **options)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        path = Path(more[0] if more else first)
+        if name.startswith("read") or "Unable to write data" in str(error):
+            raise _cut_off(path) from None
         raise OutputError(
             "the file could not be written in this format.",
             hint="Column names may be too long or hold characters that it does not allow; write CSV or Parquet instead.",

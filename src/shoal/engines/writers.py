@@ -1,23 +1,21 @@
 """Writers: Arrow batches into a file that appears whole or not at all.
 
-Everything is written to a temporary file (mode 0600) in the destination's folder, synced, and renamed; on any error, a full
-disk or Ctrl-C it is removed. The same batches give the same bytes: rows are cut into blocks of fixed size, and no metadata
-of the source, date or name is carried over.
+Everything is written to a temporary file that takes its name at the end (:mod:`shoal.model.atomic`). The same batches give
+the same bytes: rows are cut into blocks of fixed size, and no metadata of the source, date or name is carried over.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from shoal.engines.files import ENDINGS
-from shoal.errors import OutputError, UsageError
+from shoal.errors import UsageError
+from shoal.model.atomic import atomic
 from shoal.model.roles import Column
+
+__all__ = ["atomic", "blocks", "output_format", "write_file"]
 
 BLOCK_ROWS = 1 << 19
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
@@ -33,49 +31,6 @@ def output_format(path: Path, format: str | None) -> str:
             f"cannot write '{path.name}': the format is not known.", hint=f"Pass format= one of: {', '.join(FORMATS)}."
         )
     return found
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its name when the block ends well, and is gone otherwise."""
-    folder = path.parent if str(path.parent) else Path()
-    try:
-        handle, name = tempfile.mkstemp(prefix=".shoal-", suffix=path.suffix, dir=folder)  # mkstemp makes it 0600
-    except OSError:
-        raise OutputError(
-            f"nothing can be written in folder '{folder}'.", hint="Make the folder, or choose one that you may write to."
-        ) from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-        _sync_folder(folder)
-    except OSError as error:
-        raise _refused(path, error) from None
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable, where the system lets a folder be synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _refused(path: Path, error: OSError) -> OutputError:
-    if isinstance(error, OutputError):
-        return error
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error) or "too large" in str(error)
-    reason = "the disk is full" if full else "the system refused"
-    return OutputError(f"'{path}' could not be written: {reason}.", hint="Free space and run again; nothing was left behind.")
 
 
 def write_file(

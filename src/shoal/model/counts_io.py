@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UnreadableError
+from shoal.model.atomic import atomic
 from shoal.model.counts import ClassCounts, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 
@@ -31,22 +32,13 @@ def write_counts(counts: ClassCounts, path: str | Path) -> Path:
     >>> back.sizes.tolist(), back.codes[0].tolist(), back.columns
     ([2, 1], [0, -1], ('age',))
     """
-    import os
-    import tempfile
-
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.table(_numbers(counts)).replace_schema_metadata({"shoal": json.dumps(_described(counts), sort_keys=True)})
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=".shoal-", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with atomic(target) as temporary:
         pq.write_table(table, temporary, compression="zstd")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return target
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal import datasets
-from shoal.errors import UsageError
+from shoal.errors import OutputError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +75,8 @@ def test_a_file_is_written_batch_by_batch_and_leaves_nothing_else(tmp_path):
 def test_numbers_that_make_no_sense_are_refused(n):
     with pytest.raises(UsageError, match="between 1 and"):
         next(datasets.batches(n))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(OutputError, match="nothing can be written in folder"):
+        datasets.write_people(tmp_path / "none" / "p.parquet", 10)

@@ -359,7 +359,7 @@ def big(n: int = 400_000) -> pa.Table:
     return pa.table({"x": pa.array(range(n)), "t": pa.array([f"value {i}" for i in range(n)])})
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "xlsx", "sav", "dta"])
 def test_full_disk_leaves_nothing(tmp_path: Path, ending: str) -> None:
     code = f"""
         import resource, signal, sys
@@ -383,6 +383,24 @@ def test_full_disk_leaves_nothing(tmp_path: Path, ending: str) -> None:
         [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": "src"}, capture_output=True, text=True
     )
     assert done.returncode == 33, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_a_file_whose_end_is_lost_is_not_published(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyreadstat does not notice when the last bytes do not reach the disk."""
+    import pyreadstat
+
+    name = {"sav": "write_sav", "dta": "write_dta"}[ending]
+    write = getattr(pyreadstat, name)
+
+    def cut_off(frame: Any, path: str, **more: Any) -> None:
+        write(frame, path, **more)
+        os.truncate(path, Path(path).stat().st_size - 40)
+
+    monkeypatch.setattr(pyreadstat, name, cut_off)
+    with pytest.raises(OutputError, match="could not be written"):
+        recode(Plan(), tmp_path / f"o.{ending}", pa.table({"x": [1.5, 2.5, 3.5] * 100, "t": ["abc", "b", "c"] * 100}))
     assert list(tmp_path.iterdir()) == []
 
 

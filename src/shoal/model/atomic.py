@@ -1,0 +1,65 @@
+"""Files that appear whole or not at all.
+
+Everything is written to a temporary file (mode 0600) in the destination's folder, synced, and renamed; on any error, a full
+disk or Ctrl-C it is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from shoal.errors import OutputError
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its name when the block ends well, and is gone otherwise."""
+    folder = path.parent if str(path.parent) else Path()
+    try:
+        handle, name = tempfile.mkstemp(prefix=".shoal-", suffix=path.suffix, dir=folder)  # mkstemp makes it 0600
+    except OSError:
+        raise OutputError(
+            f"nothing can be written in folder '{folder}'.", hint="Make the folder, or choose one that you may write to."
+        ) from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+        _sync_folder(folder)
+    except OSError as error:
+        raise _refused(path, error) from None
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where the system lets a folder be synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def disk_full(error: BaseException) -> bool:
+    """Whether the system refused to write because there is no room."""
+    if not isinstance(error, OSError):
+        return False
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error) or "too large" in str(error)
+
+
+def _refused(path: Path, error: OSError) -> OutputError:
+    if isinstance(error, OutputError):
+        return error
+    reason = "the disk is full" if disk_full(error) else "the system refused"
+    return OutputError(f"'{path}' could not be written: {reason}.", hint="Free space and run again; nothing was left behind.")
