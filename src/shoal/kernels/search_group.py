@@ -23,7 +23,7 @@ DIRECT_FACTOR = 4
 SMALL = 2**18
 """A direct table is used while the key space is at most this, or this many times the number of cells."""
 NO_LIMIT = 2**62
-SHARED = 200_000
+SHARED = 50_000
 """Cells from which on two threads share the work, where a break lies between their parts."""
 
 

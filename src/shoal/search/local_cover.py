@@ -23,10 +23,10 @@ import numpy.typing as npt
 from shoal.kernels.search_local import improve, settle
 from shoal.model.counts import FloatArray, IntArray
 from shoal.search.control import Control
-from shoal.search.evaluate import Evaluator, Node
+from shoal.search.evaluate import MANY, Evaluator, Node
 from shoal.search.local_model import Trees
 from shoal.search.problem import Problem
-from shoal.search.sources import Source
+from shoal.search.sources import Part, Source, sorted_source
 
 WORK = 2.5e9
 """Classes × nodes that are tried: where the lattice has more nodes, levels between the lowest and the highest are left out."""
@@ -44,6 +44,8 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
     price = _prices(problem, trees)
     label = np.full(problem.n_base, -1, dtype=np.int64)
     source = evaluator.base_source()
+    if source.n_cells > MANY:
+        source = sorted_source(problem, source, tuple(h // 2 for h in problem.heights))
     queue = list(_nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base)))))
     heapq.heapify(queue)
     step = STEP / len(problem.columns)
@@ -85,6 +87,7 @@ def restrict(source: Source, stay: npt.NDArray[np.bool_]) -> Source:
         measures=np.ascontiguousarray(source.measures[:, stay]),
         reps=source.reps[stay],
         entries=tuple(entries),
+        parts=tuple(Part(p.column, p.level, number[p.ends - 1] + 1) for p in source.parts),
     )
 
 

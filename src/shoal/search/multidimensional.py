@@ -23,6 +23,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.search.checks import Checks, build_checks
 from shoal.search.control import CancelSignal, Control, Progress
 from shoal.search.evaluate import Evaluator
+from shoal.search.full_domain import default_threads
 from shoal.search.infeasible import refuse_contradictions
 from shoal.search.local_cluster import cluster, join_failing, prices
 from shoal.search.local_cover import cover, polish
@@ -132,7 +133,7 @@ def local(
     asked = build_checks(counts, requirements, has_population=False)
     refuse_contradictions(problem, asked)
     checks = _class_sizes(asked)
-    evaluator = Evaluator(problem, checks, 0)
+    evaluator = Evaluator(problem, checks, 0, threads=default_threads())
     kinds = cell_kinds(problem, cells)
     chosen = method if method != "best" else ("cover" if set(kinds) == {"hierarchy"} else "cluster")
     label = _partition(chosen, evaluator, kinds, weights, control)

@@ -120,6 +120,26 @@ def test_never_worse_than_suppressing_everything_and_better_than_mondrian_on_mos
     assert wins >= 10
 
 
+def test_sorted_cells_and_two_threads_cover_the_same_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large tables are sorted and grouped by two threads: classes still meet the requirements, at about the same cost."""
+    for seed in range(6):
+        table = random_table(27_000 + seed)
+        asked = [req.K(3), req.DistinctDiversity("s", 2)] if seed % 2 else [req.K(3)]
+        plain = local(table.counts(), table.hierarchies(), asked)
+        with monkeypatch.context() as patch:
+            patch.setattr("shoal.search.local_cover.MANY", 0)
+            patch.setattr("shoal.kernels.search_group.SHARED", 2)
+            patch.setattr("shoal.search.multidimensional.default_threads", lambda: 2)
+            found = local(table.counts(), table.hierarchies(), asked)
+            again = local(table.counts(), table.hierarchies(), asked)
+            patch.setattr("shoal.search.multidimensional.default_threads", lambda: 1)
+            alone = local(table.counts(), table.hierarchies(), asked)
+        assert found.groups.tolist() == again.groups.tolist() == alone.groups.tolist()
+        _, classes = recoded(table, found)
+        assert all(passes(r, v, table.sensitive, len(v), []) for r in asked for v in classes.values())
+        assert found.loss == pytest.approx(plain.loss, rel=0.25, abs=0.02)
+
+
 def test_same_input_same_answer() -> None:
     table = random_table(24_000)
     one = local(table.counts(), table.hierarchies(), [req.K(3)])
