@@ -1,15 +1,17 @@
 """The cheapest change of a questionnaire that reaches its target.
 
 A change joins neighbouring answers into wider bands, joins rare answers into "other", or leaves a question out. Its cost is the
-information lost (nats of that question, times its weight). Single changes are tried first, then pairs, then one after the other.
+information lost (nats of that question, times its weight); costs add up, and each further change makes the whole a tenth dearer,
+because one change is easier to explain than two. A first answer comes from one change after another;
+then all combinations that cost less are searched, branch by branch: one is given up when even the coarsest form of the questions
+not yet decided misses the target. ``proven`` says whether the search came to its end.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from shoal.predict.questionnaire import Question, Questionnaire
 
 FACTORS = (2, 3, 4, 5, 10, 20, 25, 50)
+FURTHER = 0.1
+MOST_TRIALS = 1_500
+"""Combinations that are computed before the search ends with the best so far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +41,23 @@ class Change:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Changes, and the unique share before and after. ``reached`` says whether the target is met."""
+    """Changes, and the unique share before and after.
+
+    ``reached`` says whether the target is met; ``proven`` whether no cheaper combination of these changes meets it.
+    """
 
     changes: tuple[Change, ...]
     before: float
     after: float
     reached: bool
+    proven: bool = True
+    single: Suggestion | None = None
+    """The cheapest change of one question alone that meets the target, where ``changes`` are several."""
+
+    @property
+    def cost(self) -> float:
+        """Information lost, in nats times the weights of the questions, a tenth more for each further change."""
+        return total_cost(self.changes)
 
     @property
     def text(self) -> str:
@@ -50,7 +66,8 @@ class Suggestion:
             return f"nothing to change: {_meter.as_percent(self.before)} of the respondents would be unique"
         what = "; ".join(c.text for c in self.changes)
         arrow = f"{_meter.as_percent(self.before)} → {_meter.as_percent(self.after)}"
-        return f"{what}: {arrow}" + ("" if self.reached else " (the target is not reached)")
+        alone = f"; or, with one change: {self.single.text}" if self.single else ""
+        return f"{what}: {arrow}" + ("" if self.reached else " (the target is not reached)") + alone
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,7 +76,15 @@ class Suggestion:
             "before": self.before,
             "after": self.after,
             "reached": self.reached,
+            "proven": self.proven,
+            "cost": self.cost,
+            "single": self.single.to_json() if self.single else None,
         }
+
+
+def total_cost(changes: Sequence[Change]) -> float:
+    """What several changes cost together."""
+    return sum(c.cost for c in changes) * (1.0 + FURTHER * max(0, len(changes) - 1))
 
 
 def suggest(q: Questionnaire, target: float) -> Suggestion:
@@ -68,14 +93,50 @@ def suggest(q: Questionnaire, target: float) -> Suggestion:
     before = _share(blocks, n)
     if before <= target:
         return Suggestion((), before, before, True)
-    options = [c for question in q.questions.values() for c in _changes(question)]
-    singles = sorted(options, key=lambda c: (c.cost, c.question, c.text))
+    options = {name: sorted(_changes(x), key=lambda c: (c.cost, c.text)) for name, x in q.questions.items()}
+    singles = sorted((c for found in options.values() for c in found), key=lambda c: (c.cost, c.question, c.text))
     hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
-    best: tuple[Change, ...] | None = (hit,) if hit else None
-    # one change is easier to explain than two: a pair must save a fifth of the cost
-    pairs = _pair(blocks, singles, n, target, 0.8 * hit.cost if hit else math.inf)
-    best = pairs or best or _greedy(blocks, singles, n, target)
-    return _verified(blocks, best, n, before, target)
+    first = (hit,) if hit else _greedy(blocks, singles, n, target)
+    if _share(_apply_all(blocks, first), n) > target:
+        return _verified(blocks, first, n, before, target, proven=False)
+    order = sorted(options, key=lambda name: (-q.questions[name].law.entropy, name))
+    search = _Search(blocks, [options[name] for name in order], n, target, first)
+    search.descend(0, ())
+    found = _verified(blocks, search.best, n, before, target, proven=search.left > 0)
+    if hit is None or len(search.best) == 1:
+        return found
+    return replace(found, single=_verified(blocks, (hit,), n, before, target, proven=True))
+
+
+class _Search:
+    """Branch and bound over one option, or none, per question."""
+
+    def __init__(
+        self, blocks: Sequence[Block], options: list[list[Change]], n: int, target: float, first: tuple[Change, ...]
+    ) -> None:
+        self.blocks, self.options, self.n, self.target = blocks, options, n, target
+        self.best = first
+        self.cost = total_cost(first)
+        self.left = MOST_TRIALS
+
+    def descend(self, depth: int, chosen: tuple[Change, ...]) -> None:
+        """Decide the question at ``depth``; the ones before are decided, the ones after are as they are."""
+        if self.left <= 0 or depth == len(self.options):
+            return
+        coarsest = [max(found, key=lambda c: c.cost) for found in self.options[depth + 1 :] if found]
+        for change in (None, *self.options[depth]):
+            now = (*chosen, change) if change else chosen
+            if total_cost(now) >= self.cost - 1e-12:
+                return  # dearer ones follow
+            if change is not None and self._reaches(now):
+                self.best, self.cost = now, total_cost(now)
+                return
+            if coarsest and self._reaches((*now, *coarsest)):
+                self.descend(depth + 1, now)
+
+    def _reaches(self, changes: tuple[Change, ...]) -> bool:
+        self.left -= 1
+        return _share(_apply_all(self.blocks, changes), self.n) <= self.target
 
 
 def apply(blocks: Sequence[Block], change: Change) -> list[Block]:
@@ -131,21 +192,6 @@ def _share(blocks: Sequence[Block], people: int) -> float:
     return _meter.unique_share(pieces, people, points=_meter.COARSE, listed=2000)[0] if pieces else float(people == 1)
 
 
-def _pair(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: float, most: float) -> tuple[Change, ...] | None:
-    """The cheapest pair that reaches the target for less than ``most``; at most 400 of the likely ones are computed."""
-    useful = [c for c in singles if c.groups is not None or math.isinf(most)]
-    pairs = [
-        (a.cost + b.cost, a, b)
-        for a, b in itertools.combinations(useful, 2)
-        if a.question != b.question and a.cost + b.cost < most - 1e-12
-    ]
-    pairs.sort(key=lambda item: (item[0], item[1].text, item[2].text))
-    for _, a, b in pairs[:400]:
-        if _share(apply(apply(blocks, a), b), n) <= target:
-            return (a, b)
-    return None
-
-
 def _greedy(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
     """One change per question after the other, each time the one that gains most per cost; then each made milder again."""
     chosen: dict[str, Change] = {}
@@ -185,9 +231,11 @@ def _logit(share: float) -> float:
     return math.log(x / (1 - x))
 
 
-def _verified(blocks: Sequence[Block], changes: tuple[Change, ...], n: int, before: float, target: float) -> Suggestion:
+def _verified(
+    blocks: Sequence[Block], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
+) -> Suggestion:
     """The effect again on the fine grid."""
     current = _apply_all(blocks, changes)
     names = [name for b in current for name in b.names]
     after = _meter.unique_share(_meter.parts(current, names), n)[0] if names else float(n == 1)
-    return Suggestion(changes, before, after, after <= target * (1 + 1e-9))
+    return Suggestion(changes, before, after, after <= target * (1 + 1e-9), proven)

@@ -119,3 +119,29 @@ def test_small_limits_are_defined():
         predict.cell_budget(10**6, 10, 0.1, all_cells=True, bound="poisson").cells
         <= predict.cell_budget(10**6, 10, 0.1, all_cells=True).cells
     )
+
+
+def test_no_cheaper_combination_of_changes_reaches_the_target():
+    from itertools import product
+
+    from shoal.predict import suggest
+
+    rng = np.random.default_rng(8)
+    for _ in range(8):
+        n = int(rng.integers(30, 800))
+        q = predict.Questionnaire(population=10**6, respondents=n, target=float(rng.choice([0.3, 0.1, 0.05])))
+        for i in range(3):
+            k = int(rng.integers(2, 16))
+            q.add(
+                f"q{i}", shares=rng.dirichlet(np.full(k, 2.0)), ordered=bool(i % 2), band=1, weight=float(rng.choice([0.5, 1, 3]))
+            )
+        found = q.suggest()
+        assert found.reached
+        assert found.proven
+        for chosen in product(*([None, *suggest._changes(x)] for x in q.questions.values())):
+            if suggest.total_cost([c for c in chosen if c]) < found.cost - 1e-9:
+                p = np.ones(1)
+                for x, c in zip(q.questions.values(), chosen, strict=True):
+                    share = x.p if c is None else np.ones(1) if c.groups is None else np.bincount(c.groups, weights=x.p)
+                    p = np.multiply.outer(p, share).ravel()
+                assert float((p * (1 - p) ** (n - 1)).sum()) > q.target * (1 - 1e-6)
