@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from sqlglot import exp
 
 from shoal.engines.base import Engine, cast, column, string
 from shoal.engines.kinds import MOMENTS, NUMBERS
 from shoal.errors import UsageError
+from shoal.kernels.rounding import NUDGE, rounding_parts
 from shoal.model.plan import SUPPRESSED, Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, Step
 from shoal.model.roles import Column
 
@@ -176,22 +176,13 @@ def _prefix(engine: Engine, text: exp.Expr, step: Prefix) -> exp.Expr:
     return exp.Case(ifs=[missing], default=kept)
 
 
-def rounding_parts(base: float) -> tuple[float, float]:
-    """``base`` as a fraction of whole numbers, from its decimal spelling: 0.1 is 1/10.
-
-    >>> rounding_parts(0.25), rounding_parts(5.0)
-    ((1.0, 4.0), (5.0, 1.0))
-    """
-    exact = Fraction(repr(float(base)))
-    return float(exact.numerator), float(exact.denominator)
-
-
 def _round(value: exp.Expr, step: Round, source: Column) -> exp.Expr:
-    """sign(x) · ⌊|x|·q/p + ½⌋ · p / q with base = p/q, all in double precision, so that every engine gives the same number."""
+    """:func:`shoal.kernels.rounding.to_multiple` in SQL, all in double precision, so that every engine gives the same number."""
     p, q = (number(x) for x in rounding_parts(step.base))
     x = cast(value, "DOUBLE")
     scaled = exp.Div(this=exp.Paren(this=exp.Mul(this=exp.Abs(this=x), expression=q)), expression=p)
-    steps = exp.Floor(this=exp.Add(this=scaled, expression=number(0.5)))
+    nudged = exp.Mul(this=exp.Paren(this=scaled), expression=number(NUDGE))
+    steps = exp.Floor(this=exp.Add(this=nudged, expression=number(0.5)))
     size = exp.Div(this=exp.Paren(this=exp.Mul(this=cast(steps, "DOUBLE"), expression=p.copy())), expression=q.copy())
     negative = exp.LT(this=x.copy(), expression=number(0.0))
     signed = exp.Case(

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.expressions import check_step, joined_intervals, result_kind, rounding_parts
+from shoal.engines.expressions import check_step, joined_intervals, result_kind
 from shoal.errors import UsageError
+from shoal.kernels.rounding import to_multiple
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Clamp, Constant, Cut, Keep, MapValues, Prefix, Round, Step
 from shoal.model.roles import Column
@@ -48,7 +49,7 @@ def apply_step(step: Step, values: Any, column: Column) -> tuple[Any, Any, Colum
         return _texts([_prefix(t, step) for t in canonical_text(values).to_pylist()]), None, text
     if isinstance(step, Round):
         return (
-            _numbers(_round(step, _doubles(values)), result_kind(step, column)),
+            _numbers(to_multiple(_doubles(values), step.base), result_kind(step, column)),
             None,
             replace(text, kind=result_kind(step, column)),
         )
@@ -116,13 +117,6 @@ def _doubles(values: Any) -> Any:
     import pyarrow as pa
 
     return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _round(step: Round, x: Any) -> Any:
-    """sign(x) · ⌊|x|·q/p + ½⌋ · p / q, the formula of the SQL expression."""
-    p, q = rounding_parts(step.base)
-    size = np.floor(np.abs(x) * q / p + 0.5) * p / q
-    return np.where(x < 0, 0.0 - size, size)
 
 
 def _numbers(x: Any, kind: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -104,16 +103,6 @@ def _typed_numbers(values: Any) -> npt.NDArray[np.float64] | None:
         return None
     out: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
     return out if np.isfinite(out).all() else None
-
-
-def rounded(value: float, base: float) -> float:
-    """Nearest multiple of ``base``, halves away from zero, without binary noise.
-
-    >>> rounded(2.5, 1), rounded(-2.5, 1), rounded(0.15, 0.1)
-    (3.0, -3.0, 0.2)
-    """
-    unit = Decimal(repr(float(base)))
-    return float((Decimal(repr(float(value))) / unit).quantize(Decimal(1), rounding=ROUND_HALF_UP) * unit)
 
 
 def _cut(step: Cut, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None) -> Labelled:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.hierarchies.evaluate import evaluate, rounded
+from shoal.hierarchies.evaluate import evaluate
+from shoal.kernels.rounding import to_multiple
 from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, RowStep, Step, StreamStep
 from shoal.transform._columns import numbers, with_column, with_numbers
 
@@ -72,7 +73,7 @@ def _expression(step: Step, table: Any) -> Any:
     if isinstance(step, (Round, Clamp)):
         x, present = numbers(table, step.column)
         whole = pa.types.is_integer(table.schema.field(step.column).type) and _whole(step)
-        out = np.array([rounded(v, step.base) for v in x]) if isinstance(step, Round) else np.clip(x, step.low, step.high)
+        out = to_multiple(x, step.base) if isinstance(step, Round) else np.clip(x, step.low, step.high)
         return with_numbers(table, step.column, out, present, whole=whole)
     if isinstance(step, (MapValues, Cut, Prefix)):
         return with_column(table, step.column, _labels(step, table))

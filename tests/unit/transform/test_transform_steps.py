@@ -540,6 +540,24 @@ def test_a_sample_is_a_step_like_any_other(table):
     assert done.changed == {}
 
 
+@pytest.mark.parametrize("base", [0.01, 0.1, 0.05, 0.001, 0.25, 3, 7.5, 2.54, 100])
+def test_rounding_is_the_same_in_memory_and_in_the_engine_and_takes_decimals_as_they_are_written(base, tmp_path):
+    from decimal import ROUND_HALF_UP, Decimal
+
+    import pyarrow.parquet as pq
+
+    import shoal
+
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.integers(-(10**6), 10**6, 3000) / 1000, rng.integers(0, 10**7, 3000) / 100, [37.245, 1.005, -2.675]])
+    unit = Decimal(repr(float(base)))
+    wanted = [float((Decimal(repr(float(v))) / unit).quantize(Decimal(1), rounding=ROUND_HALF_UP) * unit) for v in x]
+    t = pa.table({"x": x})
+    assert tf.apply(Round("x", base), t).table["x"].to_pylist() == wanted
+    shoal.open(t).recode(Plan((Round("x", base),), shuffle=False), tmp_path / "o.parquet")
+    assert pq.read_table(tmp_path / "o.parquet")["x"].to_pylist() == wanted
+
+
 def test_steps_name_missing_columns():
     with pytest.raises(UsageError, match="column 'nope' of step 'noise'"):
         tf.apply(tf.Noise("nope"), pa.table({"x": [1.0]}))
