@@ -53,8 +53,8 @@ def publish(
         raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
     own = None if dry_run else _signer(key)
     target = submit_to(registry) if registry and not dry_run else None
-    with _shared.progress("counting"):
-        counts = shoal.open(table).count(columns)
+    with _shared.progress("counting"), shoal.open(table) as opened:
+        counts = opened.count(columns)
     for column, code, values in zip(columns, codes, counts.categories, strict=True):
         check_values(code, column, len(values))
     book = Ledger.load(ledger)

@@ -65,6 +65,23 @@ def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoa
     assert found["records"] == [first["leaves"]]
 
 
+def test_publishing_from_postgresql_and_parquet_equals_csv(shoal, people, postgres_server):
+    import psycopg
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv("people.csv"), "people.parquet")
+    with psycopg.connect(postgres_server.url, autocommit=True) as db:
+        db.execute("DROP TABLE IF EXISTS registry_people")
+        db.execute("CREATE TABLE registry_people (age integer, sex text)")
+        with db.cursor() as cursor, cursor.copy("COPY registry_people FROM STDIN (FORMAT csv, HEADER)") as copy:
+            copy.write(people.read_bytes())
+    what = ("--qi", "age=age/years,sex=sex", "--population", "NL/Test@2026", "--dry-run")
+    tables = ("people.csv", "people.parquet", f"{postgres_server.url}::registry_people")
+    told = [shoal("registry", "publish", table, *what)["leaves"] for table in tables]
+    assert told[0] == told[1] == told[2]
+
+
 @pytest.mark.parametrize("code", ["age/5y", "age/20y", "sex"])
 def test_a_column_with_more_values_than_its_coding_is_refused(shoal, people, code):
     publish = ("registry", "publish", "people.csv", "--qi", f"age={code}", "--population", "NL/Test@2026", "--dry-run")

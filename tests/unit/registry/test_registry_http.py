@@ -115,6 +115,35 @@ def test_too_many_questions_are_slowed():
     assert limiter.allow("b")
 
 
+def test_an_address_that_asks_too_much_is_told_to_wait(store):
+    from shoal.server.common import new_app
+    from shoal.server.registry_api import create_router
+
+    app = new_app("test")
+    app.include_router(create_router(store, rate=0.001, burst=3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = TestClient(app, base_url="http://127.0.0.1")
+    codes = [client.get(f"{BASE}/").status_code for _ in range(5)]
+    assert codes == [200, 200, 200, 429, 429]
+    assert "mirror" in client.get(f"{BASE}/").json()["hint"]
+
+
+def test_answers_are_kept_up_to_a_number_of_bytes():
+    from shoal.server.registry_api import Answers
+
+    answers, made = Answers(most=100), []
+
+    def make_it(name):
+        return lambda: made.append(name) or "x" * 30
+
+    for name in ("a", "b", "a", "c", "d", "a"):
+        answers.get("head", name, make_it(name))
+    assert made == ["a", "b", "c", "d", "a"]  # the second a was kept; the third was pushed out
+    answers.get("new head", "d", make_it("d"))
+    assert made[-1] == "d"
+
+
 def test_schemathesis_finds_no_server_error(store):
     import schemathesis
     from schemathesis.checks import not_a_server_error
