@@ -57,12 +57,24 @@ def query(attributes: Codes, population: People, registry: Source, trust: Trust 
 
 
 def analyse(
-    attributes: Codes, population: People, registry: Source, group: Group, trust: Trust = "", as_json: _shared.Json = False
+    attributes: Codes,
+    population: People,
+    registry: Source,
+    group: Group,
+    trust: Trust = "",
+    my_share: Annotated[
+        float | None, typer.Option("--my-share", help="For yourself: the share of people who would answer as you do.")
+    ] = None,
+    as_json: _shared.Json = False,
 ) -> None:
-    """How many of a group will be one of a kind?"""
+    """How many of a group will be one of a kind? And, with --my-share, will you be?"""
+    from shoal.registry.analyse import one_person
     from shoal.registry.tell import analysed
 
+    you = one_person(my_share, group) if my_share is not None else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population), group)
+    if you is not None:
+        found["you"] = you
     if as_json:
         _shared.put_json(found)
         return
@@ -76,6 +88,10 @@ def analyse(
         typer.echo(found["smallest_group"]["sentence"])
     for note in found["notes"]:
         typer.echo(_shared.printable(note))
+    if you is not None:
+        typer.echo(
+            f"You would be alone with a chance of {you['alone']:.1%}; about {you['alike']:.1f} people would answer as you do."
+        )
 
 
 def decide(

@@ -18,6 +18,7 @@ from shoal.model.estimate import Estimate, Grade
 from shoal.registry.summary import GROUP_SIZES, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
+AVERAGE = "This is an average over people: somebody with a rare answer is far likelier to be alone."
 
 
 def unique_share(summary: Summary, group_size: int) -> Estimate:
@@ -160,6 +161,20 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
         grade="C",
         notes=(ASSUMPTION, "No record of the attributes together was found; the value assumes independence."),
     )
+
+
+def one_person(share: float, group_size: int) -> dict[str, float]:
+    r"""For somebody whose answer a share of the population has: the chance to be alone in a group, and the people alike in it.
+
+    :math:`P(\text{alone}) = (1-p)^{k-1}`, expected people alike :math:`1 + (k-1)p`, oneself included (METHODS §6).
+
+    >>> one_person(0.0124221, 40)["alone"]  # doctest: +ELLIPSIS
+    0.614...
+    """
+    k = _group(group_size)
+    if not 0 < share <= 1:
+        raise UsageError("the share of people with your answer lies between 0 and 1.", hint="Pass 0.01 for one in a hundred.")
+    return {"share": share, "alone": (1 - share) ** (k - 1), "alike": 1 + (k - 1) * share}
 
 
 def smallest_group(summary: Summary, group_size: int) -> tuple[int, str]:

@@ -161,9 +161,7 @@ def _round(raw: float, move: float, old: Rounded | None) -> Rounded:
         return old
     step = next((s for s in STEPS if s >= 2 * move), None)
     if step is None:
-        raise DataError(
-            "one person moves a summary by more than a nat.", hint="Publish a coarser coding or a larger population."
-        )
+        raise DataError("one person moves a summary by more than a nat.", hint="Publish a coarser coding or a larger population.")
     return Rounded(round(round(raw / step) * step, 10), step)
 
 

@@ -31,7 +31,7 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
     if not answer.records:
         return {**out, "notes": ["Nothing is known."], "unique_share": None}
     share = answer.unique_share(group_size)
-    out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": list(answer.notes)}
+    out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
     if answer.fit in ("exact", "parent population"):
         summary = answer.best.summary
         smallest, sentence = analyse.smallest_group(summary, group_size)

@@ -131,6 +131,11 @@ def test_a_mirror_answers_an_individual_offline_like_the_registry(shoal, people,
     assert shoal("registry", "decide", *ask, "--target", "0.5", "--registry", "copy") == advice
     assert advice["advice"][0]["advice"] == "collect"
     assert shoal("registry", "verify", "copy")["records"] == 1
+    mine = shoal("registry", "analyse", *ask, "--registry", "copy", "--my-share", "0.0125")
+    assert mine["you"] == {"share": 0.0125, "alone": pytest.approx(0.9875**99), "alike": pytest.approx(1 + 99 * 0.0125)}
+    assert (
+        shoal("registry", "analyse", *ask, "--registry", "copy", "--my-share", "1.5", expect=2)["error"]["type"] == "UsageError"
+    )
 
 
 def test_migrate_and_seed_and_token_tell_json(shoal):

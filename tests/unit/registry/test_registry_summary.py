@@ -167,3 +167,12 @@ def test_codings_know_how_many_values_they_can_have():
     for chain in CHAINS:
         sizes = [MOST_VALUES[code] for code in chain]
         assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(("age", "alone"), [(0, 0.614156), (70, 0.666423), (85, 0.850589), (94, 0.983977)])
+def test_one_person_in_the_age_pyramid(age, alone):
+    """Reference values of METHODS §6: group of 40, ages 0–94."""
+    from shoal.registry.analyse import one_person
+
+    weights = np.array([1.0 if i < 65 else (95 - i) / 30 for i in range(95)])
+    assert one_person(weights[age] / weights.sum(), 40)["alone"] == pytest.approx(alone, abs=5e-7)
