@@ -66,13 +66,14 @@ def percent(share: float) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
-    """An HTML table; cells are escaped unless they are :class:`Html`."""
+    """An HTML table; cells are escaped unless they are :class:`Html`. Each cell carries its heading for narrow screens."""
     mark = [' class="n"' if i in right else "" for i in range(len(heads))]
     head = "".join(f"<th{m}>{escape(h)}</th>" for h, m in zip(heads, mark, strict=True))
     lines = []
     for row in rows:
-        cells = "".join(f"<td{m}>{c if isinstance(c, Html) else escape(str(c))}</td>" for c, m in zip(row, mark, strict=True))
-        lines.append(f"<tr>{cells}</tr>")
+        shown = [c if isinstance(c, Html) else escape(str(c)) for c in row]
+        named = [f'{m} data-h="{escape(h)}"' if h and c else m for m, h, c in zip(mark, heads, shown, strict=True)]
+        lines.append("<tr>" + "".join(f"<td{m}>{c}</td>" for m, c in zip(named, shown, strict=True)) + "</tr>")
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
 
 
@@ -113,11 +114,9 @@ def _requirements(body: Mapping[str, Any]) -> str:
     for name, counted in (("requirements", "records"), ("requirements_people", "people")):
         for f in body.get(name) or ():
             kind, word = ("met", "\u2713 met") if f["met"] else ("unmet", "\u2717 not met")
-            counted_by = counted if body["unit"]["column"] else ""
-            rows.append(
-                (f["sentence"], counted_by, _number(f["asked"]), _number(f["found"]), Html(f'<b class="{kind}">{word}</b>'))
-            )
-    out = table(["requirement", "counted by", "asked", "found", ""], rows, right=(2, 3))
+            by = f" (counted by {counted})" if body["unit"]["column"] else ""
+            rows.append((f["sentence"] + by, _number(f["asked"]), _number(f["found"]), Html(f'<b class="{kind}">{word}</b>')))
+    out = table(["requirement", "asked", "found", ""], rows, right=(1, 2))
     preset = body["threshold"].get("preset")
     if preset:
         words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']} ({preset['read']}). "
@@ -132,7 +131,8 @@ def _risks(body: Mapping[str, Any]) -> str:
 
 
 def _histograms(body: Mapping[str, Any]) -> str:
-    k = body["k"]
+    asked = body["threshold"]["smallest_class"]
+    k = asked if asked > 1 else body["k"]
     out = []
     for title, sizes in (("before", body["before"]["sizes"]), ("after", (body.get("after_people") or body["after"])["sizes"])):
         out.append(f"<figure>{size_chart(sizes, k)}<figcaption>{escape(_histogram_words(title, sizes, k))}</figcaption></figure>")
