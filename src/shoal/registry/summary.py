@@ -106,7 +106,7 @@ def summarize(counts: npt.ArrayLike, cells: int | None = None, *, previous: Summ
 
 def statistics(counts: npt.ArrayLike) -> dict[str, float]:
     """The unrounded statistics; ``kappa`` without its constant ln N (that is, −H)."""
-    values, copies = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    values, copies = _sizes(np.asarray(counts, dtype=np.int64))
     return {
         k: float(v[0])
         for k, v in _evaluate(values, copies, np.zeros((1, 2), dtype=np.int64), int((values * copies).sum())).items()
@@ -118,13 +118,22 @@ def largest_moves(counts: npt.ArrayLike) -> dict[str, float]:
 
     A cell of size u stands for all cells of that size; adding may also open a new cell. Exact: every distinct case is evaluated.
     """
-    values, copies = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    values, copies = _sizes(np.asarray(counts, dtype=np.int64))
     n = int((values * copies).sum())
-    here = statistics(counts)
+    here = {k: float(v[0]) for k, v in _evaluate(values, copies, np.zeros((1, 2), dtype=np.int64), n).items()}
     added = np.stack([np.concatenate([[0], values]), np.concatenate([[0], values]) + 1], axis=1)
     removed = np.stack([values, values - 1], axis=1)
     more, less = _evaluate(values, copies, added, n + 1), _evaluate(values, copies, removed, n - 1)
     return {k: float(max(np.abs(more[k] - here[k]).max(), np.abs(less[k] - here[k]).max())) for k in STATISTICS}
+
+
+def _sizes(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The different sizes of cells, smallest first, and how many cells have each."""
+    if counts.max(initial=0) <= 4 * counts.size and counts.min(initial=0) >= 0:
+        copies = np.bincount(counts)
+        values = np.flatnonzero(copies)
+        return values, copies[values]
+    return np.unique(counts, return_counts=True)
 
 
 def _evaluate(values: IntArray, copies: IntArray, moves: IntArray, n: int) -> dict[str, FloatArray]:

@@ -176,7 +176,7 @@ def _add_questions(router: APIRouter, store: Store) -> None:
         def make() -> Any:
             return plain(analysed(registry.query(_split(attributes), population, anchors=_split(trust)), group_size))
 
-        return await reply(request, ["a", attributes, population, group_size, trust], make)
+        return await reply(request, ["a", attributes, population, group_size, trust], make, quick=False)
 
     @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
     async def advice(
