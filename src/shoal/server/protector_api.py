@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from shoal.protector import upkeep
 from shoal.server import protector_models as models
 from shoal.server.common import LOOPBACK, new_app, run
-from shoal.server.protector_door import Doorman, Gathered, Unauthorized
+from shoal.server.protector_door import Asked, Doorman, Gathered, Unauthorized, read_body
 
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
@@ -57,14 +57,30 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
         dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; the doorman has checked it before
         route_class=Doorman(vault).route_class(),
     )
-    _add_operator_routes(router, Gathered())
+    _add_find(router, Gathered())
+    _add_operator_routes(router)
     _add_holder_routes(router, vault)
     _add_request_routes(router)
     _add_audit_routes(router)
     return router
 
 
-def _add_operator_routes(router: APIRouter, gathered: Gathered) -> None:
+def _add_find(router: APIRouter, gathered: Gathered) -> None:
+    """The single look-up, called very often: the first route, and a lean one."""
+
+    async def lean(request: Request) -> JSONResponse:
+        body = await read_body(request, models.Find)
+        asked = Asked(request.state.vault_session, request.path_params["domain"], body.purpose, body.role, body.relation)
+        return JSONResponse({"pseudonym": await gathered.find(asked, body.identity)})
+
+    async def find(domain: str, body: models.Find) -> models.Found:
+        raise NotImplementedError  # only describes the route; ``lean`` serves it
+
+    find.lean = lean  # type: ignore[attr-defined]
+    router.post("/domains/{domain}/find", summary="The pseudonym an identity has, without making one (operator)")(find)
+
+
+def _add_operator_routes(router: APIRouter) -> None:
     @router.get("/domains", summary="All domains, without secrets")
     async def domains(session: Acting) -> models.Domains:
         found = await run_in_threadpool(session.domains)
@@ -82,18 +98,17 @@ def _add_operator_routes(router: APIRouter, gathered: Gathered) -> None:
         )
         return models.Pseudonyms(pseudonyms=made)
 
-    @router.post(
-        "/domains/{domain}/find",
-        response_model=models.Found,
-        summary="The pseudonym an identity has, without making one (operator)",
-    )
-    async def find(domain: str, body: models.Find, session: Acting) -> JSONResponse:
-        return JSONResponse({"pseudonym": await gathered.find(session, domain, body.identity, body.purpose)})
-
     @router.post("/domains/{domain}/translate", summary="Pseudonyms of another domain for the same people (operator)")
     async def translate(domain: str, body: models.Translate, session: Acting) -> models.Pseudonyms:
         made = await run_in_threadpool(
-            session.translate, body.pseudonyms, source=domain, target=body.target, purpose=body.purpose
+            session.translate,
+            body.pseudonyms,
+            source=domain,
+            target=body.target,
+            purpose=body.purpose,
+            role=body.role,
+            relation=body.relation,
+            version=body.key_version,
         )
         return models.Pseudonyms(pseudonyms=made)
 
@@ -126,6 +141,8 @@ def _add_request_routes(router: APIRouter) -> None:
             case=body.case,
             seconds=body.days * 86400,
             version=body.key_version,
+            role=body.role,
+            relation=body.relation,
         )
         return models.RequestView(**made.to_json())
 

@@ -32,6 +32,8 @@ class Find(_Body):
 
     identity: Text
     purpose: Short = ""
+    role: Short = ""
+    relation: Short = ""
 
 
 class Translate(_Body):
@@ -40,6 +42,9 @@ class Translate(_Body):
     pseudonyms: Identities
     target: Needed
     purpose: Needed
+    role: Short = ""
+    relation: Short = ""
+    key_version: Annotated[int, Field(ge=1, le=250)] | None = None
 
 
 class Ask(_Body):
@@ -51,6 +56,8 @@ class Ask(_Body):
     case: Needed
     days: Annotated[float, Field(gt=0, le=30)] = 7.0
     key_version: Annotated[int, Field(ge=1, le=250)] | None = None
+    role: Short = ""
+    relation: Short = ""
 
 
 class Registration(_Body):

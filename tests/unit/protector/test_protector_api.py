@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 
 from protector_support import House
 from shoal.errors import UsageError
+from shoal.protector import Limit
 
 fastapi = pytest.importorskip("fastapi")
 
@@ -136,6 +137,27 @@ def test_gathered_lookups_agree_with_single_ones(sqlite_house: House) -> None:
             assert answer.json() == {"pseudonym": made.get(identity)}
 
 
+def test_one_bad_lookup_does_not_spoil_the_others(sqlite_house: House) -> None:
+    """Gathered with a text that is too long, or beyond the limit, the others still get their answers."""
+    import httpx
+
+    house = sqlite_house
+    house.owner.create_domain("d")
+    house.owner.set_limit("find", Limit(3600.0, 5, None))
+    ids = ["a", "b", "\u00e9" * 4000, "c", "d", "e", "f"]
+    made = dict(zip(ids[:2], house.operator.pseudonymize("d", ids[:2]), strict=True))
+
+    async def run() -> list[Any]:
+        transport = httpx.ASGITransport(app=create_app(house.vault))
+        head = {"Authorization": f"Bearer {house.tokens['Olga']}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=head) as client:
+            return list(await asyncio.gather(*(client.post(f"{BASE}/domains/d/find", json={"identity": x}) for x in ids)))
+
+    answers = asyncio.run(run())
+    assert [a.status_code for a in answers] == [200, 200, 400, 200, 200, 200, 403]
+    assert [a.json()["pseudonym"] for a in answers[:2]] == list(made.values())
+
+
 def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
     """Generated requests over the whole OpenAPI, as a person of every role: no 5xx, and every answer is as described."""
     import schemathesis
@@ -213,7 +235,7 @@ def test_large_bodies_and_unknown_addresses_are_refused_alike(sqlite_house: Hous
         client.post("/vault/v1/domains/d/pseudonyms", headers=head, json={"identities": ["x" * 990]}),
         client.get("/vault/v1/nothing", headers=head),
         client.put("/vault/v1/domains", headers=head),
-        client.post("/vault/v1/domains/d/find", headers=text, content=b'{"identity": "\xff"}'),
+        client.post("/vault/v1/domains/d/pseudonyms", headers=text, content=b'{"identities": ["\xff"]}'),
         client.post("/vault/v1/domains/d/find", headers=text, content=b"{"),
     ]
     assert [a.status_code for a in answers] == [413, 404, 405, 400, 422]
