@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.model.plan import Drop, Keep, Plan
 from shoal.release import certificate as cert
-from shoal.release import database, folder, private, sign
+from shoal.release import database, folder, private, sign, trees
 from shoal.release.analyses import run_analyses
 from shoal.release.attacks import run_attacks
 from shoal.release.classes import Decision
@@ -27,7 +27,7 @@ from shoal.release.describe import Written, body
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, prepare, silent
 from shoal.release.recount import Facts, alike, recount
-from shoal.release.recount_read import header
+from shoal.release.recount_read import header, rows
 from shoal.release.transforms import draws, seeded
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ class Release:
         if self.format not in ENDINGS:
             raise UsageError(f"format '{self.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
         if self.to_table is not None:
+            if self.prepared.trees:
+                raise UsageError(
+                    "closeness by a hierarchy cannot be re-counted from a table yet.", hint="Write files (--format)."
+                )
             database.check_target(self.prepared.table, self.to_table)
             self.format = "parquet"
 
@@ -152,6 +156,7 @@ class Release:
         plan_file = stage / cert.PLAN
         plan_file.write_text(private.published(self.plan).to_json(), encoding="utf-8", newline="\n")
         self._kept = private.kept(self.plan, signer)
+        tree_files = self._write_trees(stage, data)
         progress(0.9, "attacking")
         attacks = run_attacks(self.prepared, self.decision, data, self.earlier)
         written = Written(
@@ -159,10 +164,10 @@ class Release:
             findings=findings,
             people=people,
             suppressed=done.suppressed,
-            records_in=done.records_in,
+            records_in=done.records_in - done.unsampled,
             changed=done.changed,
             data=self._data(data),
-            files=[*(_files(data) if self.to_table is None else []), plan_file],
+            files=[*(_files(data) if self.to_table is None else []), plan_file, *tree_files],
             plan_file=plan_file,
             commitment=self._kept.commitment if self._kept else None,
             input_hash=input_hash(self.prepared.table, signer),
@@ -176,6 +181,18 @@ class Release:
             progress(0.95, "writing the table")
             made["data"] |= self._to_table(self.to_table, facts)
         self._finish(stage, made, signer)
+
+    @property
+    def _trees(self) -> dict[str, trees.Tree]:
+        return {c: trees.tree_of(h) for c, h in self.prepared.trees.items()}
+
+    def _write_trees(self, stage: Path, data: Path) -> list[Path]:
+        """Where closeness is judged by a hierarchy: the part of it that the published values need, to count with again."""
+        if not self.prepared.trees:
+            return []
+        covering = {c: t.covering(v for (v,) in rows(data, [c])) for c, t in self._trees.items()}
+        trees.write(covering, stage / trees.NAME)
+        return [stage / trees.NAME]
 
     def _to_table(self, name: str, facts: Facts) -> dict[str, Any]:
         """Make the table in the database, read it back, and compare."""
@@ -212,12 +229,13 @@ class Release:
         require = prepared.policy.require_json()
         unit = prepared.policy.unit if prepared.policy.unit in header(data) else None
         levels = recursive_levels(require)
-        facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), unit=unit, recursive=levels, way="sorted")
+        words = {"unit": unit, "recursive": levels, "trees": self._trees}
+        facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), **words, way="sorted")
         if facts.records != done.records_out:
             raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
         findings = judge(require, facts)
         _all_met(findings)
-        limit = int(prepared.policy.suppress * done.records_in + 1e-9)
+        limit = int(prepared.policy.suppress * (done.records_in - done.unsampled) + 1e-9)
         if done.suppressed > limit:
             raise VerificationError(
                 f"{done.suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released.",
@@ -236,12 +254,11 @@ class Release:
         hidden = stage / ".people"
         hidden.mkdir(mode=0o700)
         try:
-            private = hidden / "data.parquet"
-            recode(self.prepared, self.decision, private, keep_unit=True)
+            private_data = hidden / "data.parquet"
+            recode(self.prepared, self.decision, private_data, keep_unit=True)
             require = policy.require_json()
-            counted = recount(
-                private, self.prepared.quasi, tuple(policy.sensitive), unit=policy.unit, recursive=recursive_levels(require)
-            )
+            words = {"unit": policy.unit, "recursive": recursive_levels(require), "trees": self._trees}
+            counted = recount(private_data, self.prepared.quasi, tuple(policy.sensitive), **words)
         finally:
             shutil.rmtree(hidden)
         findings = judge(require, counted)
@@ -367,7 +384,7 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
     points = trade_off(
         prepared.base,
         prepared.hierarchies,
-        [r for r in requirements(policy) if r.kind != "k"],
+        [r for r in requirements(prepared) if r.kind != "k"],
         ks=sorted(k for k in {2, 3, 5, 10, 20, 50, chosen} if k <= most),
         suppress=(policy.suppress,),
         loss=policy.optimize,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts import MISSING, CodeArray
-from shoal.model.plan import Keep, Plan, StreamStep, Suppression
+from shoal.model.plan import Keep, Plan, RowStep, StreamStep, Suppression
 from shoal.release.check import facts_of_counts
 from shoal.release.checklist import check_coarse, safe_harbor_steps
 from shoal.release.classes import Decision, of_levels, published
@@ -55,7 +55,7 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
         found = lattice(
             prepared.base,
             prepared.hierarchies,
-            requirements(policy, tight, least),
+            requirements(prepared, tight, least),
             suppress=policy.suppress,
             loss=policy.optimize,
             weights={c: r.weight for c, r in policy.quasi.items()},
@@ -91,7 +91,7 @@ def _people_short(prepared: Prepared, decision: Decision) -> bool:
     steps = {s.column: s for s in decision.plan.steps if s.column in policy.quasi and not isinstance(s, Keep)}
     if any(isinstance(s, StreamStep) for s in steps.values()):
         return False  # cannot be counted through; the written file will tell
-    counted = prepared.table.count(base.columns, through=steps, unit=policy.unit)
+    counted = prepared.counted.count(base.columns, through=steps, unit=policy.unit)
     records = counted.sizes if counted.records is None else counted.records
     lost = int(records[counted.sizes < policy.smallest_class].sum())
     if decision.kept is not None:
@@ -107,6 +107,8 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
     from shoal.search import local
 
     policy, base = prepared.policy, prepared.base
+    if policy.sample is not None:
+        raise PolicyError("a sample cannot be recoded locally.", hint="Use method: lattice, or leave the sample out.")
     if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
         raise PolicyError("level bounds cannot be kept by local recoding.", hint="Use method: lattice, or leave the bounds out.")
     if policy.hardened:
@@ -119,7 +121,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
         found = local(
             base,
             prepared.hierarchies,
-            requirements(policy, tight),
+            requirements(prepared, tight),
             weights={c: r.weight for c, r in policy.quasi.items()},
             time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
@@ -197,10 +199,14 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
 
     held, bounds = fixed(prepared, plan)
     policy = prepared.policy
+    if policy.sample is None and any(isinstance(s, RowStep) for s in plan.steps):
+        raise PolicyError(
+            "the plan draws a sample; the policy asks for none.", hint="Write 'sample: {share: 0.1}' into the policy."
+        )
     found = lattice(
         held.base,
         held.hierarchies,
-        requirements(policy),
+        requirements(held),
         suppress=policy.suppress,
         loss=policy.optimize,
         weights={c: r.weight for c, r in policy.quasi.items()},
@@ -228,7 +234,7 @@ def shortfalls(prepared: Prepared, decision: Decision) -> list[Finding]:
     if prepared.by_record is not None:
         counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
     levels = recursive_levels(require)
-    return [f for c in counted for f in judge(require, facts_of_counts(c, levels)) if not f.met]
+    return [f for c in counted for f in judge(require, facts_of_counts(c, levels, prepared.trees)) if not f.met]
 
 
 def _tighten(unmet: list[Finding], tight: dict[str, float]) -> bool:

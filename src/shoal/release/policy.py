@@ -88,6 +88,7 @@ class Policy:
     method: Literal["lattice", "local", "probabilistic"] = "lattice"
     hardened: bool = False
     population: int | None = None
+    sample: float | None = None
     seed: int = 0
     time_limit: float | None = None
     analyses: tuple[Mapping[str, Any], ...] = ()
@@ -192,6 +193,8 @@ class Policy:
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
         if self.identifying:
             out["allow"]["identifying"] = list(self.identifying)
+        if self.sample is not None:
+            out["sample"] = {"share": self.sample}
         out.update(optimize=self.optimize, method=self.method, seed=self.seed, missing="own")
         if self.unit:
             out["unit"] = {"column": self.unit, "publish": self.publish_unit}
@@ -296,6 +299,7 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
         method=plain.get("method", "lattice"),
         hardened=plain.get("hardened", False),
         population=plain.get("population"),
+        sample=float(plain["sample"]["share"]) if plain.get("sample") else None,
         seed=plain.get("seed", 0),
         time_limit=plain.get("time_limit"),
         analyses=tuple(plain.get("analyses", ())),

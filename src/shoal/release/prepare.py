@@ -40,7 +40,8 @@ class Prepared:
     """A table counted once, and everything that follows from policy and counts before a search.
 
     ``by_record`` holds the same base classes counted by records, where people are the unit and something is asked of the
-    sensitive values: both counts must then hold.
+    sensitive values: both counts must then hold. ``sampled`` holds the quasi-identifiers, sensitive columns and unit of the
+    records of the sample, where the policy asks for one: what is decided, suppressed and proven is about them.
     """
 
     table: Table
@@ -50,11 +51,18 @@ class Prepared:
     rules: Mapping[str, Rule]
     hierarchies: Mapping[str, Hierarchy]
     by_record: ClassCounts | None = None
+    trees: Mapping[str, Hierarchy] = field(default_factory=dict)
     inferred: Mapping[str, str] = field(default_factory=dict)
+    sampled: Table | None = None
 
     @property
     def quasi(self) -> tuple[str, ...]:
         return self.base.columns
+
+    @property
+    def counted(self) -> Table:
+        """The records that are counted: the sample, where one is drawn, else the table."""
+        return self.sampled if self.sampled is not None else self.table
 
 
 def completed(policy: Policy, schema: Schema) -> Policy:
@@ -74,9 +82,9 @@ def completed(policy: Policy, schema: Schema) -> Policy:
     )
 
 
-def requirements(policy: Policy, tightened: Mapping[str, float] | None = None, k: int | None = None) -> list[Requirement]:
+def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None, k: int | None = None) -> list[Requirement]:
     """The policy's requirements in the words of the search; ``tightened`` holds stricter limits, by name of the requirement."""
-    tight = tightened or {}
+    policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = []
     least = max(policy.smallest_class, k or 0)
     if least >= 2:
@@ -92,12 +100,7 @@ def requirements(policy: Policy, tightened: Mapping[str, float] | None = None, k
             c, level = asked.recursive
             out.append(RecursiveDiversity(column, tight.get(f"diversity.{column}.recursive", c), level))
     for column, close in policy.closeness.items():
-        if close.distance == "hierarchical":
-            raise PolicyError(
-                f"closeness of '{column}' asks for the hierarchical distance, which cannot be re-counted from a file yet.",
-                hint="Use distance: equal; it is never smaller, so it asks for at least as much.",
-            )
-        out.append(TCloseness(column, tight.get(f"closeness.{column}.t", close.t), close.distance))
+        out.append(TCloseness(column, tight.get(f"closeness.{column}.t", close.t), close.distance, prepared.trees.get(column)))
     return out
 
 
@@ -107,7 +110,9 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     schema = policy.apply(table.schema)
     progress(0.02, "counting the classes")
     quasi = tuple(policy.quasi)
-    base = table.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+    sampled = _sampled(table, policy)
+    counted = sampled if sampled is not None else table
+    base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
     if base.n_records == 0:
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
     progress(0.15, "looking at the columns that stay as they are")
@@ -115,11 +120,53 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     progress(0.2, "building the hierarchies")
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
-        rule, found, why = _hierarchy(policy, base, schema, j)
+        rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None)
         rules[name], hierarchies[name] = rule, found
         if why:
             inferred[name] = why
-    return Prepared(table, schema, policy, base, rules, hierarchies, _by_record(table, policy, base), inferred)
+    return Prepared(table, schema, policy, base, rules, hierarchies, _by_record(counted, policy, base), inferred, sampled)
+
+
+def _sampled(table: Table, policy: Policy) -> Table | None:
+    """The columns that are counted, of the records that RECODE will draw under the same seed; in memory."""
+    if policy.sample is None:
+        return None
+    import tempfile
+    from pathlib import Path
+
+    import pyarrow.parquet as pq
+
+    from shoal.engines.open import open as opened
+    from shoal.model.plan import Drop, Plan
+    from shoal.transform.sampling import Sample
+
+    needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}
+    steps = (Sample(share=policy.sample, unit=policy.unit), *(Drop(c) for c in table.schema.names if c not in needed))
+    with tempfile.TemporaryDirectory(prefix="shoal-") as place:  # readable by its owner only
+        done = table.recode(Plan(steps, seed=policy.seed), Path(place) / "sample.parquet")
+        rows = pq.read_table(done.path)
+    return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name)
+
+
+def _trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
+    """Hierarchies of the sensitive columns whose closeness is asked for by the hierarchical distance."""
+    from shoal.hierarchies import from_policy
+
+    out = {}
+    for name, close in policy.closeness.items():
+        if close.distance != "hierarchical":
+            continue
+        asked, inside = policy.sensitive[name], base.sensitive[name]
+        if asked is None:
+            raise PolicyError(
+                f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
+                hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
+            )
+        counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
+        out[name] = (
+            from_policy(asked, policy.folder or ".").fit(name, inside.categories, counts).over(name, inside.categories, counts)
+        )
+    return out
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
@@ -133,8 +180,11 @@ def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts |
     return counted
 
 
-def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int) -> tuple[Rule, Hierarchy, str]:
-    """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why."""
+def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int, whole: Table | None) -> tuple[Rule, Hierarchy, str]:
+    """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why.
+
+    Of a sample's ``whole`` table all values are looked at, so that the rule covers every record that RECODE reads.
+    """
     from shoal.hierarchies import from_policy, infer
 
     name = base.columns[j]
@@ -142,8 +192,14 @@ def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int) -> tup
     present = base.codes[j] >= 0
     counts = np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
     asked: Any = policy.quasi[name].hierarchy
+    seen, times = (values, counts) if whole is None else _present(*whole.values(name))
     if asked is None:
-        rule = infer(schema[name], values, counts, k=max(policy.smallest_class, policy.cells.minimum))
+        rule = infer(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
         return rule, rule.over(name, values, counts), rule.why
-    rule = from_policy(asked, policy.folder or ".").fit(name, values, counts)
+    rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
     return rule, rule.over(name, values, counts), ""
+
+
+def _present(values: Any, counts: Any) -> tuple[Any, Any]:
+    """Values that are not missing, and their records."""
+    return values.drop_null(), counts[values.is_valid().to_numpy(zero_copy_only=False)]

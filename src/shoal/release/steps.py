@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.errors import InternalError, PolicyError
 from shoal.model.plan import Drop, Keep, Step
 from shoal.release.checklist import safe_harbor_steps
+from shoal.release.policy import Policy
 from shoal.release.prepare import Prepared
 
 
@@ -14,8 +15,8 @@ def listed(prepared: Prepared) -> bool:
 
 
 def other_steps(prepared: Prepared) -> tuple[Step, ...]:
-    """What happens to the columns that are not quasi-identifiers."""
-    policy, steps = prepared.policy, list[Step]()
+    """What happens to the columns that are not quasi-identifiers; and which records there are at all."""
+    policy, steps = prepared.policy, list[Step](sample_of(prepared.policy))
     by_list = safe_harbor_steps(prepared) if listed(prepared) else {}
     changed = {c for s in policy.transform.values() for c in s.columns}
     both = sorted(changed & set(by_list))
@@ -37,6 +38,13 @@ def other_steps(prepared: Prepared) -> tuple[Step, ...]:
         elif name not in policy.quasi:
             raise InternalError(f"column '{name}' has no step.")
     return tuple(steps)
+
+
+def sample_of(policy: Policy) -> tuple[Step, ...]:
+    """The step that draws the sample that the policy asks for: records, or people with all their records."""
+    from shoal.transform.sampling import Sample
+
+    return () if policy.sample is None else (Sample(share=policy.sample, unit=policy.unit),)
 
 
 def _direct(name: str, mask: str) -> Step:

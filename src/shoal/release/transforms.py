@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import PolicyError
-from shoal.model.plan import ColumnStep, Step, StreamStep, step_from_json
+from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep, step_from_json
 
 if TYPE_CHECKING:
     from shoal.release.policy import Policy
@@ -79,18 +79,18 @@ def check_transforms(policy: Policy) -> None:
 
 def draws(step: Step) -> bool:
     """Whether a step may use the seed; keyed steps use a key instead, which no plan holds."""
-    return isinstance(step, ColumnStep) or (isinstance(step, StreamStep) and getattr(step, "by_position", True))
+    return isinstance(step, ColumnStep | RowStep) or (isinstance(step, StreamStep) and getattr(step, "by_position", True))
 
 
 def seeded(policy: Policy) -> Policy:
     """The policy with a seed that cannot be guessed, where a random step depends on it; drawn unless it is stated."""
-    if not any(draws(s) for s in policy.transform.values()):
+    if policy.sample is None and not any(draws(s) for s in policy.transform.values()):
         return policy
     if policy.seed == 0:
         return replace(policy, seed=LEAST_SEED + secrets.randbelow(2**63 - LEAST_SEED))
     if policy.seed < LEAST_SEED:
         raise PolicyError(
-            "the seed is short enough to be found by trying, and whoever has it can undo the random changes.",
+            "the seed is short enough to be found by trying, and whoever has it can undo the random changes or knows the sample.",
             hint="Leave the seed out, so that one is drawn and kept beside the release, or state one of at least 16 digits.",
         )
     return policy
