@@ -22,9 +22,9 @@ Node = tuple[int, ...]
 
 FEW = 8192
 """Cells this few need no coarser copy."""
-SHRINK = 0.7
+SHRINK = 0.5
 """A copy that keeps more than this share of the cells is not worth keeping."""
-MEMORY = 128 * 2**20
+MEMORY = 192 * 2**20
 """Bytes of copies that are kept; the copy used longest ago goes first."""
 
 
