@@ -38,10 +38,12 @@ _CHUNK = 1 << 22
 class CellFunction:
     """One cell's generating function f, with f(0) = 1, and its tilted law.
 
-    ``log_rest`` is ln f(x) - x; ``moments`` the mean and variance of the tilted count at x; ``ratio`` is f(xw)/f(x) for
-    w - 1 with w on the unit circle; ``taylor`` the coefficients of ln f; cells with x below ``cut`` may use them.
+    ``log`` is ln f(x), ``log_rest`` ln f(x) - x for moderate x; ``moments`` the mean and variance of the tilted count at x;
+    ``ratio`` is f(xw)/f(x) for w - 1 with w on the unit circle; ``taylor`` the coefficients of ln f; cells with x below ``cut``
+    may use them.
     """
 
+    log: Callable[[Floats], Floats]
     log_rest: Callable[[Floats], Floats]
     moments: Callable[[Floats], tuple[Floats, Floats]]
     ratio: Callable[[Floats, Complex], Complex]
@@ -62,7 +64,9 @@ def _unique_ratio(x: Floats, turn: Complex) -> Complex:
 
 def _unique_rest(x: Floats) -> Floats:
     """ln(1 + x) - x without cancellation."""
-    out: Floats = np.where(x < 1e-3, -x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * 0.2))), np.log1p(x) - x)
+    near = np.minimum(x, 1e-3)
+    series = -near * near * (0.5 - near * (1 / 3 - near * (0.25 - near * 0.2)))
+    out: Floats = np.where(x < 1e-3, series, np.log1p(x) - x)
     return out
 
 
@@ -109,9 +113,9 @@ def _unique_taylor() -> Floats:
 
 
 # f(z) = 1 + z: a cell holds nobody or one. Radius of ln f: 1.
-AT_MOST_ONE = CellFunction(_unique_rest, _unique_moments, _unique_ratio, _unique_taylor(), 0.5)
+AT_MOST_ONE = CellFunction(lambda x: np.log1p(x), _unique_rest, _unique_moments, _unique_ratio, _unique_taylor(), 0.5)
 # f(z) = e^z - z: a cell holds any number but one. Nearest zero of f at distance 1.374.
-NOT_ONE = CellFunction(_crowd_rest, _crowd_moments, _crowd_ratio, _crowd_taylor(), 0.65)
+NOT_ONE = CellFunction(lambda x: x + _crowd_rest(x), _crowd_rest, _crowd_moments, _crowd_ratio, _crowd_taylor(), 0.65)
 
 
 @dataclass(frozen=True)
@@ -152,8 +156,12 @@ def solve(d: Distribution, f: CellFunction, k: int) -> Tilt:
         if abs(mean - k) <= 1e-11 * k or high - low < 1e-14 * max(1.0, abs(t)):
             break
         t = t + step if low < t + step < high else 0.5 * (low + high)
-    scale = math.exp(t)
-    return Tilt(scale, variance, _stirling(k) + k * _gap(t - math.log(k)) + d.total(f.log_rest(d.p * scale)), d)
+    scale, above = math.exp(t), t - math.log(k)
+    if abs(above) < 2.0:  # the large terms of ln k!, of the product and of k ln(lambda) cancel on paper
+        log_base = _stirling(k) + k * _gap(above) + d.total(f.log_rest(d.p * scale))
+    else:
+        log_base = math.lgamma(k + 1) + d.total(f.log(d.p * scale)) - k * t
+    return Tilt(scale, variance, log_base, d)
 
 
 def _stirling(k: int) -> float:

@@ -131,7 +131,7 @@ def test_rounding_of_discrete_far_and_shifted_distributions() -> None:
     heavy = predict.rounded(stats.t(3), 1000.0)
     assert heavy.expanded().sum() == pytest.approx(1)
     with pytest.raises(UsageError, match=r"intervals|tails"):
-        predict.rounded(stats.cauchy(), 0.01)
+        predict.rounded(stats.cauchy(), 1e-6)
 
 
 def test_large_groups_on_few_cells() -> None:
