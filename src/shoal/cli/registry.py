@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _registry_holder, _shared
+from shoal.errors import UnreadableError
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People
@@ -138,6 +139,10 @@ def mirror(
     """Copy a registry as static files that any web server can host and that answer offline."""
     from shoal.registry.static import write_mirror
 
+    if "://" not in registry and not Path(registry).is_file():
+        raise UnreadableError(
+            f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
+        )
     write_mirror(_registry_holder.submit_to(registry), folder)
     if as_json:
         _shared.put_json({"folder": str(folder)})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from shoal.errors import UsageError
+from shoal.errors import UnreadableError, UsageError
 from shoal.model.estimate import Estimate
 from shoal.registry import analyse
 from shoal.registry.population import Population
@@ -224,17 +224,21 @@ def _by_trust(records: tuple[Record, ...], trust: Mapping[str, int], *, split: b
 
 
 def _open(source: str | Path | Shelf) -> Shelf:
+    """A database URL, an existing SQLite file, or a mirrored folder. Asking never makes a registry."""
     if not isinstance(source, str | Path):
         return source
     text = str(source)
-    if "://" in text:
+    if text.startswith(("http://", "https://")):
+        raise UsageError("questions are asked of a copy.", hint="Run: shoal registry mirror FOLDER --registry ADDRESS")
+    path = Path(text)
+    if "://" in text or path.is_file():
         from shoal.registry.store import Store
 
-        return Store(text)
-    if Path(text).suffix in {".db", ".sqlite"}:
-        from shoal.registry.store import Store
-
-        return Store(f"sqlite:///{text}")
+        return Store(text if "://" in text else f"sqlite:///{text}")
+    if not path.exists():
+        raise UnreadableError(
+            f"there is no registry '{path.name}'.", hint="Name a mirrored folder, a SQLite file or a database URL."
+        )
     from shoal.registry.static import Mirror
 
     return Mirror(text)

@@ -138,6 +138,16 @@ def test_a_mirror_answers_an_individual_offline_like_the_registry(shoal, people,
     )
 
 
+def test_asking_makes_no_registry(shoal, tmp_path):
+    ask = ("--attributes", "sex", "--population", "NL@2021")
+    assert "no registry" in shoal("registry", "query", *ask, "--registry", "typo.db", expect=3)["error"]["message"]
+    assert "no registry" in shoal("registry", "mirror", "copy", "--registry", "typo.db", expect=3)["error"]["message"]
+    assert "copy" in shoal("registry", "query", *ask, "--registry", "https://x.example", expect=2)["error"]["message"]
+    (tmp_path / "text.txt").write_text("no database")
+    assert shoal("registry", "query", *ask, "--registry", "text.txt", expect=3)["error"]["type"] == "EngineError"
+    assert {p.name for p in tmp_path.iterdir()} == {"text.txt"}
+
+
 def test_migrate_and_seed_and_token_tell_json(shoal):
     assert shoal("registry", "seed", "--registry", "seed.db")["records"] > 100
     assert shoal("registry", "migrate", "--registry", "seed.db")["before"] == "0002"
