@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -202,6 +203,30 @@ class TestStopping:
         found = lattice(counts, trees, [req.K(5)], suppress=0.05, cancel=event, progress=lambda done, text: event.set())
         assert found.stopped == "cancelled"
         assert found.nodes_checked < 400
+
+    @pytest.mark.parametrize("loss", ["loss", "ncp", "entropy", "discernibility", "average_class_size"])
+    @pytest.mark.parametrize("lazy", [False, True])
+    def test_the_gap_is_proven_wherever_the_search_stops(self, loss: str, lazy: bool) -> None:
+        """The optimum lies between the loss less the gap and the loss, after any number of steps."""
+        stopped = 0
+        for seed in range(6):
+            table = random_table(63_000 + seed)
+            asked = [req.K(3)] if seed % 2 else [req.K(2), req.AlphaK("s", 0.7)]
+            arguments = (table.counts(), table.hierarchies(), asked)
+            try:
+                best = lattice(*arguments, suppress=0.3, loss=loss).loss
+            except InfeasibleError:
+                continue
+            for steps in range(0, 12, 2):
+                left = itertools.count(-steps)
+                signal = SimpleNamespace(is_set=lambda left=left: next(left) >= 0)
+                with contextlib.suppress(StoppedError):
+                    found = lattice(*arguments, suppress=0.3, loss=loss, lazy=lazy, cancel=signal)
+                    assert found.loss - found.gap <= best * (1 + 1e-12) + 1e-12
+                    assert best <= found.loss * (1 + 1e-12) + 1e-12
+                    assert found.proven == (found.stopped == "")
+                    stopped += not found.proven
+        assert stopped >= 5
 
     def test_cancelled_before_anything_was_found(self) -> None:
         table = random_table(41)
