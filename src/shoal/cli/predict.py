@@ -245,7 +245,7 @@ def zipf(
     if limit is not None:
         extra["records_allowed"] = predict.pseudonym_life(law, people, limit, k=k)
     if plot is not None:
-        _zipf_plot(data, law, people, k, plot)
+        _zipf_plot(data, law, people, records, k, plot)
     _tell(f"expected share of people in cells with fewer than {k}", answer, extra, as_json=as_json)
 
 
@@ -359,11 +359,11 @@ def _interval_plot(values: Any, group_size: int, origin: float, width: float | N
     _shared.say(f"Plot written to {path}.")
 
 
-def _zipf_plot(counts: list[float] | None, law: Any, people: int, k: int, path: Path) -> None:
-    from shoal.predict import threshold_rank
+def _zipf_plot(counts: list[float] | None, law: Any, people: int, records: int, k: int, path: Path) -> None:
+    from shoal import predict
     from shoal.report import plots
 
-    rank = threshold_rank(law, people, 1, k=k) if law.c > 0 else None
-    figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0)
+    rank = predict.threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
+    figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
     plots.save(figure, path, title="Zipf's law")
     _shared.say(f"Plot written to {path}.")

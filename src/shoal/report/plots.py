@@ -144,8 +144,16 @@ def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Any:
     return figure
 
 
-def zipf_ranks(counts: Sequence[float] | None, law: Zipf, *, threshold: float | None = None, total: float = 1.0) -> Any:
-    """Counts by rank on logarithmic axes, the fitted law, and the rank beyond which fewer than k are expected."""
+def zipf_ranks(
+    counts: Sequence[float] | None,
+    law: Zipf,
+    *,
+    threshold: float | None = None,
+    total: float = 1.0,
+    records: int = 1,
+    k: int = 2,
+) -> Any:
+    """Counts by rank on logarithmic axes, the fitted law, and the (mean) rank beyond which fewer than k people are expected."""
     figure, axes = new_figure()
     x = np.unique(np.rint(np.geomspace(1, law.d, 200)))
     axes.plot(x, total * law.a * x**-law.c, color=ORANGE, label=f"Zipf, exponent {law.c:.3f}")
@@ -153,8 +161,12 @@ def zipf_ranks(counts: Sequence[float] | None, law: Zipf, *, threshold: float | 
         f = np.sort(np.asarray(counts, dtype=np.float64))[::-1]
         f = f[f > 0]
         axes.plot(np.arange(1, f.size + 1), f, ".", color=BLUE, markersize=3, label="counts")
-    if threshold is not None and 1 <= threshold <= law.d:
-        axes.axvline(threshold, color=GREY, linestyle="--", label="threshold")
+    if threshold is not None:
+        linked = "" if records == 1 else f" with {records} records (mean rank)"
+        where = (
+            f"beyond rank {threshold:,.0f}" if 1 <= threshold <= law.d else "at no rank" if threshold > law.d else "at every rank"
+        )
+        axes.axvline(min(max(threshold, 1), law.d), color=GREY, linestyle="--", label=f"fewer than {k} people {where}{linked}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rank")
