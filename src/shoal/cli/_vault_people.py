@@ -105,8 +105,14 @@ def audit(
             timeline(session, plot, period=report or "month")
         return {"reveals": rows}, _table("Reveals", rows)
     events = upkeep.read_log(session, last=last)
-    names = ("n", "time", "actor", "action", "outcome", "domain", "purpose", "count")
-    return {"events": events}, _table("Log", [{k: e.get(k, "") for k in names} for e in events])
+    return {"events": events}, _table("Log", [_event(e) for e in events])
+
+
+def _event(event: dict[str, Any]) -> dict[str, Any]:
+    """An event as a line for people: to the minute, with what it was about in one place."""
+    about = [str(event[k]) for k in ("domain", "request", "purpose", "count", "reason") if k in event]
+    told = {k: event[k] for k in ("actor", "action", "outcome")}
+    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **told, "about": ", ".join(about)}
 
 
 @opening

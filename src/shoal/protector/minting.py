@@ -117,7 +117,7 @@ class OpenDomain(crypto._Opaque):
     def canonical(self, pseudonym: str) -> str:
         """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
         raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
-        return pseudonym if raw is None else self.domain.prefix + crypto.encode(raw)
+        return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + crypto.encode(raw)
 
     def _raw(self, pseudonym: str) -> bytes | None:
         prefix = self.domain.prefix

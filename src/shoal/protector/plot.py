@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,40 +15,69 @@ if TYPE_CHECKING:
 def timeline(session: Session, out: str | Path, *, period: str = "month", action: str = "reveal") -> list[dict[str, Any]]:
     """Write an SVG of records revealed per period, stacked by actor and purpose; the rows behind it.
 
-    Actors appear under audit pseudonyms. The same log gives the same bytes.
+    Actors appear under audit pseudonyms; periods without a reveal stay empty; by day, the limit per person is drawn where it
+    comes into sight. The same log gives the same bytes.
     """
     from shoal.engines.writers import atomic
+    from shoal.protector.limits import DAY, read
     from shoal.protector.upkeep import report
 
     rows = report(session, period=period, action=action)
+    with session._reading("audit") as (tx, _):
+        limit = read(tx, action, "").get("*")
+    most = limit.max if limit is not None and period == "day" and limit.seconds == DAY else None
     with atomic(Path(out)) as temporary:
-        _draw(rows, temporary, action, period)
+        _draw(rows, temporary, action, period, most)
     return rows
 
 
-def _draw(rows: list[dict[str, Any]], path: Path, action: str, period: str) -> None:
+def _draw(rows: list[dict[str, Any]], path: Path, action: str, period: str, most: int | None) -> None:
     try:
         import matplotlib
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError:
         raise need("plot", "matplotlib") from None
-    periods = sorted({r["period"] for r in rows})
-    series = sorted({(r["actor"], r["purpose"]) for r in rows})
+    periods = _without_gaps(sorted({r["period"] for r in rows}))
+    places = range(len(periods))
     with matplotlib.rc_context({"svg.hashsalt": "shoal", "svg.fonttype": "path", "text.parse_math": False}):
         figure = Figure(figsize=(8, 4), layout="constrained")
         axes = figure.subplots()
         bottom = [0] * len(periods)
-        for actor, purpose in series:
+        for number, (actor, purpose) in enumerate(sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]})):
             found = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
             heights = [found.get(p, 0) for p in periods]
-            axes.bar(range(len(periods)), heights, bottom=bottom, label=f"{actor[:10]} {purpose}"[:60])
+            hatch = _HATCHES[number % len(_HATCHES)]  # told apart without colour too
+            axes.bar(places, heights, bottom=bottom, label=f"{actor[:10]} {purpose}"[:40], hatch=hatch, edgecolor="white")
             bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
-        refused = [sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods]
-        if any(refused):
-            axes.plot(range(len(periods)), refused, "kx", label="refusals and alarms")
-        axes.set_xticks(range(len(periods)), periods, rotation=45, ha="right")
+        refused = {p: sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods}
+        marked = [i for i, p in enumerate(periods) if refused[p]]
+        if marked:
+            axes.plot(marked, [refused[periods[i]] for i in marked], "kx", label="refusals and alarms")
+        if most is not None and most <= 2 * max([1, *bottom]):
+            axes.axhline(most, color="black", linestyle="--", label="limit per person")
+        every = -(-len(periods) // 24)
+        axes.set_xticks(places[::every], periods[::every], rotation=45, ha="right")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylim(bottom=0)
         axes.set_ylabel(f"records ({action})")
         axes.set_title(f"{action} per {period}" if rows else f"no {action} yet")
         if rows:
-            axes.legend(fontsize="small")
+            figure.legend(fontsize="small", loc="outside right upper")
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "shoal"})
+
+
+_HATCHES = ("", "//", "..", "xx", "--", "oo")
+
+
+def _without_gaps(periods: list[str]) -> list[str]:
+    """Every day, month or year from the first to the last.
+
+    >>> _without_gaps(["2025-11", "2026-02"]), _without_gaps(["2024-02-28", "2024-03-01"])
+    (['2025-11', '2025-12', '2026-01', '2026-02'], ['2024-02-28', '2024-02-29', '2024-03-01'])
+    """
+    if not periods:
+        return []
+    first, last = (date.fromisoformat((p + "-01-01")[:10]) for p in (periods[0], periods[-1]))
+    days = (date.fromordinal(n).isoformat() for n in range(first.toordinal(), last.toordinal() + 1))
+    return list(dict.fromkeys(day[: len(periods[0])] for day in days))
