@@ -38,9 +38,10 @@ class CodedColumn:
     def __init__(self, column: Column) -> None:
         self.column = column
         self.chunks: list[Codes] = []
-        self._meaning: list[Any] = []  # per chunk: (first number, last number) or positions in the global dictionary
-        self._dictionary: Any = None
-        self._last: tuple[Any, Any] | None = None
+        self._meaning: list[tuple[int, int] | int] = []  # per chunk: (first number, last number) or which dictionary
+        self._dictionaries: list[Any] = []
+        self._last: Any = None
+        self._distinct: tuple[Any, list[npt.NDArray[np.int64]]] | None = None
 
     def add(self, values: Any) -> None:
         """One more chunk."""
@@ -103,32 +104,11 @@ class CodedColumn:
             indices = indices.fill_null(-1)
         positions = indices.to_numpy(zero_copy_only=False)
         values = encoded.dictionary
-        if self._last is not None and self._last[0].equals(values):
-            where = self._last[1]
-        else:
-            where = self._place(normalize(values, self.column.kind))
-            self._last = (values, where)
+        if self._last is None or not self._last.equals(values):
+            self._last = values
+            self._dictionaries.append(normalize(values, self.column.kind))
         self.chunks.append(narrow(positions.astype(np.int32, copy=False), 1, len(values)))
-        self._meaning.append(where)
-
-    def _place(self, values: Any) -> npt.NDArray[np.int64]:
-        """Positions of a chunk's values in the dictionary of the column, which grows; −1 for a missing one."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if self._dictionary is None:
-            self._dictionary = values.slice(0, 0)
-        if values.type != self._dictionary.type:
-            self._dictionary = self._dictionary.cast(values.type)
-        found = pc.index_in(values, value_set=self._dictionary)
-        new = values.filter(pc.and_(found.is_null(), values.is_valid())).unique()
-        if len(new):
-            self._dictionary = pa.concat_arrays([self._dictionary, new])
-            found = pc.index_in(values, value_set=self._dictionary)
-        at = found.to_numpy(zero_copy_only=False) if not found.null_count else found.fill_null(-1).to_numpy(zero_copy_only=False)
-        where: npt.NDArray[np.int64] = at.astype(np.int64)
-        where[values.is_null().to_numpy(zero_copy_only=False)] = -1
-        return where
+        self._meaning.append(len(self._dictionaries) - 1)
 
     @property
     def nbytes(self) -> int:
@@ -141,43 +121,49 @@ class CodedColumn:
 
         Entry 0 of each chunk's positions is the missing value, −1.
         """
+        if self._distinct is None:
+            seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
+            low, high = min((m[0] for m in seen), default=0), max((m[1] for m in seen), default=-1)
+            one_range = not self._dictionaries and high - low < WIDEST_RANGE
+            self._distinct = self._of_range(low, high) if one_range else self._of_dictionaries()
+        return self._distinct
+
+    def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """All chunks are ranges, not far apart: every number between the smallest and the largest."""
         import pyarrow as pa
 
-        ranges = [m for m in self._meaning if isinstance(m, tuple)]
-        seen = [m for m in ranges if m[1] >= m[0]]
-        dictionary = self._dictionary
-        if seen and (dictionary is not None or max(h for _, h in seen) - min(x for x, _ in seen) >= WIDEST_RANGE):
-            return self._mixed(seen)
-        low, high = (min(x for x, _ in seen), max(h for _, h in seen)) if seen else (0, -1)
-        if dictionary is None:
-            numbers = pa.array(np.arange(low, high + 1, dtype=np.int64))
-            dictionary = _in_kind(numbers, self.column.kind)
         positions = []
         for m in self._meaning:
-            where = np.arange(m[0] - low, m[1] - low + 1) if isinstance(m, tuple) else m
-            positions.append(np.concatenate([np.array([-1]), where]).astype(np.int64))
-        return dictionary, positions
+            assert isinstance(m, tuple)
+            positions.append(np.append(-1, np.arange(m[0] - low, m[1] - low + 1)).astype(np.int64))
+        return _in_kind(pa.array(np.arange(low, high + 1, dtype=np.int64)), self.column.kind), positions
 
-    def _mixed(self, seen: list[tuple[int, int]]) -> tuple[Any, list[npt.NDArray[np.int64]]]:
-        """Some chunks by range, some by dictionary, or ranges far apart: everything by dictionary."""
+    def _of_dictionaries(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """Chunks have dictionaries, or ranges far apart: each value is looked up once, in one pass over all dictionaries."""
         import pyarrow as pa
 
-        present: list[tuple[Any, Any]] = []
+        parts = list(self._dictionaries)
+        ranges = []
         for codes, m in zip(self.chunks, self._meaning, strict=True):
             if isinstance(m, tuple):
                 used = np.unique(codes)
-                present.append((used, _in_kind(pa.array(used[used > 0].astype(np.int64) - 1 + m[0]), self.column.kind)))
-            else:
-                present.append((None, None))
-        positions = []
-        for m, (used, values) in zip(self._meaning, present, strict=True):
-            if used is None or not isinstance(m, tuple):
-                positions.append(np.concatenate([np.array([-1]), m]).astype(np.int64))
+                ranges.append(used[used > 0].astype(np.int64))
+                parts.append(_in_kind(pa.array(ranges[-1] - 1 + m[0]), self.column.kind))
+        encoded = pa.concat_arrays([p.cast(parts[-1].type) for p in parts]).dictionary_encode()
+        everywhere = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        starts = np.cumsum([0, *(len(p) for p in parts)])
+        positions, next_range = [], 0
+        for m in self._meaning:
+            part = len(self._dictionaries) + next_range if isinstance(m, tuple) else m
+            here = everywhere[starts[part] : starts[part + 1]]
+            if not isinstance(m, tuple):
+                positions.append(np.append(-1, here))
                 continue
             where = np.full(max(2, m[1] - m[0] + 2), -1, np.int64)
-            where[used[used > 0]] = self._place(values)
+            where[ranges[next_range]] = here
             positions.append(where)
-        return self._dictionary, positions
+            next_range += 1
+        return encoded.dictionary, positions
 
 
 def _in_kind(numbers: Any, kind: str) -> Any:
