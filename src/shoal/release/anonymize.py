@@ -229,7 +229,7 @@ class Release:
         require = prepared.policy.require_json()
         unit = prepared.policy.unit if prepared.policy.unit in header(data) else None
         levels = recursive_levels(require)
-        words = {"unit": unit, "recursive": levels, "trees": self._trees}
+        words: dict[str, Any] = {"unit": unit, "recursive": levels, "trees": self._trees}
         facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), **words, way="sorted")
         if facts.records != done.records_out:
             raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
@@ -257,7 +257,7 @@ class Release:
             private_data = hidden / "data.parquet"
             recode(self.prepared, self.decision, private_data, keep_unit=True)
             require = policy.require_json()
-            words = {"unit": policy.unit, "recursive": recursive_levels(require), "trees": self._trees}
+            words: dict[str, Any] = {"unit": policy.unit, "recursive": recursive_levels(require), "trees": self._trees}
             counted = recount(private_data, self.prepared.quasi, tuple(policy.sensitive), **words)
         finally:
             shutil.rmtree(hidden)

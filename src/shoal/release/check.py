@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -95,8 +95,10 @@ def _apply(policy: Policy, schema: Schema) -> Schema:
     return replace(policy, direct=there).apply(schema)
 
 
-def facts_of_counts(counts: Any, levels: dict[str, list[int]] | None = None) -> Facts:
-    """The Facts of class counts, through the measures of the field."""
+def facts_of_counts(
+    counts: Any, levels: dict[str, list[int]] | None = None, hierarchies: Mapping[str, Any] | None = None
+) -> Facts:
+    """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns."""
     import numpy as np
 
     from shoal.measures.closeness import t_closeness
@@ -104,12 +106,14 @@ def facts_of_counts(counts: Any, levels: dict[str, list[int]] | None = None) -> 
 
     inside = {}
     for column in counts.sensitive:
+        tree = (hierarchies or {}).get(column)
         inside[column] = Inside(
             distinct_diversity(counts, column),
             entropy_diversity(counts, column),
             t_closeness(counts, column, distance="equal"),
             t_closeness(counts, column, distance="ordered"),
             {level: _ratio(counts, column, level) for level in (levels or {}).get(column, ())},
+            None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
         )
     sizes, how_many = np.unique(counts.sizes, return_counts=True)
     return Facts(

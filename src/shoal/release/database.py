@@ -57,4 +57,4 @@ def facts_of_table(
     """The rows of a table, read back and counted by the second opinion."""
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     rows: Any = table.scan(wanted)
-    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels)
+    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels, {})

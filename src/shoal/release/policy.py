@@ -182,7 +182,7 @@ class Policy:
         if self.preset:
             out["preset"] = self.preset.name
         out["roles"] = {
-            "direct": {c: {"mask": m} for c, m in self.direct.items()},
+            "direct": {c: _direct_json(m) for c, m in self.direct.items()},
             "quasi": {c: _quasi_json(r) for c, r in self.quasi.items()},
             "sensitive": {c: {"hierarchy": h} if h is not None else {} for c, h in self.sensitive.items()},
             "insensitive": list(self.insensitive),
@@ -281,7 +281,7 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
         _day(about.get(name), name)
     policy = Policy(
         quasi=quasi,
-        direct={c: (r or {}).get("mask", "drop") for c, r in _named(roles.get("direct", {})).items()},
+        direct={c: _mask(r or {}) for c, r in _named(roles.get("direct", {})).items()},
         sensitive={c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
         insensitive=tuple(roles.get("insensitive", ())),
         transform=transforms_of(plain.get("transform", {})),
@@ -341,6 +341,15 @@ def _transform_json(step: Step) -> dict[str, Any]:
     """A step as a policy writes it: without the column, and without the name of a key, which a policy never holds."""
     words = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
     return {step.kind: words}
+
+
+def _mask(words: Mapping[str, str]) -> str:
+    """``drop``, ``pseudonym``, or ``vault:`` and the domain whose pseudonyms take the place of the identities."""
+    return f"vault:{words['vault']}" if "vault" in words else words.get("mask", "drop")
+
+
+def _direct_json(mask: str) -> dict[str, str]:
+    return {"vault": mask.removeprefix("vault:")} if mask.startswith("vault:") else {"mask": mask}
 
 
 def _quasi_json(rule: QuasiRule) -> dict[str, Any]:

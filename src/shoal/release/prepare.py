@@ -124,7 +124,8 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
         rules[name], hierarchies[name] = rule, found
         if why:
             inferred[name] = why
-    return Prepared(table, schema, policy, base, rules, hierarchies, _by_record(counted, policy, base), inferred, sampled)
+    by_record, trees = _by_record(counted, policy, base), _trees(policy, base)
+    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled)
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from shoal.errors import EmptyTableError
 from shoal.release import recount_read
+from shoal.release.trees import Tree
 
 SMALL_FILE = 3_000_000
 """Bytes of text, or cells of a Parquet file, up to which the dictionary is used."""
@@ -36,15 +37,17 @@ class Inside:
     equal: float
     ordered: float
     recursive: Mapping[int, float | None] = field(default_factory=dict)
+    hierarchical: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        out = {
             "distinct": self.distinct,
             "entropy": _round(self.entropy),
             "t_equal": _round(self.equal),
             "t_ordered": _round(self.ordered),
             "recursive": {str(level): None if r is None else _round(r) for level, r in sorted(self.recursive.items())},
         }
+        return out if self.hierarchical is None else {**out, "t_hierarchical": _round(self.hierarchical)}
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def recount(
     *,
     unit: str | None = None,
     recursive: Mapping[str, Sequence[int]] | None = None,
+    trees: Mapping[str, Tree] | None = None,
     way: str = "auto",
 ) -> Facts:
     """Count a written file again.
@@ -121,6 +125,8 @@ def recount(
     unit : str, optional
         The person column, where the file still has one: classes then count people.
     recursive : mapping of sensitive column to levels l, optional
+    trees : mapping of sensitive column to Tree, optional
+        Closeness by the hierarchical distance is then counted too.
     way : str
         ``dictionary``, ``sorted`` or ``auto`` (by file size).
 
@@ -139,10 +145,10 @@ def recount(
         way = "dictionary" if recount_read.size(source) <= SMALL_FILE else "sorted"
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
     if way == "dictionary":
-        return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, levels)
+        return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, levels, trees or {})
     from shoal.release.recount_sorted import by_sorting
 
-    return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, levels)
+    return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, levels, trees or {})
 
 
 def by_dictionary(
@@ -151,6 +157,7 @@ def by_dictionary(
     sensitive: Sequence[str],
     has_unit: bool,
     levels: Mapping[str, Sequence[int]],
+    trees: Mapping[str, Tree],
 ) -> Facts:
     """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them."""
     sizes: Counter[tuple[Any, ...]] = Counter()
@@ -183,14 +190,17 @@ def by_dictionary(
         k=min(members),
         unique=sum(m == 1 for m in members),
         sizes=dict(Counter(members)),
-        sensitive={c: _inside(list(counts.values()), levels.get(c, ())) for c, counts in zip(sensitive, inside, strict=True)},
+        sensitive={
+            c: _inside(list(counts.values()), levels.get(c, ()), trees.get(c))
+            for c, counts in zip(sensitive, inside, strict=True)
+        },
         blanked=blanked,
         people=len(places) if has_unit else None,
         linked_k=min(together.values()) if has_unit else None,
     )
 
 
-def _inside(classes: list[Counter[Any]], levels: Sequence[int]) -> Inside:
+def _inside(classes: list[Counter[Any]], levels: Sequence[int], tree: Tree | None) -> Inside:
     whole: Counter[Any] = Counter()
     for counts in classes:
         whole.update(counts)
@@ -214,7 +224,23 @@ def _inside(classes: list[Counter[Any]], levels: Sequence[int]) -> Inside:
         equal=max(equals),
         ordered=max(ordereds),
         recursive={level: _largest_ratio([sorted(c.values(), reverse=True) for c in classes], level) for level in levels},
+        hierarchical=None if tree is None else max(_by_tree(counts, whole, tree) for counts in classes),
     )
+
+
+def _by_tree(counts: Counter[Any], whole: Counter[Any], tree: Tree) -> float:
+    """Earth mover's distance where two values are as far apart as their lowest common ancestor is high, over the tree's height.
+
+    On a tree that is the sum over all nodes below the root of |P − Q| / (2 × height).
+    """
+    n, total, moved = sum(counts.values()), sum(whole.values()), 0.0
+    for level in range(tree.height):
+        nodes: dict[Any, float] = {}
+        for value in whole:
+            node = value if level == 0 else tree.path(value)[level - 1]
+            nodes[node] = nodes.get(node, 0.0) + counts[value] / n - whole[value] / total
+        moved += sum(abs(x) for x in nodes.values())
+    return moved / (2 * tree.height)
 
 
 def _largest_ratio(classes: list[list[int]], level: int) -> float | None:

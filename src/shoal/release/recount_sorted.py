@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
 from shoal.release.recount import Facts, Inside, value_order
+from shoal.release.trees import Tree
 
 Codes = npt.NDArray[np.int64]
 
@@ -79,6 +80,7 @@ def by_sorting(
     sensitive: Sequence[str],
     has_unit: bool,
     levels: Mapping[str, Sequence[int]],
+    trees: Mapping[str, Tree],
 ) -> Facts:
     """Facts of a file from its batches."""
     encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
@@ -108,7 +110,7 @@ def by_sorting(
         unique=int((members == 1).sum()),
         sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
         sensitive={
-            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()))
+            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c))
             for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
         },
         blanked=int(classes.counts[blank].sum()),
@@ -135,14 +137,15 @@ def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, int, int]:
     return np.bincount(number).astype(np.int64), len(np.unique(who)), min(together.values())
 
 
-def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int]) -> Inside:
+def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None) -> Inside:
     number, _ = number_groups(pairs.keys[:n_quasi])
     n_classes = int(number.max()) + 1
     names = {code: value for value, code in column.code.items()}
     used = np.unique(pairs.keys[-1])
     rank = np.zeros(int(used.max()) + 1, dtype=np.int64)
-    for place, value in enumerate(value_order([names[int(u)] for u in used])):
-        rank[column.code[value]] = place
+    ordered = value_order([names[int(u)] for u in used])
+    for place, known in enumerate(ordered):
+        rank[column.code[known]] = place
     value, counts = rank[pairs.keys[-1]], pairs.counts
     size = np.bincount(number, weights=counts, minlength=n_classes)
     p = counts / size[number]
@@ -155,7 +158,24 @@ def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int]
         equal=float(max(equal.max(), 0.0)),
         ordered=_ordered(number, value, p, q, n_classes),
         recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
+        hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
     )
+
+
+def _by_tree(
+    number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], ordered: Sequence[Any], tree: Tree
+) -> float:
+    """The largest Σ |P − Q| / (2 × height) over the nodes below the root; see the dictionary's ``_by_tree``."""
+    paths = np.array([tree.path(v) for v in ordered], dtype=np.int64).reshape(len(ordered), tree.height - 1)
+    moved = np.zeros(int(number.max()) + 1)
+    for level in range(tree.height):
+        node = np.arange(len(ordered)) if level == 0 else np.unique(paths[:, level - 1], return_inverse=True)[1]
+        share = np.bincount(node, weights=q)
+        key, at = np.unique(number * len(share) + node[value], return_inverse=True)
+        inside = np.bincount(at, weights=p)
+        klass, where = key // len(share), key % len(share)
+        moved += np.bincount(klass, weights=np.abs(inside - share[where]) - share[where], minlength=len(moved)) + 1.0
+    return float(max(moved.max() / (2 * tree.height), 0.0))
 
 
 def _ordered(number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], n_classes: int) -> float:

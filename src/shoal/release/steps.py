@@ -48,6 +48,10 @@ def sample_of(policy: Policy) -> tuple[Step, ...]:
 
 
 def _direct(name: str, mask: str) -> Step:
+    if mask.startswith("vault:"):
+        from shoal.protector.step import Pseudonymize
+
+        return Pseudonymize(name, domain=mask.removeprefix("vault:"))
     return Drop(name) if mask == "drop" else _pseudonym(name)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
 from shoal.release import certificate as cert
-from shoal.release import recount_read, sign
+from shoal.release import recount_read, sign, trees
 from shoal.release.judge import judge, recursive_levels
 from shoal.release.private import check as check_private
 from shoal.release.recount import SMALL_FILE, Facts, alike, recount
@@ -200,7 +200,11 @@ def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
     header = recount_read.header(path)
     if [h.removeprefix("'") for h in header] != [c.removeprefix("'") for c in data["columns"]]:
         raise TamperError("the data have other columns than the certificate names.")
-    words = {"unit": data["unit"], "recursive": recursive_levels(require)}
+    words: dict[str, Any] = {
+        "unit": data["unit"],
+        "recursive": recursive_levels(require),
+        "trees": trees.read(place / trees.NAME),
+    }
     facts = recount(path, data["quasi"], data["sensitive"], **words)
     if recount_read.size(path) <= SMALL_FILE:
         other = recount(path, data["quasi"], data["sensitive"], way="sorted", **words)
