@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.measures.lexicon import HIPAA, Hint, hint_for
 from shoal.model.roles import Role
 
@@ -47,7 +50,9 @@ class Suggestion:
         return out | ({"mark": self.mark} if self.mark else {})
 
 
-def suggest(name: str, kind: str, values: Sequence[str], counts: Sequence[int], *, missing: int = 0) -> Suggestion:
+def suggest(
+    name: str, kind: str, values: Sequence[str], counts: npt.ArrayLike, *, missing: int = 0, distinct: int | None = None
+) -> Suggestion:
     """Suggest a role.
 
     Parameters
@@ -58,6 +63,8 @@ def suggest(name: str, kind: str, values: Sequence[str], counts: Sequence[int], 
         Distinct values as text, and how many rows hold each.
     missing : int
         Rows without a value.
+    distinct : int, optional
+        How many distinct values there are, where ``values`` are only some of them.
 
     Examples
     --------
@@ -67,8 +74,8 @@ def suggest(name: str, kind: str, values: Sequence[str], counts: Sequence[int], 
     >>> suggest("age", "integer", ["30", "31"], [5, 5]).role
     <Role.QUASI: 'quasi'>
     """
-    rows = int(sum(counts))
-    distinct = len(values)
+    rows = int(np.sum(counts))
+    distinct = len(values) if distinct is None else distinct
 
     def made(role: Role, reason: str, confidence: float, hipaa: int | None = None, mark: str = "") -> Suggestion:
         return Suggestion(name, kind, distinct, missing, role, reason, round(confidence, 2), hipaa, mark)

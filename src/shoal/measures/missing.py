@@ -123,12 +123,13 @@ def wildcard_sizes(counts: ClassCounts) -> IntArray:
     patterns = _patterns(counts)
     add = adds_up(counts)
     out = np.zeros(counts.n_classes, dtype=np.int64)
-    known = [~np.array([bool(counts.codes[j][rows[0]] == MISSING) for j in range(len(counts.codes))]) for rows in patterns]
+    codes = tuple(counts.codes)
+    known = np.stack([c[[rows[0] for rows in patterns]] != MISSING for c in codes], axis=1)
     for a, rows_a in enumerate(patterns):
         for b, rows_b in enumerate(patterns):
             columns = np.flatnonzero(known[a] & known[b])
             both = np.concatenate((rows_a, rows_b))
-            grouping = group_codes([counts.codes[j][both] for j in columns], n_rows=len(both))
+            grouping = group_codes([codes[j][both] for j in columns], n_rows=len(both))
             here, there = grouping.ids[: len(rows_a)], grouping.ids[len(rows_a) :]
             if add:
                 out[rows_a] += sum_by(there, counts.sizes[rows_b], grouping.n)[here]
