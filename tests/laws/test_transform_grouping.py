@@ -285,6 +285,20 @@ def test_bad_input(values, k, options, error, words):
         optimal_groups(values, k, column="pay", **options)
 
 
+@pytest.mark.parametrize("weights", [[1.5, 1], [np.nan, 1], ["a", "b"], [1], [[1, 2]]])
+def test_weights_that_are_no_numbers_of_records_are_refused(weights):
+    with pytest.raises(UsageError, match=r"whole numbers|counts"):
+        optimal_groups([1, 2], 1, weights=weights)
+    assert optimal_groups([1, 2], 1, weights=[2.0, 1.0]).weights.tolist() == [2, 1]
+
+
+def test_numbers_too_far_apart_are_refused_and_tiny_ones_are_not():
+    with pytest.raises(UsageError, match="too far apart"):
+        optimal_groups([1e308, -1e308, 0.0, 1.0], 2)
+    assert optimal_groups([5e-324, 0.0, 1e-323, 1.0], 2).sizes.tolist() == [2, 2]
+    assert optimal_groups([1e139, -1e139, 0.0, 1.0], 2).sizes.tolist() == [2, 2]
+
+
 def test_split_ties_make_no_step():
     groups = optimal_groups([1, 1, 1, 1, 2], 2, ties="split")
     with pytest.raises(UsageError, match="equal values"):

@@ -182,10 +182,12 @@ def counts_of(values: Sequence[Any] | npt.NDArray[Any], counts: Any) -> npt.NDAr
     """Records per value; one each where no counts are given."""
     if counts is None:
         return np.ones(len(values), dtype=np.int64)
-    out = np.asarray(counts, dtype=np.int64)
-    if len(out) != len(values):
-        raise UsageError(f"there are {len(values)} values and {len(out)} counts.")
-    return out
+    given = np.asarray(counts)
+    if given.dtype.kind not in "iu" and not (given.dtype.kind == "f" and bool((given == np.floor(given)).all())) and given.size:
+        raise UsageError("counts and weights must be whole numbers of records.", hint="Round them, or repeat the records.")
+    if given.ndim != 1 or len(given) != len(values):
+        raise UsageError(f"there are {len(values)} values and {given.size} counts.")
+    return given.astype(np.int64)
 
 
 def gap_error(column: str, gaps: Sequence[str], records: int | None) -> HierarchyGapError:

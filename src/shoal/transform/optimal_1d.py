@@ -39,6 +39,9 @@ CostName = Literal["sse", "median", "cellular", "center", "rank"]
 Publish = Literal["mean", "median", "midrange", "interval"]
 
 _COSTS = ("sse", "median", "cellular", "rank")  # by their number in the kernel
+FARTHEST = 1e140
+"""Half the range up to which squares of differences, added up, stay finite."""
+
 MAX_CASES = 256
 """Groups up to which the step is an SQL expression; with more of them it is carried out on batches."""
 
@@ -152,6 +155,10 @@ def optimal_groups(
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not np.isfinite(x).all():
         raise UsageError(f"column '{column}' must be a list of finite numbers.", hint="Leave missing values out.")
+    if len(x) and float(x.max()) / 2 - float(x.min()) / 2 > FARTHEST:
+        raise UsageError(
+            f"the numbers of column '{column}' lie too far apart to be squared.", hint="Scale the column down first."
+        )
     w = counts_of(x, weights)
     if len(w) and w.min() < 1:
         raise UsageError(f"the weights of '{column}' must be whole numbers of at least 1.")
