@@ -236,6 +236,7 @@ def _policy(missing: str | MissingPolicy) -> MissingPolicy:
         raise UsageError("the rule for missing values is not known.", hint="Rules: own, wildcard, drop.") from None
 
 
+_NEGATIVE = re.compile(r"^\s*-\s*[0-9][0-9_,.]*\s*(k|m|bn|b|g)?\s*$", re.IGNORECASE)
 _SIZE = re.compile(r"^\s*([0-9][0-9_,.]*)\s*(k|m|bn|b|g)?\s*$", re.IGNORECASE)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "bn": 10**9}
 
@@ -259,6 +260,8 @@ def population_size(text: str) -> int | None:
 def _population(population: Any, counts: ClassCounts, quasi: tuple[str, ...], unit: str | None) -> tuple[int | None, Any]:
     if population is None:
         return None, None
+    if isinstance(population, str) and _NEGATIVE.match(population):
+        raise UsageError("the population is a number of people, so it cannot be negative.", hint="Use for example 17.5M.")
     size = population_size(population) if isinstance(population, str) else population
     if isinstance(size, int | float) and not isinstance(size, bool):
         if size != int(size) or size < counts.n_members:

@@ -31,6 +31,7 @@ ORDER = (
     "serve",
 )
 
+INTERRUPTED = 130
 EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere."
 
 
@@ -89,4 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if disk_full(error):
             sys.exit(_shared.fail(OutputError("the disk is full.", hint="Free space and run again."), as_json=as_json))
         sys.exit(_shared.fail_internal(error, as_json=as_json))
+    if code == INTERRUPTED:  # the parser caught Ctrl-C and made it a number
+        sys.exit(_shared.stopped(as_json=as_json))
     sys.exit(code if isinstance(code, int) else 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.engines.base import BATCH_ROWS, Engine, Progress, Relation
 from shoal.engines.sql import CountRequest
-from shoal.errors import UsageError
+from shoal.errors import RoleError, UsageError
 from shoal.model.counts import ClassCounts
 from shoal.model.plan import Plan, Step
 from shoal.model.roles import Schema
@@ -142,7 +142,13 @@ class Table:
             if name not in wanted:
                 raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
         unit = unit or self._schema.unit
-        return CountRequest(wanted, steps, tuple(sensitive), unit, weight or self._schema.weight, memory_budget)
+        heavy = weight or self._schema.weight
+        if heavy is not None and self._schema[heavy].kind not in ("integer", "decimal", "float"):
+            raise RoleError(
+                f"weight '{heavy}' must hold numbers; it holds {self._schema[heavy].kind}.",
+                hint="Name a column of sampling weights.",
+            )
+        return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget)
 
     def values(self, column: str) -> tuple[Any, Any]:
         """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""

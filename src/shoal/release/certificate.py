@@ -75,6 +75,8 @@ def read(path: Path) -> dict[str, Any]:
             raise TamperError("the certificate is far too long.")
         content = path.read_bytes()
         loaded = json.loads(content.decode("utf-8"), object_pairs_hook=_no_twins)
+    except FileNotFoundError:
+        raise TamperError(f"there is no '{NAME}' in the folder.", hint="Name the folder given to --out.") from None
     except OSError as error:
         raise TamperError(
             f"the certificate cannot be read: {type(error).__name__}.", hint=f"Is '{NAME}' in the folder?"

@@ -1,0 +1,33 @@
+"""The command ``shoal``, also as ``python -m shoal``: Ctrl-C is answered in words from the first moment to the last."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any, NoReturn
+
+AGAIN = 10.0
+"""Seconds after which Ctrl-C is raised again: foreign code in the middle of a call may lose it once."""
+
+
+def main() -> None:
+    """Load the command and run it."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGALRM, _interrupted)
+    try:
+        from shoal.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped. Nothing was left half-written.\n")
+        sys.exit(130)
+
+
+def _interrupted(*_: Any) -> NoReturn:
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()
