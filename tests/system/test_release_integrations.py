@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -127,3 +129,20 @@ def test_the_action_and_the_hook_call_what_exists(tmp_path):
     (tmp_path / "u.csv").write_text("sex,s\nf,x\nf,y\n")
     words.append(str(tmp_path / "u.csv"))
     assert subprocess.run(words, env=environment, capture_output=True, check=False, cwd=tmp_path).returncode == 0
+
+
+def test_dbt_itself_runs_the_example(tmp_path):
+    """With dbt-duckdb on the path: the safe model passes, the unsafe one fails with one row of counts."""
+    dbt = shutil.which("dbt")
+    if dbt is None:
+        pytest.skip("dbt is not installed; the test above renders the macro without it")
+    shutil.copytree(ROOT / "integrations" / "dbt", tmp_path / "dbt")
+    place = tmp_path / "dbt" / "example"
+    quiet = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "NO_COLOR": "1"}
+    words = [dbt, "--no-use-colors", "build", "--profiles-dir", "."]
+    done = subprocess.run(words, cwd=place, env=quiet, capture_output=True, text=True, timeout=300)
+    if "Could not find adapter" in done.stdout:
+        pytest.skip("dbt is here without its DuckDB adapter")
+    assert done.returncode == 1, done.stdout
+    assert "PASS=4 WARN=0 ERROR=1" in done.stdout
+    assert "FAIL 1 unsafe_rows" in done.stdout
