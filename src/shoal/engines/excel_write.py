@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,33 +20,36 @@ def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
         import xlsxwriter
     except ModuleNotFoundError:
         raise need("excel", "xlsxwriter") from None
-    options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    book = xlsxwriter.Workbook(str(path), options)
+    with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder, path.open("wb") as target:
+        options = {"constant_memory": True, "tmpdir": folder, "strings_to_formulas": False, "strings_to_urls": False}
+        book = xlsxwriter.Workbook(target, {**options, "strings_to_numbers": False})
+        sheet = book.add_worksheet("data")
+        try:
+            _fill(book, sheet, schema, tables)
+            book.close()
+        except xlsxwriter.exceptions.FileCreateError as error:
+            raise OSError(str(error)) from None
+        finally:
+            book.fileclosed = True  # where it stopped early there is nothing more to write
+            sheet.row_data_fh.close()
+
+
+def _fill(book: Any, sheet: Any, schema: Any, tables: Iterator[Any]) -> None:
     book.set_properties({"created": datetime.datetime(2000, 1, 1), "author": "", "comments": ""})
-    sheet = book.add_worksheet("data")
     dates = {
         "date": book.add_format({"num_format": "yyyy-mm-dd"}),
         "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
     }
-    closed = False
-    try:
-        for j, name in enumerate(schema.names):
-            sheet.write_string(0, j, name)
-        row = 1
-        for table in tables:
-            if row + table.num_rows > MAX_ROWS:
-                raise OutputError("the table has more rows than an Excel sheet can hold.", hint="Write CSV or Parquet instead.")
-            for values in zip(*[_cells(c) for c in table.columns], strict=True):
-                for j, value in enumerate(values):
-                    _write(sheet, row, j, value, dates)
-                row += 1
-        book.close()
-        closed = True
-    except xlsxwriter.exceptions.FileCreateError as error:
-        raise OSError(str(error)) from None
-    finally:
-        if not closed:
-            book.fileclosed = True  # the temporary file is thrown away; nothing more to write
+    for j, name in enumerate(schema.names):
+        sheet.write_string(0, j, name)
+    row = 1
+    for table in tables:
+        if row + table.num_rows > MAX_ROWS:
+            raise OutputError("the table has more rows than an Excel sheet can hold.", hint="Write CSV or Parquet instead.")
+        for values in zip(*[_cells(c) for c in table.columns], strict=True):
+            for j, value in enumerate(values):
+                _write(sheet, row, j, value, dates)
+            row += 1
 
 
 def _cells(values: Any) -> list[Any]:

@@ -316,6 +316,17 @@ def test_excel_has_text_cells_and_no_formulas(tmp_path: Path) -> None:
     assert [c[2].value for c in cells] == [1.5, None, -2, 0]
 
 
+def test_an_excel_file_that_stops_early_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "tmp"
+    elsewhere.mkdir()
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    with pytest.raises(OutputError):
+        recode(Plan(shuffle=False), tmp_path / "out" / "o.xlsx", pa.table({"t": ["a", "b" * 33_000]}))
+    assert list((tmp_path / "out").iterdir()) == []
+    assert [p for p in elsewhere.rglob("*") if p.is_file()] == []
+
+
 @pytest.mark.parametrize("ending", ["sav", "dta"])
 def test_labels_stay_and_new_bands_get_new_ones(tmp_path: Path, ending: str) -> None:
     import pandas as pd
