@@ -12,7 +12,7 @@ from shoal.model.estimate import Estimate
 from shoal.registry import analyse
 from shoal.registry.population import Population
 from shoal.registry.record import Record, check_key
-from shoal.registry.trust import Dispute, Statement, contradiction, dispute, outlier, trusted_keys
+from shoal.registry.trust import FLOOR, Dispute, Statement, contradiction, dispute, outlier, trusted_keys
 from shoal.registry.vocabulary import canonical, compare
 
 Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
@@ -146,6 +146,7 @@ class Registry:
         return tuple(sized[0 if finer else -1]) if sized else ()
 
     def _answer(self, answer: Answer, notes: list[str], roots: tuple[str, ...]) -> Answer:
+        self._kept.fresh()
         records, trust = answer.records, {}
         if roots:
             trust = trusted_keys(roots, self._kept.statements())
@@ -155,7 +156,7 @@ class Registry:
         if quarrel is not None:
             notes.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
         notes += self._doubts(records)
-        shared = {r.holder for r in records[:5] if self.shelf.namesakes(r.holder, r.key)}
+        shared = {r.holder for r in records[:5] if self._kept.namesakes(r.holder, r.key)}
         notes += [f"More than one key publishes under the name {name}: compare the fingerprints." for name in sorted(shared)]
         return replace(answer, records=records, dispute=quarrel, notes=tuple(notes), trust=trust)
 
@@ -163,13 +164,20 @@ class Registry:
         """Records that stand out from similar ones, or contradict others of their population."""
         for record in records[:5]:
             people = str(record.population)
-            near = [k for p, k in self._kept.neighbours(record.codes, record.population.area) if p != people]
-            near += [r.summary.statistics["kappa"].value for r in records if r.id != record.id and r.topic == record.topic]
-            strange = outlier(record, near, self._parent(record) if len(near) < 3 else None)
             others = [self.shelf.topic(c, people) for c in self.shelf.codings(people)[:50] if c != record.codes]
-            for sentence in (strange, contradiction(record, [r for topic in others for r in topic])):
+            for sentence in (self._odd(record, records), contradiction(record, [r for topic in others for r in topic])):
                 if sentence:
                     yield f"The record of {record.holder} stands out. {sentence}"
+
+    def _odd(self, record: Record, records: tuple[Record, ...]) -> str | None:
+        """A sentence when κ stands out; none where all neighbours lie closer together than what would be odd."""
+        near = self._kept.neighbours(record.codes, record.population.area)
+        kappa, people = record.summary.statistics["kappa"].value, str(record.population)
+        if len(near.all) > 4 and len(records) == 1 and near.high - FLOOR <= kappa <= near.low + FLOOR:
+            return None
+        values = [k for p, k in near.all if p != people]
+        values += [r.summary.statistics["kappa"].value for r in records if r.id != record.id and r.topic == record.topic]
+        return outlier(record, values, self._parent(record) if len(values) < 3 else None)
 
     def _parent(self, record: Record) -> float | None:
         """κ of the same quasi-identifier in the nearest wider population."""
@@ -180,29 +188,43 @@ class Registry:
         return None
 
 
+class _Near:
+    """Population and κ of the records of one area, and between which values they lie."""
+
+    def __init__(self, found: list[tuple[str, float]]) -> None:
+        self.all = found
+        self.low, self.high = min((k for _, k in found), default=0.0), max((k for _, k in found), default=0.0)
+
+
 class _Kept:
     """What many answers need, read once per state of the log."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._head = ""
-        self._near: dict[tuple[tuple[str, ...], str], list[tuple[str, float]]] = {}
+        self._near: dict[tuple[tuple[str, ...], str], _Near] = {}
+        self._names: dict[tuple[str, str], bool] = {}
         self._said: list[Statement] | None = None
 
-    def _fresh(self) -> None:
+    def fresh(self) -> None:
+        """Forget what was read before the log grew."""
         _, head = self._shelf.head()
-        if head != self._head or len(self._near) > 5000:
-            self._near, self._said, self._head = {}, None, head
+        if head != self._head or len(self._near) + len(self._names) > 10_000:
+            self._near, self._names, self._said, self._head = {}, {}, None, head
 
-    def neighbours(self, codes: tuple[str, ...], area: str) -> list[tuple[str, float]]:
-        self._fresh()
+    def neighbours(self, codes: tuple[str, ...], area: str) -> _Near:
         found = self._near.get((codes, area))
         if found is None:
-            found = self._near[codes, area] = self._shelf.neighbours(codes, area)
+            found = self._near[codes, area] = _Near(self._shelf.neighbours(codes, area))
+        return found
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        found = self._names.get((holder, key))
+        if found is None:
+            found = self._names[holder, key] = self._shelf.namesakes(holder, key)
         return found
 
     def statements(self) -> list[Statement]:
-        self._fresh()
         if self._said is None:
             self._said = self._shelf.statements()
         return self._said
