@@ -107,7 +107,8 @@ class Record:
     def stored(cls, body: str | bytes) -> Record:
         """From the body that a store keeps: it was checked when it was taken, so its id is not computed again."""
         data = json.loads(body)
-        record = cls._of(data)
+        numbers = data["statistics"]
+        record = cls._of(data, {name: Rounded(*numbers[name]) for name in STATISTICS})
         record.__dict__["id"] = data["id"]
         return record
 
@@ -124,14 +125,14 @@ class Record:
             wrong.append("signature or attributes")
         if wrong:
             raise DataError(f"fields of the record have the wrong type: {', '.join(wrong)}.")
-        record = cls._of(data)
+        record = cls._of(data, _statistics(data["statistics"]))
         if record.content() != {k: data[k] for k in _FIELDS} or record.id != data["id"]:
             raise TamperError("the record's id does not fit its content.", hint="Ask the holder for the record again.")
         return record
 
     @classmethod
-    def _of(cls, data: Mapping[str, Any]) -> Record:
-        summary = Summary(data["size"], data["cells"], _statistics(data["statistics"]))
+    def _of(cls, data: Mapping[str, Any], numbers: Mapping[str, Rounded]) -> Record:
+        summary = Summary(data["size"], data["cells"], numbers)
         codes, people = _topic(tuple(data["attributes"]), data["population"])
         return cls(
             codes, people, summary, data["method"], data["holder"], data["key"], data["date"],

@@ -99,8 +99,8 @@ def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2
 
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
+    _add_questions(router, store, calm)  # first: what is asked most is found first
     _add_reading(router, store)
-    _add_questions(router, store, calm)
     _add_publishing(router, store)
     return router
 
