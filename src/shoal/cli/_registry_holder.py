@@ -56,7 +56,7 @@ def publish(
     with _shared.progress("counting"), shoal.open(table) as opened:
         counts = opened.count(columns)
     for column, code, values in zip(columns, codes, counts.categories, strict=True):
-        check_values(code, column, len(values))
+        check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
     book = Ledger.load(ledger)
     proposal = propose(
         counts.sizes, codes, people, holder=holder or "(dry run)", date=today(), cells=cells,

@@ -7,7 +7,7 @@ is a function of the one before it, so what is known of a finer code bounds what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from shoal.errors import DataError, UsageError, nearest
@@ -50,6 +50,9 @@ MOST_VALUES = {
 }  # fmt: skip
 """The most different values that a column in each coding can have, generously: more of them are another coding."""
 
+SINGLE = frozenset({"age/years", "birth/year", "height/cm", "weight/kg", "household/size"})
+"""Codings by single whole numbers."""
+_BAND = re.compile(r"\W*\d+\s*(-|–|—|to|\.\.)\s*\d+\W*\Z")
 _PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
 _OWN = re.compile(r"x/[a-z0-9][a-z0-9._-]{0,40}(/[a-z0-9][a-z0-9._-]{0,40})?\Z")
 
@@ -74,17 +77,19 @@ def check_code(code: str) -> str:
     )
 
 
-def check_values(code: str, column: str, values: int) -> None:
-    """Refuse a column with more different values than its coding has.
+def check_values(code: str, column: str, values: Sequence[object]) -> None:
+    """Refuse a column with more different values than its coding has, or with bands where the coding has single years.
 
-    >>> check_values("age/5y", "age", 19)
+    >>> check_values("age/5y", "age", ["0-4", "5-9"])
     """
     most = MOST_VALUES.get(code)
-    if most is not None and values > most:
+    hint = "Name the coding that the column is in, or recode the column first."
+    if most is not None and len(values) > most:
         raise DataError(
-            f"column '{column}' has {values:,} different values; the coding '{code}' has at most {most:,}.",
-            hint="Name the coding that the column is in, or recode the column first.",
+            f"column '{column}' has {len(values):,} different values; the coding '{code}' has at most {most:,}.", hint=hint
         )
+    if code in SINGLE and 2 * sum(bool(_BAND.match(str(v))) for v in values) > len(values):
+        raise DataError(f"column '{column}' holds bands; the coding '{code}' has single values.", hint=hint)
 
 
 def canonical(codes: Iterable[str]) -> tuple[str, ...]:

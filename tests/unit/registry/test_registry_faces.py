@@ -90,6 +90,13 @@ def test_a_column_with_more_values_than_its_coding_is_refused(shoal, people, cod
     assert shoal(*publish[:4], "age=x/age", *publish[5:])["leaves"]["attributes"] == ["x/age"]
 
 
+def test_bands_named_as_single_years_are_refused(shoal, tmp_path):
+    (tmp_path / "bands.csv").write_text("age\n" + "0-19\n20-39\n40 - 59\n60+\n" * 500)
+    publish = ("registry", "publish", "bands.csv", "--population", "NL/Test@2026", "--dry-run", "--qi")
+    assert "holds bands" in shoal(*publish, "age=age/years", expect=3)["error"]["message"]
+    assert shoal(*publish, "age=age/20y")["leaves"]["attributes"] == ["age/20y"]
+
+
 def test_endorse_trust_and_revoke(shoal, people):
     shoal(*PUBLISH, "--holder", "A hospital", "--registry", "r.db")
     hospital = shoal("registry", "key")["key"]
