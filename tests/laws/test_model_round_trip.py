@@ -88,6 +88,23 @@ def test_a_broken_plan_is_refused_in_our_words(plan: Plan, data: st.DataObject) 
             Plan.from_json(text)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("steps", [3]),
+        ("steps", [{"kind": "no such"}]),
+        ("steps", [{"kind": ["map"]}]),
+        ("steps", [{"kind": "round", "base": "x"}]),
+    ]
+    + [("suppression", s) for s in ({"k": "x", "columns": [], "scope": "rows"}, {"k": 2, "columns": [], "scope": "some"}, [])]
+    + [("seed", "x"), ("seed", None), ("notes", 3)],
+)
+def test_a_part_of_the_wrong_type_is_refused_in_our_words(part: str, value: Any) -> None:
+    whole = json.loads(Plan((Keep("a"),), Suppression(2, ("a",))).to_json()) | {part: value}
+    with pytest.raises(PolicyError):
+        Plan.from_json(json.dumps(whole))
+
+
 VALUES: dict[str, Any] = {
     "text": pa.array(["", "a", "é\x00'"]),
     "date": pa.array([1, 2, 30000], pa.int32()).view(pa.date32()),

@@ -260,6 +260,10 @@ class Suppression:
     scope: Literal["rows", "cells", "none"] = "rows"
     unit: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.scope not in ("rows", "cells", "none"):
+            raise PolicyError("the scope of suppression is not known.", hint="Scopes: rows, cells, none.")
+
     def to_json(self) -> dict[str, Any]:
         return {"k": self.k, "columns": list(self.columns), "scope": self.scope, "unit": self.unit}
 
@@ -322,7 +326,9 @@ class Plan:
                 bool(data["shuffle"]),
                 tuple(data.get("notes", ())),
             )
-        except (KeyError, TypeError):
+        except PolicyError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError):
             raise PolicyError(
                 "the plan lacks a part or has one of the wrong type.", hint="Use a plan.json that Shoal wrote."
             ) from None
