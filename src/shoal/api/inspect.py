@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.measures.inspecting import Suggestion, suggest
 from shoal.measures.subsets import Subset
-from shoal.model.roles import Role
+from shoal.model.roles import ByRole, Role
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -22,7 +22,7 @@ MOST_VALUES = 10_000
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(ByRole):
     """Columns with suggested roles, and the sets of suggested quasi-identifiers that single out most people."""
 
     table: str
@@ -40,22 +40,6 @@ class Inspection:
         """Columns for which the role is suggested."""
         wanted = Role.parse(role)
         return tuple(c.name for c in self.columns if c.role is wanted)
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        return self.of_role(Role.QUASI)
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        return self.of_role(Role.SENSITIVE)
-
-    @property
-    def direct(self) -> tuple[str, ...]:
-        return self.of_role(Role.DIRECT)
-
-    @property
-    def insensitive(self) -> tuple[str, ...]:
-        return self.of_role(Role.INSENSITIVE)
 
     @property
     def unit(self) -> str | None:

@@ -77,8 +77,31 @@ class Column:
     note: str = ""
 
 
+class ByRole:
+    """The columns of each role, for everything that knows which column has which."""
+
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def direct(self) -> tuple[str, ...]:
+        return self.of_role(Role.DIRECT)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return self.of_role(Role.QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.SENSITIVE)
+
+    @property
+    def insensitive(self) -> tuple[str, ...]:
+        return self.of_role(Role.INSENSITIVE)
+
+
 @dataclass(frozen=True)
-class Schema:
+class Schema(ByRole):
     """Columns of a table in order, with the role of each that has one, the person column and the weight column.
 
     >>> s = Schema((Column("age", "integer"), Column("zip"), Column("name")))
@@ -120,22 +143,6 @@ class Schema:
 
     def of_role(self, role: Role) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns if self.roles.get(c.name) is role)
-
-    @property
-    def direct(self) -> tuple[str, ...]:
-        return self.of_role(Role.DIRECT)
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        return self.of_role(Role.QUASI)
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        return self.of_role(Role.SENSITIVE)
-
-    @property
-    def insensitive(self) -> tuple[str, ...]:
-        return self.of_role(Role.INSENSITIVE)
 
     @property
     def unclassified(self) -> tuple[str, ...]:
