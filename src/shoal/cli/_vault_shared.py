@@ -108,14 +108,9 @@ def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
 
 def read_secret(file: Path) -> str:
     """One secret from a file that others cannot read."""
-    try:
-        mode = file.stat().st_mode
-        if os.name == "posix" and mode & 0o077:
-            raise UsageError(f"other users can read '{file.name}'.", hint=f"Run: chmod 600 {file.name}")
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"'{file.name}' cannot be read: {reason}.") from None
+    from shoal.protector.keys import read_private
+
+    return read_private(file)
 
 
 @contextlib.contextmanager

@@ -179,6 +179,18 @@ def from_file(path: str | Path) -> LocalKey:
     return LocalKey(_decode(text, f"the key file '{file.name}'"), location=str(file.resolve()))
 
 
+def read_private(path: str | Path) -> str:
+    """One secret (a token, a share) from a file that others cannot read."""
+    file = Path(path)
+    try:
+        if os.name == "posix" and file.stat().st_mode & 0o077:
+            raise UsageError(f"other users can read '{file.name}'.", hint=f"Run: chmod 600 {file.name}")
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"'{file.name}' cannot be read: {reason}.") from None
+
+
 def write_file(path: str | Path) -> Path:
     """Write a new master key to ``path`` (mode 0600; its folder is made with 0700); an existing file is never overwritten."""
     file = Path(path)

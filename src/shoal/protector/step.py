@@ -1,7 +1,7 @@
 """``pseudonymize`` as a step of a plan: the plan names the domain and the key, and holds no secret.
 
 The release carries the step out in the session that :func:`using` provides, or in the vault that the environment names
-(``SHOAL_VAULT``, ``SHOAL_VAULT_KEY`` or ``SHOAL_VAULT_KEY_FILE``, ``SHOAL_VAULT_TOKEN``).
+(``SHOAL_VAULT``, ``SHOAL_VAULT_KEY`` or ``SHOAL_VAULT_KEY_FILE``, ``SHOAL_VAULT_TOKEN`` or ``SHOAL_VAULT_TOKEN_FILE``).
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ def from_environment() -> Session:
     from shoal.protector.vault import Vault
 
     place, token = os.environ.get("SHOAL_VAULT"), os.environ.get("SHOAL_VAULT_TOKEN")
+    named = os.environ.get("SHOAL_VAULT_TOKEN_FILE")
+    if not token and named:
+        token = keys.read_private(named)
     if not place or not token:
         raise UsageError(
             "a pseudonymize step needs a vault.",

@@ -214,3 +214,25 @@ def test_people_who_make_their_own_pseudonym(
         words = ["prove", made["pseudonym"], "--domain", "own", "--challenge", asked, "--proof", proof]
         shoal(*words, who="Olga", code=code)
         shoal(*words, who="Olga", code=1)  # a challenge is answered once
+
+
+def test_a_release_takes_its_pseudonyms_from_the_vault(
+    shoal: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The policy names a domain for a direct identifier: the published file holds its pseudonyms, the plan no secret."""
+    rows = "".join(f"{i:04d},{20 + 10 * (i % 2)},{'ab'[i % 3 == 0]}\n" for i in range(40))
+    (tmp_path / "in.csv").write_text("patient,age,dx\n" + rows)
+    roles = "roles:\n  direct: {patient: {vault: study7}}\n  quasi: [age]\n  insensitive: [dx]\nrequire: {k: 3}\n"
+    (tmp_path / "policy.yml").write_text(roles)
+    monkeypatch.setenv("SHOAL_VAULT", "data/study.vault")
+    monkeypatch.setenv("SHOAL_VAULT_TOKEN_FILE", "hands/Olga.token")
+    with pytest.raises(SystemExit) as stop:
+        main(["anonymize", "in.csv", "--policy", "policy.yml", "--out", "rel", "--json"])
+    told = capsys.readouterr()
+    assert stop.value.code == 0, told.err
+    published = {line.split(",")[0].strip('"') for line in (tmp_path / "rel" / "data.csv").read_text().split()[1:]}
+    assert len(published) == 40
+    shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
+    assert published == {line.split(",")[0].strip('"') for line in (tmp_path / "out.csv").read_text().split()[1:]}
+    plan = json.loads((tmp_path / "rel" / "plan.json").read_text())
+    assert (tmp_path / "hands" / "Olga.token").read_text().strip() not in json.dumps(plan)
