@@ -183,3 +183,15 @@ def test_changed_columns_leave_k_as_counted(tmp_path, step, form):
     made = verify(folder).require().certificate
     k, classes, _ = numbers(read_elsewhere(folder), ["a"])
     assert (k, classes) == (made["k"], made["after"]["classes"])
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "spss", "stata"])
+def test_columns_without_any_value(tmp_path, form):
+    """A quasi-identifier and a sensitive column that are never filled: one class, in which nothing is told."""
+    if form in ("spss", "stata"):
+        pytest.importorskip("pyreadstat")
+    table = pa.table({"a": pa.nulls(40, pa.int64()), "ill": pa.nulls(40, pa.string())})
+    asked = {"roles": {"quasi": ["a"], "sensitive": ["ill"]}, "require": {"k": 2}}
+    folder = shoal.anonymize(table, asked, format=form).write(tmp_path / "out")
+    made = verify(folder).require().certificate
+    assert (made["k"], made["after"]["classes"], made["after"]["sensitive"]["ill"]["distinct"]) == (40, 1, 1)

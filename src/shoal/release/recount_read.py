@@ -252,7 +252,7 @@ def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     for c in columns:
         labels = about.variable_value_labels.get(c, {})
         values = [None if v is None or v != v else SUPPRESSED if labels.get(v) == SUPPRESSED else v for v in frame[c].tolist()]
-        arrays.append(pa.array(_one_kind(values)))
+        arrays.append(pa.array(_one_kind(values), pa.string() if all(v is None for v in values) else None))
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
 
