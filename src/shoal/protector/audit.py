@@ -18,7 +18,8 @@ from typing import Any
 from shoal.errors import DataError
 from shoal.protector import crypto
 from shoal.protector.keys import Secret
-from shoal.protector.store import SIGNER, State, Store, Tx, _padded, blob, step
+from shoal.protector.state import State, padded
+from shoal.protector.store import SIGNER, Store, Tx, blob, step
 
 FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
@@ -64,7 +65,7 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     for event in events:
         state.audit_seq += 1
         body = json.dumps({"time": stamp, **event}, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
-        sealed = tx.store.audit_box.seal(_padded(body, _BLOCK), _place(tx.store, state.audit_seq))
+        sealed = tx.store.audit_box.seal(padded(body, _BLOCK), _place(tx.store, state.audit_seq))
         head = chained(head, state.audit_seq, sealed)
         rows.append((state.audit_seq, sealed, head))
     state.audit_head = head.hex()

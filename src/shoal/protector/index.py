@@ -21,7 +21,8 @@ import numpy as np
 from shoal.errors import TamperError
 from shoal.protector import crypto
 from shoal.protector.crypto import Box
-from shoal.protector.store import Shelf, Tx, step
+from shoal.protector.state import Shelf
+from shoal.protector.store import Tx, step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

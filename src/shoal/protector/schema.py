@@ -22,7 +22,7 @@ state = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("sealed", LargeBinary, nullable=False),
 )
-"""One row: the sealed :class:`shoal.protector.store.State`. Every writer locks it first."""
+"""One row: the sealed :class:`shoal.protector.state.State`. Every writer locks it first."""
 
 objects = Table(
     "vault_objects",

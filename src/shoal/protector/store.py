@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import EngineError, TamperError, UsageError, need
+from shoal.errors import TamperError
 from shoal.protector import crypto
 from shoal.protector.anchor import Anchor, Mark
+from shoal.protector.connection import engine_errors
 from shoal.protector.crypto import Blocks, Box, Prf, Sum
 from shoal.protector.keys import Secret
+from shoal.protector.state import DomainRows, State, padded
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -42,81 +40,11 @@ _PUT_POSTGRESQL = (
     "INSERT INTO vault_index (id, sealed) SELECT * FROM unnest(%s::bigint[], %s::bytea[]) "
     "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
 )
-_STATE_BLOCK = 512
 _OBJECT_BLOCK = 128
 
 
 def step(name: str) -> None:
     """Called between the writes of a transaction: the place where crash tests stop a process."""
-
-
-@dataclass
-class Shelf:
-    """Shape of one index (:mod:`shoal.protector.index`): entries, buckets and keyed sum of its old and its young tier."""
-
-    counts: list[int] = field(default_factory=lambda: [0, 0])
-    buckets: list[int] = field(default_factory=lambda: [0, 0])
-    sums: list[Sum] = field(default_factory=lambda: [(0, 0), (0, 0)])
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Shelf:
-        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]])
-
-
-@dataclass
-class DomainRows:
-    """Row counts and keyed row sum of one domain: ``used`` identities in ``slots`` slots, the rest decoys.
-
-    ``index`` holds the shape of the index of each key version.
-    """
-
-    used: int = 0
-    slots: int = 0
-    sum: Sum = (0, 0)
-    index: dict[str, Shelf] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> DomainRows:
-        index = {version: Shelf.from_json(shelf) for version, shelf in body.get("index", {}).items()}
-        return cls(body["used"], body["slots"], (body["sum"][0], body["sum"][1]), index)
-
-
-@dataclass
-class State:
-    """What the vault knows about itself; sealed as a whole."""
-
-    generation: int = 0
-    audit_seq: int = 0
-    audit_head: str = "00" * 32
-    checkpoint_seq: int = 0
-    checkpoints: int = 0
-    clock: float = 0.0
-    next_domain: int = 1
-    objects: int = 0
-    objects_sum: Sum = (0, 0)
-    guarded: int = 0
-    guarded_sum: Sum | None = (0, 0)
-    domains: dict[str, DomainRows] = field(default_factory=dict)
-
-    def to_bytes(self) -> bytes:
-        domains = {
-            number: {**vars(rows), "index": {version: vars(shelf) for version, shelf in rows.index.items()}}
-            for number, rows in self.domains.items()
-        }
-        return _padded(json.dumps({**vars(self), "domains": domains}, separators=(",", ":")).encode(), _STATE_BLOCK)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> State:
-        body = json.loads(data)
-        body["objects_sum"] = tuple(body["objects_sum"])
-        guarded = body.get("guarded_sum")  # a vault of the first format has none: its next transaction begins to keep it
-        body["guarded_sum"] = None if guarded is None else tuple(guarded)
-        body["domains"] = {number: DomainRows.from_json(rows) for number, rows in body["domains"].items()}
-        return cls(**body)
-
-    @property
-    def mark(self) -> Mark:
-        return Mark(self.generation, self.audit_seq, bytes.fromhex(self.audit_head))
 
 
 class Store:
@@ -146,7 +74,7 @@ class Store:
         ``prepare`` runs first (creation of a vault: the tables and the first state).
         """
         floor = self._seen
-        with _engine_errors(), self.engine.connect() as connection:
+        with engine_errors(), self.engine.connect() as connection:
             if self.dialect == "sqlite":
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             if prepare is not None:
@@ -167,7 +95,7 @@ class Store:
     def read(self) -> Iterator[Tx]:
         """A consistent view of the vault; nothing is written."""
         floor = self._seen
-        with _engine_errors(), self.engine.connect() as connection:
+        with engine_errors(), self.engine.connect() as connection:
             if self.dialect == "sqlite":
                 connection.exec_driver_sql("BEGIN")
             else:
@@ -363,7 +291,7 @@ class Tx:
     def _store(self, kind: int, name: str, plain: bytes) -> None:
         tag = self.store.tag(kind, name)
         bound = b"object" + bytes([kind]) + tag + self.store.bound
-        sealed = self.store.box.seal(_padded(plain, _OBJECT_BLOCK), bound)
+        sealed = self.store.box.seal(padded(plain, _OBJECT_BLOCK), bound)
         old = self._sealed(kind, tag)
         if old is None:
             self.run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, kind, sealed)
@@ -408,101 +336,8 @@ def _execute(connection: Connection, dialect: str, statement: str, *values: Any)
     return connection.exec_driver_sql(statement.replace("?", "%s"), values)
 
 
-def connect(place: str | Path) -> Engine:
-    """An engine for a path (SQLite) or a PostgreSQL URL."""
-    try:
-        from sqlalchemy import create_engine, event
-    except ImportError:
-        raise need("server", "sqlalchemy") from None
-    text = str(place)
-    if "://" not in text:
-        file = Path(text)
-        _make_private(file)
-        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60}, hide_parameters=True)
-        event.listen(engine, "connect", _sqlite_settings)
-        return engine
-    scheme, rest = text.split("://", 1)
-    if scheme.split("+")[0] not in ("postgresql", "postgres"):
-        raise UsageError(
-            f"a vault cannot live in '{scheme}'.", hint="Give a file path (SQLite), or a URL postgresql://…", scheme=scheme
-        )
-    if "key=" in rest.lower().replace("sslkey=", ""):
-        raise UsageError("the vault's URL holds a key: keys in configuration are refused.", hint="Use keys.from_env().")
-    return create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
-
-
-def describe(place: str | Path) -> str:
-    """The place of a vault without a password.
-
-    >>> describe("postgresql://ann:pw@db:5432/vault?sslmode=require")
-    'postgresql://db:5432/vault'
-    """
-    text = str(place)
-    if "://" not in text:
-        return f"'{Path(text).name}'"
-    scheme, rest = text.split("://", 1)
-    return f"{scheme}://{rest.split('?')[0].rsplit('@', 1)[-1]}"
-
-
-def _sqlite_settings(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # this module begins transactions itself
-    settings = (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "secure_delete=ON",
-        "temp_store=MEMORY",
-        "cache_size=-524288",
-        "wal_autocheckpoint=8000",  # each one makes a commit wait for the disk: seldom enough to stay out of the 99th percentile
-    )
-    for setting in settings:
-        connection.execute(f"PRAGMA {setting}").fetchall()
-
-
-def _make_private(file: Path) -> None:
-    """Let the database file exist with mode 0600 before SQLite opens it."""
-    try:
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise EngineError(f"the vault file '{file.name}' cannot be opened: {error.strerror}.") from None
-
-
-def _padded(plain: bytes, block: int) -> bytes:
-    return plain + b" " * (-len(plain) % block)
-
-
 def _rolled_back(found: int, expected: int) -> TamperError:
     return TamperError(
         f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
         hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
     )
-
-
-@contextlib.contextmanager
-def _engine_errors() -> Iterator[None]:
-    """Driver errors as ShoalErrors, without statements or values."""
-    from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
-
-    try:
-        yield
-    except OperationalError as error:
-        kind = type(error.orig).__name__
-        text = str(error.orig)
-        if "malformed" in text or "not a database" in text or "disk I/O" in text:
-            raise _damaged() from None
-        hint = "Another writer holds it; try again." if "locked" in text else "Is the server running, and the disk not full?"
-        raise EngineError(f"the vault's database refused ({kind}).", hint=hint) from None
-    except DatabaseError as error:
-        text = str(error.orig)
-        if "malformed" in text or "not a database" in text:
-            raise _damaged() from None
-        raise EngineError(f"the vault's database refused ({type(error.orig).__name__}).") from None
-    except SQLAlchemyError as error:
-        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
-    except sqlite3.DatabaseError as error:  # bulk work goes past SQLAlchemy
-        if "malformed" in str(error) or "not a database" in str(error):
-            raise _damaged() from None
-        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
-
-
-def _damaged() -> TamperError:
-    return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
 from shoal.protector import actors, audit, entries, migrate, resolution
-from shoal.protector import store as storage
+from shoal.protector import connection as storage
 from shoal.protector.anchor import Anchor, Mark, default_path
 from shoal.protector.crypto import Prf, derive
 from shoal.protector.domains import Domain
@@ -150,7 +150,7 @@ class Vault:
         _check_separation(place, provider)
         engine = storage.connect(place)
         try:
-            with storage._engine_errors(), engine.connect() as connection:
+            with storage.engine_errors(), engine.connect() as connection:
                 migrate.require_current(connection, place=storage.describe(place))
                 vault_id, root = _read_meta(connection, provider)
             vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
@@ -168,7 +168,7 @@ class Vault:
         provider = require_provider(key)
         engine = storage.connect(place)
         try:
-            with storage._engine_errors(), engine.connect() as connection:
+            with storage.engine_errors(), engine.connect() as connection:
                 migrate.require_known(connection, place=storage.describe(place))
                 vault_id, root = _read_meta(connection, provider)
             vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)

@@ -13,8 +13,8 @@ import pytest
 from protector_support import House, build, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
 from shoal.protector import Vault, checking, migrate, upkeep
+from shoal.protector.connection import connect
 from shoal.protector.entries import size_class
-from shoal.protector.store import connect
 
 PLANTED = "Xq7CANARY"
 

@@ -1,0 +1,104 @@
+"""Connections to the database of a vault, and its errors in our words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import EngineError, TamperError, UsageError, need
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+def connect(place: str | Path) -> Engine:
+    """An engine for a path (SQLite) or a PostgreSQL URL."""
+    try:
+        from sqlalchemy import create_engine, event
+    except ImportError:
+        raise need("server", "sqlalchemy") from None
+    text = str(place)
+    if "://" not in text:
+        file = Path(text)
+        _make_private(file)
+        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60}, hide_parameters=True)
+        event.listen(engine, "connect", _sqlite_settings)
+        return engine
+    scheme, rest = text.split("://", 1)
+    if scheme.split("+")[0] not in ("postgresql", "postgres"):
+        raise UsageError(
+            f"a vault cannot live in '{scheme}'.", hint="Give a file path (SQLite), or a URL postgresql://…", scheme=scheme
+        )
+    if "key=" in rest.lower().replace("sslkey=", ""):
+        raise UsageError("the vault's URL holds a key: keys in configuration are refused.", hint="Use keys.from_env().")
+    return create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
+
+
+def describe(place: str | Path) -> str:
+    """The place of a vault without a password.
+
+    >>> describe("postgresql://ann:pw@db:5432/vault?sslmode=require")
+    'postgresql://db:5432/vault'
+    """
+    text = str(place)
+    if "://" not in text:
+        return f"'{Path(text).name}'"
+    scheme, rest = text.split("://", 1)
+    return f"{scheme}://{rest.split('?')[0].rsplit('@', 1)[-1]}"
+
+
+def _sqlite_settings(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # this module begins transactions itself
+    settings = (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "secure_delete=ON",
+        "temp_store=MEMORY",
+        "cache_size=-524288",
+        "wal_autocheckpoint=8000",  # each one makes a commit wait for the disk: seldom enough to stay out of the 99th percentile
+    )
+    for setting in settings:
+        connection.execute(f"PRAGMA {setting}").fetchall()
+
+
+def _make_private(file: Path) -> None:
+    """Let the database file exist with mode 0600 before SQLite opens it."""
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise EngineError(f"the vault file '{file.name}' cannot be opened: {error.strerror}.") from None
+
+
+@contextlib.contextmanager
+def engine_errors() -> Iterator[None]:
+    """Driver errors as ShoalErrors, without statements or values."""
+    from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
+
+    try:
+        yield
+    except OperationalError as error:
+        kind = type(error.orig).__name__
+        text = str(error.orig)
+        if "malformed" in text or "not a database" in text or "disk I/O" in text:
+            raise _damaged() from None
+        hint = "Another writer holds it; try again." if "locked" in text else "Is the server running, and the disk not full?"
+        raise EngineError(f"the vault's database refused ({kind}).", hint=hint) from None
+    except DatabaseError as error:
+        text = str(error.orig)
+        if "malformed" in text or "not a database" in text:
+            raise _damaged() from None
+        raise EngineError(f"the vault's database refused ({type(error.orig).__name__}).") from None
+    except SQLAlchemyError as error:
+        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
+    except sqlite3.DatabaseError as error:  # bulk work goes past SQLAlchemy
+        if "malformed" in str(error) or "not a database" in str(error):
+            raise _damaged() from None
+        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
+
+
+def _damaged() -> TamperError:
+    return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")
