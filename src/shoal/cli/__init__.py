@@ -22,6 +22,8 @@ ORDER = (
     "measure",
     "predict",
     "design",
+    "hierarchy",
+    "transform",
     "anonymize",
     "check",
     "verify",
@@ -32,7 +34,7 @@ ORDER = (
 )
 
 INTERRUPTED = 130
-EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere."
+EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere that you did not name."
 
 
 def build() -> typer.Typer:
