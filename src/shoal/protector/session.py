@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector import actors, limits, own, requests, resolution
-from shoal.protector.actors import Who
-from shoal.protector.domains import Context, Domain, Renewal
-from shoal.protector.limits import Limit
+from shoal.errors import AccessError, UsageError
+from shoal.protector import actors, own, requests, resolution
+from shoal.protector.acting import text_column
+from shoal.protector.domains import Context
+from shoal.protector.owning import Owning
 from shoal.protector.requests import Request
-from shoal.protector.store import ACTOR, DOMAIN, HONEY, SETTING, Tx
+from shoal.protector.store import HONEY, SETTING, Tx
 
 if TYPE_CHECKING:
     from shoal.protector.minting import OpenDomain
-    from shoal.protector.vault import Vault
 
 SUBJECTS_LISTED = 100
 
@@ -34,48 +31,7 @@ class Revealed:
         return f"<Revealed {self.request.id}: {len(self.identities)} identities>"
 
 
-class _Acting:
-    """The frame of every action: who, when, in which transaction; refusals are logged and go on."""
-
-    def __init__(self, vault: Vault, digest: str, who: Who) -> None:
-        self.vault = vault
-        self.name = who.name
-        self._digest = digest
-
-    @contextlib.contextmanager
-    def _acting(self, action: str, domain: str | None = None, **details: Any) -> Iterator[tuple[Tx, float]]:
-        with self.vault.refusals_logged(self.name, action, domain=domain, **details), self.vault.store.write() as tx:
-            now = tx.now(self.vault.clock)
-            self._require(tx, now, action, domain)
-            yield tx, now
-
-    @contextlib.contextmanager
-    def _reading(self, action: str) -> Iterator[tuple[Tx, float]]:
-        with self.vault.refusals_logged(self.name, action), self.vault.store.read() as tx:
-            now = tx.now(self.vault.clock)
-            self._require(tx, now, action)
-            yield tx, now
-
-    def _require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Who:
-        who = actors.who(tx, self._digest, now)
-        who.require(action, domain)
-        return who
-
-    def _log(self, tx: Tx, now: float, action: str, **details: Any) -> None:
-        self.vault.record(tx, now, self.name, action, **details)
-
-    def _count(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> None:
-        if limits.count(tx, self.name, action, purpose, records, now):
-            self._log(tx, now, action, outcome="alarm", reason="bulk", purpose=purpose, count=records, **details)
-
-    def _domain(self, tx: Tx, name: str) -> OpenDomain:
-        return self.vault.opened(tx, self.vault.domain(tx, name))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
-
-class Session(_Acting):
+class Session(Owning):
     """A logged-in person. Which calls succeed depends on the roles of the token."""
 
     # -- operator ---------------------------------------------------------------------------------------------------
@@ -84,7 +40,7 @@ class Session(_Acting):
         self, domain: str, values: Any, *, purpose: str = "", role: str = "", relation: str = "", source: str = ""
     ) -> Any:
         """Pseudonyms for identities: a list gives a list, an Arrow column an Arrow column; missing stays missing."""
-        column, as_list = _text_column(values)
+        column, as_list = text_column(values)
         with self._acting("pseudonymize", domain) as (tx, now):
             opened = self._domain(tx, domain)
             self._count(tx, now, "pseudonymize", purpose, len(column), domain=domain)
@@ -276,94 +232,6 @@ class Session(_Acting):
         texts = (None if p is None else p.decode() for p in plain)
         return Revealed(made, dict(zip(made.pseudonyms, texts, strict=True)))
 
-    # -- owner ------------------------------------------------------------------------------------------------------
-
-    def create_domain(self, name: str, **settings: Any) -> Domain:
-        """A new domain; see :class:`shoal.protector.domains.Domain` for the settings."""
-        if isinstance(settings.get("renewal"), dict):
-            settings["renewal"] = Renewal(**settings["renewal"])
-        wanted = Domain(name, **settings)
-        with self._acting("domain", name) as (tx, now):
-            if tx.get(DOMAIN, name) is not None:
-                raise UsageError(f"there is a domain '{name}' already.", hint="Choose another name.")
-            numbered = replace(wanted, number=tx.state.next_domain, id=os.urandom(8).hex())
-            tx.state.next_domain += 1
-            made = self.vault.new_domain_keys(tx, numbered)
-            self._log(tx, now, "domain", domain=name, detail=f"made: {made.kind}, {made.scope}", key=made.key_id)
-        return made
-
-    def domains(self) -> list[Domain]:
-        """All domains (for every role)."""
-        with self.vault.store.read() as tx:
-            actors.who(tx, self._digest, tx.now(self.vault.clock))
-            return sorted((Domain.from_json(body) for body in tx.all(DOMAIN)), key=lambda d: d.number)
-
-    def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
-        """Let operators translate from one domain to another (or no longer)."""
-        with self._acting("domain", source, target=target) as (tx, now):
-            one, other = self.vault.domain(tx, source), self.vault.domain(tx, target)
-            kept = [d for d in one.translate_to if d != other.id]
-            made = replace(one, translate_to=(*kept, other.id) if allowed else tuple(kept))
-            tx.put(DOMAIN, source, made.to_json())
-            self._log(
-                tx, now, "domain", domain=source, target=target, detail="translation allowed" if allowed else "translation ended"
-            )
-        return made
-
-    def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> str:
-        """A new actor with these roles; its first token, shown once."""
-        with self._acting("actor") as (tx, now):
-            actors.add(tx, name, roles, now)
-            self.vault.remember_actor(tx, name)
-            made = actors.issue_token(tx, name, **token)
-            self._grant_log(tx, now, name, roles)
-        return made
-
-    def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> None:
-        """Set the roles of an actor, or disable it; its tokens follow at once."""
-        with self._acting("actor") as (tx, now):
-            actor = tx.get(ACTOR, name)
-            if actor is None:
-                raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
-            if not enabled or "owner" not in roles:
-                actors.require_another_owner(tx, name)
-            actor["roles"] = list(actors.check_roles(roles))
-            actor["enabled"] = enabled
-            tx.put(ACTOR, name, actor)
-            self._grant_log(tx, now, name, roles if enabled else ())
-
-    def issue_token(self, name: str, **token: Any) -> str:
-        """Another token for an actor (``scopes``, ``domains``, ``expires``, ``label``)."""
-        with self._acting("actor") as (tx, now):
-            made = actors.issue_token(tx, name, **token)
-            self._grant_log(tx, now, name, token.get("scopes", ()), detail="token")
-        return made
-
-    def revoke_tokens(self, name: str) -> int:
-        """Take back every token of an actor."""
-        with self._acting("actor") as (tx, now):
-            actors.require_another_owner(tx, name)
-            gone = actors.revoke_tokens(tx, name)
-            self._grant_log(tx, now, name, (), detail=f"{gone} tokens revoked")
-        return gone
-
-    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> None:
-        """Change a rate limit."""
-        with self._acting("limit") as (tx, now):
-            limits.set_limit(tx, action, purpose, limit)
-            self._log(tx, now, "limit", detail=f"{action} {purpose}: {limit.max} in {limit.seconds:g} s, alarm {limit.alarm}")
-
-    def plant_honeytoken(self, domain: str, identity: str) -> str:
-        """Plant an invented identity; whoever asks for it raises an alarm. Its pseudonym."""
-        with self._acting("honeytoken", domain) as (tx, now):
-            opened = self._domain(tx, domain)
-            made: str = opened.pseudonymize(tx, _text_column([identity])[0], Context(), now)[0].as_py()
-            body = tx.get(HONEY, domain) or {"pseudonyms": []}
-            body["pseudonyms"] = sorted({*body["pseudonyms"], made})
-            tx.put(HONEY, domain, body)
-            self._log(tx, now, "honeytoken", domain=domain)
-        return made
-
     # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _watch(self, tx: Tx, now: float, action: str, domain: str, purpose: str, pseudonyms: Any) -> None:
@@ -372,11 +240,6 @@ class Session(_Acting):
             tx, domain, pseudonyms if isinstance(pseudonyms, list) else pseudonyms.to_pylist()
         ):
             self._log(tx, now, action, outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
-
-    def _grant_log(self, tx: Tx, now: float, name: str, roles: Sequence[str], *, detail: str = "") -> None:
-        from shoal.protector.audit import actor_pseudonym
-
-        self._log(tx, now, "grant", subject=actor_pseudonym(self.vault.store, name), roles=list(roles), detail=detail)
 
     def _own(self, tx: Tx, name: str) -> OpenDomain:
         opened = self._domain(tx, name)
@@ -398,29 +261,6 @@ class Session(_Acting):
             resolution.remember(tx, name, bytes.fromhex(opened.domain.id) + opened.subject_box.seal(identity, name.encode()))
             names.append(name)
         return names
-
-
-def _text_column(values: Any) -> tuple[Any, bool]:
-    """An Arrow text column, and whether a list came in. Numbers become their text."""
-    import pyarrow as pa
-
-    as_list = isinstance(values, list | tuple)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if as_list and any(v is not None and not isinstance(v, str) for v in values):
-        raise UsageError("identities are text; found another type.", hint="Turn numbers into text yourself: 12 and 012 differ.")
-    try:
-        wanted = pa.string() if as_list else None
-        column = values if isinstance(values, pa.Array) else pa.array(values, wanted, from_pandas=True)
-    except (pa.ArrowException, UnicodeEncodeError):
-        raise DataError("identities cannot be read as text.", hint="Give valid Unicode texts.") from None
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_integer(column.type) or pa.types.is_large_string(column.type):
-        column = column.cast(pa.string())
-    if not pa.types.is_string(column.type):
-        raise UsageError(f"identities are text or whole numbers; found a column of type {column.type}.")
-    return column, as_list
 
 
 def _shown(request_id: str) -> str:
