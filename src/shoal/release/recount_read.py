@@ -118,12 +118,7 @@ def header(path: Path) -> list[str]:
     if path.is_dir():
         return header(parts(path)[0])
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as source:
-            head = ""
-            while chunk := source.read(65_536):
-                head += chunk
-                if head.count('"') % 2 == 0 and "\n" in head:
-                    break
+        head = _first_record(path)
         return [name or "" for name in next(parse_csv(head), [])]
     try:
         if path.suffix == ".parquet":
@@ -135,6 +130,20 @@ def header(path: Path) -> list[str]:
         return [str(c) for c in _stats_file(path)[0].columns]
     except (pa.ArrowException, OSError) as error:
         raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+
+
+def _first_record(path: Path) -> str:
+    """The text of a CSV up to the first line end that is not inside quotation marks."""
+    head, seen, quotes = "", 0, 0
+    with path.open(encoding="utf-8-sig", newline="") as source:
+        while chunk := source.read(65_536):
+            head += chunk
+            while (end := head.find("\n", seen)) >= 0:
+                quotes += head.count('"', seen, end)
+                seen = end + 1
+                if quotes % 2 == 0:
+                    return head[:seen]
+    return head
 
 
 def size(path: Path) -> int:

@@ -167,3 +167,12 @@ def test_other_formats(tmp_path, ending):
         facts = recount(path, ["q"], ["s"], way=way)
         assert (facts.k, facts.classes, facts.sensitive["s"].distinct) == (2, 2, 1)
     assert recount_read.header(path) == ["q", "s"]
+
+
+def test_the_header_is_the_first_record_and_no_more(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text('"a\nb","c""d",e\r\n' + '"' + "z" * 200_000 + '\n",2,3\n')
+    assert recount_read.header(file) == ["a\nb", 'c"d', "e"]
+    assert recount_read._first_record(file) == '"a\nb","c""d",e\r\n'
+    file.write_text("a,b")
+    assert recount_read.header(file) == ["a", "b"]
