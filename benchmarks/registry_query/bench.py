@@ -28,9 +28,10 @@ HERE = Path(__file__).parent
 PORT = 8722
 BASE = f"http://127.0.0.1:{PORT}/registry/v1"
 QUESTIONS = (
-    ("query", "/registry/v1/query?attributes=age/years", 8000),
-    ("analyse, 100 people", "/registry/v1/analyse?attributes=age/years&group_size=100", 8000),
-    ("analyse, 20 people", "/registry/v1/analyse?attributes=age/years&group_size=20", 400),
+    ("query, as fast as answered", "/registry/v1/query?attributes=age/years", 8000, 0),
+    ("query, 600 a second", "/registry/v1/query?attributes=age/years", 8000, 600),
+    ("analyse, 100 people", "/registry/v1/analyse?attributes=age/years&group_size=100", 8000, 0),
+    ("analyse, 20 people", "/registry/v1/analyse?attributes=age/years&group_size=20", 400, 0),
 )
 
 
@@ -78,10 +79,13 @@ def build(path: Path, n: int) -> float:
     return time.perf_counter() - start
 
 
-async def worker(numbers: list[int], path: str, times: list[float]) -> None:
+async def worker(numbers: list[tuple[float, int]], path: str, times: list[float]) -> None:
+    """Ask one question after the other, each when it is due; waiting for its turn counts as waiting for the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
-    for i in numbers:
-        start = time.perf_counter()
+    begin = time.perf_counter()
+    for due, i in numbers:
+        await asyncio.sleep(max(0.0, begin + due - time.perf_counter()))
+        start = begin + due if due else time.perf_counter()
         writer.write(f"GET {path}&population={place(i)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200"), head
@@ -91,10 +95,12 @@ async def worker(numbers: list[int], path: str, times: list[float]) -> None:
     writer.close()
 
 
-async def ask(path: str, numbers: list[int], connections: int) -> tuple[float, list[float]]:
+async def ask(path: str, numbers: list[int], connections: int, rate: float) -> tuple[float, list[float]]:
+    """All questions over some connections: ``rate`` a second, or as fast as they are answered (0)."""
     times: list[float] = []
     start = time.perf_counter()
-    await asyncio.gather(*(worker(numbers[c::connections], path, times) for c in range(connections)))
+    due = [((n + 1) / rate if rate else 0.0, i) for n, i in enumerate(numbers)]
+    await asyncio.gather(*(worker(due[c::connections], path, times) for c in range(connections)))
     return time.perf_counter() - start, sorted(times)
 
 
@@ -115,9 +121,9 @@ def measure(path: Path) -> None:
                 break
             except OSError:
                 time.sleep(0.2)
-        for name, question, requests in QUESTIONS:
+        for name, question, requests, rate in QUESTIONS:
             numbers = random.Random(name).sample(range(n), min(requests, n))
-            seconds, times = asyncio.run(ask(question, numbers, 8))
+            seconds, times = asyncio.run(ask(question, numbers, 8, rate))
             reply = urllib.request.urlopen(f"{BASE}/analyse?attributes=age/years&population={place(7)}&group_size=100")
             figures = {"per_second": round(len(times) / seconds), "p50_ms": round(1000 * times[len(times) // 2], 2)}
             figures |= {"p99_ms": round(1000 * times[int(len(times) * 0.99)], 2), "longest_ms": round(1000 * times[-1], 2)}
