@@ -34,7 +34,7 @@ ORDER = (
 )
 
 INTERRUPTED = 130
-EPILOG = "Measure, understand, improve, prove. Everything is computed on this computer; nothing is sent anywhere that you did not name."
+EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothing is sent anywhere that you did not name."
 
 
 def build() -> typer.Typer:
