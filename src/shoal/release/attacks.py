@@ -33,6 +33,10 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     from shoal.attack import Scene, run_all
     from shoal.attack.intersection import joined_records
 
+    if earlier and decision.method == "local":
+        raise PolicyError(
+            "a local recoding cannot be compared with an earlier release.", hint="Use method: lattice with --previous, or --plan."
+        )
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records))
     scene = Scene(
@@ -89,16 +93,22 @@ def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:
 
 
 def earlier_structure(prepared: Prepared, place: Path) -> Recoded:
-    """How an earlier release would publish the people of this table: its plan on these base classes."""
-    from shoal.attack.structure import Recoded
-    from shoal.kernels.group import group_codes
+    """How an earlier release would publish the people of this table: its plan on these base classes.
 
-    verify(place).require()
+    Everybody is taken as published there: who was suppressed in the earlier table cannot be told from this one, and taking a
+    class as suppressed that was not would hide a leak.
+    """
+    from shoal.attack.structure import Recoded
+
+    before = verify(place).require().certificate
+    if before["utility"]["method"] == "local":
+        raise PolicyError(
+            "the earlier release was recoded locally, so the two cannot be compared.",
+            hint="Leave --previous out only if the two releases share no person; otherwise do not release.",
+        )
     plan, base = read_plan(place / cert.PLAN), prepared.base
     codes = tuple(_earlier_codes(prepared, plan, j) for j in range(len(base.columns)))
-    groups = group_codes(codes, n_rows=base.n_classes)
-    sizes = np.bincount(groups.ids, weights=base.sizes, minlength=groups.n)
-    return Recoded(base, codes, kept=sizes[groups.ids] >= plan.suppression.k)
+    return Recoded(base, codes)
 
 
 def _earlier_codes(prepared: Prepared, plan: Plan, j: int) -> CodeArray:

@@ -250,3 +250,31 @@ def test_a_person_in_joined_classes_is_counted_once(tmp_path):
     assert verify(folder).ok
     assert release.certificate["after_people"]["k"] == release.k >= 8
     assert release.certificate["after"]["k"] >= release.k
+
+
+def test_an_earlier_class_of_whom_few_are_left_is_not_overlooked(tmp_path):
+    """First zip, then age is published; of one earlier class three people are left, who together are fewer than k."""
+    age = {"age": {"hierarchy": "flat"}, "zip": {"hierarchy": "flat"}}
+
+    def asked(column):
+        other = "zip" if column == "age" else "age"
+        quasi = {column: {**age[column], "max_level": 0}, other: {**age[other], "min_level": 1}}
+        return {"roles": {"quasi": quasi}, "require": {"k": 5}}
+
+    first = pa.table({"age": ["x", "y"] * 50, "zip": ["1"] * 50 + ["2"] * 50})
+    shoal.anonymize(first, asked("zip")).write(tmp_path / "one")
+    later = pa.table({"age": ["y"] * 3 + ["x", "y"] * 25, "zip": ["1"] * 3 + ["2"] * 50})
+    with pytest.raises(VerificationError, match="intersection"):
+        shoal.anonymize(later, asked("age"), previous=[tmp_path / "one"]).write(tmp_path / "two")
+
+
+def test_local_recoding_is_not_compared_in_silence(tmp_path):
+    rng = np.random.default_rng(3)
+    table = pa.table({"a": rng.integers(0, 20, 100), "b": rng.integers(0, 5, 100)})
+    plain = {"roles": {"quasi": ["a", "b"]}, "require": {"k": 4}}
+    shoal.anonymize(table, {**plain, "method": "local"}).write(tmp_path / "local")
+    shoal.anonymize(table, plain).write(tmp_path / "lattice")
+    with pytest.raises(PolicyError, match="recoded locally"):
+        shoal.anonymize(table, plain, previous=[tmp_path / "local"]).write(tmp_path / "x")
+    with pytest.raises(PolicyError, match="cannot be compared"):
+        shoal.anonymize(table, {**plain, "method": "local"}, previous=[tmp_path / "lattice"]).write(tmp_path / "y")
