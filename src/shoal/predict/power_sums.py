@@ -34,7 +34,8 @@ Points = tuple[Floats, Floats]
 """A measure: where it sits, and how much sits there."""
 
 _OPEN = math.log(1.1)
-_GRID = 1500
+_GRID = 120
+_FINE = 8
 _AS_EXACT = 1e-7
 """Sums known better than this are taken as exact: the programme could not tell them apart."""
 
@@ -255,16 +256,23 @@ def _weighted(x: Floats | None, moments: Floats) -> Points | None:
 
 
 def _rounded(s: Floats, loose: Floats, largest: float, k: int) -> list[Points]:
-    """The measures with smallest and largest K among those whose moments lie within their rounding (on a fine grid of points)."""
+    """The measures with smallest and largest K among those whose moments lie within their rounding.
+
+    On a coarse grid first; then, at the tilt of what was found, on a grid that is fine around it.
+    """
     least = max(1e-9, float(s[1]) * (1.0 - float(loose[0])))
-    x = np.concatenate(([0.0], np.geomspace(min(least / 100, largest), largest, _GRID)))
+    ratios = np.geomspace(min(least / 100, largest) / largest, 1.0, _GRID)
+    gap = math.log(float(ratios[1] / ratios[0]))
+    coarse = np.concatenate(([0.0], largest * ratios))
     out = []
     for sign in (1.0, -1.0):
-        z = k / max(0.05, 1.0 - k * least)
-        for _ in range(2):  # the extreme measure hardly depends on z; once more at its own
+        x, z = coarse, k / max(0.05, 1.0 - k * least)
+        for spacing in (gap, gap / _FINE):
             found = _extreme(x, s, loose, z, sign)
             z = _tilted(*found, k) or z
-        out.append(found)
+            steps = np.exp(spacing * np.linspace(-1.0, 1.0, 2 * _FINE + 1))
+            x = np.unique(np.minimum(np.concatenate((coarse, (found[0][:, None] * steps).ravel())), largest))
+        out.append(_extreme(x, s, loose, z, sign))
     return out
 
 
@@ -289,7 +297,7 @@ def _extreme(x: Floats, s: Floats, loose: Floats, z: float, sign: float) -> Poin
 
 
 def _between(log_low: float, log_high: float, strain: float, name: str) -> Estimate:
-    slack = 1e-6 if strain <= 2.0 else 0.1
+    slack = 1e-6 if strain <= 2.0 else 0.2
     log_low, log_high = log_low - slack, min(0.0, log_high + slack)
     fine = log_high - log_low <= _OPEN and strain <= 2.0
     note = () if fine else ("the power sums leave much open for a group of this size",)
