@@ -20,6 +20,8 @@ from shoal.model.plan import Step
 from shoal.model.roles import Column
 
 WIDEST_RANGE = 1 << 26
+SMALL_RANGE, RANGE_PER_ROW = 1 << 16, 16
+"""A range of numbers is held in full while it is small, or not much longer than the column."""
 Codes = npt.NDArray[Any]
 Lookup = npt.NDArray[np.uint32]
 
@@ -122,11 +124,28 @@ class CodedColumn:
         Entry 0 of each chunk's positions is the missing value, −1.
         """
         if self._distinct is None:
+            self._list_few_numbers()
             seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
             low, high = min((m[0] for m in seen), default=0), max((m[1] for m in seen), default=-1)
             one_range = not self._dictionaries and high - low < WIDEST_RANGE
             self._distinct = self._of_range(low, high) if one_range else self._of_dictionaries()
         return self._distinct
+
+    def _list_few_numbers(self) -> None:
+        """Chunks with a few numbers far apart are coded by the numbers that occur: a table as long as the range is a waste."""
+        import pyarrow as pa
+
+        most = max(SMALL_RANGE, RANGE_PER_ROW * sum(len(c) for c in self.chunks))
+        seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
+        if not seen or max(m[1] for m in seen) - min(m[0] for m in seen) < most:
+            return
+        for i, (codes, m) in enumerate(zip(self.chunks, self._meaning, strict=True)):
+            if isinstance(m, tuple):
+                used, place = np.unique(codes, return_inverse=True)
+                numbers = used[used > 0].astype(np.int64) - 1 + m[0]
+                self.chunks[i] = narrow(place.astype(np.int32), 0 if len(used) and used[0] == 0 else 1, len(numbers))
+                self._meaning[i] = len(self._dictionaries)
+                self._dictionaries.append(_in_kind(pa.array(numbers), self.column.kind))
 
     def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """All chunks are ranges, not far apart: every number between the smallest and the largest."""
