@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,7 @@ class Scene:
     ``released`` holds the published classes with their sensitive counts; ``k``, ``distinct`` (l per sensitive column) and ``t``
     (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
     table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
-    original has it); ``earlier``, the same base classes under earlier plans; ``previous``, an earlier published table, with
-    ``shared``, the columns that both publish unchanged.
+    original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged.
     """
 
     released: ClassCounts
@@ -36,7 +35,6 @@ class Scene:
     files: tuple[Path, ...] = ()
     external: ClassCounts | None = None
     recoded: Any = None
-    earlier: Sequence[Any] = ()
     previous: Any = None
     shared: tuple[str, ...] = ()
     seed: int = 0
@@ -53,7 +51,7 @@ def run_all(scene: Scene) -> list[AttackResult]:
     """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
     from shoal.attack.downcoding import downcoding
     from shoal.attack.homogeneity import background, homogeneity, skewness
-    from shoal.attack.intersection import intersection, joined_records
+    from shoal.attack.intersection import joined_records
     from shoal.attack.leftovers import leftovers
     from shoal.attack.linkage import linkage
     from shoal.attack.minimality import minimality
@@ -75,11 +73,9 @@ def run_all(scene: Scene) -> list[AttackResult]:
         results.append(downcoding(scene.recoded, scene.released.columns, minimal=scene.minimal))
     else:
         results.append(_not_run("downcoding", "needs the original table"))
-    if scene.earlier and scene.recoded is not None:
-        results.append(intersection([scene.recoded, *scene.earlier], k=scene.k))
     if scene.previous is not None and scene.table is not None:
         results.append(joined_records(scene.table, scene.previous, scene.shared))
-    if not scene.earlier and scene.previous is None:
+    if scene.previous is None:
         results.append(_not_run("intersection", "no earlier release was given"))
     if scene.table is not None:
         results.append(leftovers(scene.table, scene.files))

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.attack._common import one_in, wilson
-from shoal.attack.structure import Recoded, joint_sizes
+from shoal.attack._common import one_in
+from shoal.attack.structure import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
 from shoal.model.attack import AttackResult
 
@@ -20,34 +20,27 @@ QUESTION = "Somebody has this release and an earlier one: how small do the group
 
 
 def intersection(releases: Sequence[Recoded], *, k: int) -> AttackResult:
-    """With the original at hand: exact sizes of the groups that are alike in all releases."""
+    """With the original at hand: exact sizes of the groups that are alike in this release (the first) and the earlier ones."""
     if len(releases) < 2:
         raise UsageError("an intersection needs at least two releases.")
     sizes = joint_sizes(releases)
     if len(sizes) == 0:
-        return AttackResult("intersection", QUESTION, 0.0, 0.0, 0.0, 1 / k, "", "holds", "No person is in both releases.")
-    people = int(releases[0].base.sizes.sum())
-    weights = releases[0].base.sizes[[*_kept(releases)]]
-    below = int(weights[sizes < k].sum())
-    smallest = int(sizes.min())
-    low, high = wilson(below, people)
+        return AttackResult("intersection", QUESTION, 0.0, 0.0, 0.0, 0.0, "", "holds", "No person is in both releases.")
+    weights = releases[0].base.sizes[in_both(releases)]
+    people, below = int(weights.sum()), int(weights[sizes < k].sum())
+    smallest, rate = int(sizes.min()), below / int(weights.sum())
     return AttackResult(
         "intersection",
         QUESTION,
-        below / people,
-        low,
-        high,
+        rate,
+        rate,
+        rate,
         0.0,
         f"smallest joint group: {smallest}",
         "broken" if smallest < k else "holds",
-        f"{below} people are in joint groups smaller than {k}; the smallest has {smallest} ({one_in(1 / smallest)}).",
+        f"{below} of {people} people who may be in both are in joint groups smaller than {k}; the smallest has {smallest} "
+        f"({one_in(1 / smallest)}).",
     )
-
-
-def _kept(releases: Sequence[Recoded]) -> Any:
-    import numpy as np
-
-    return np.flatnonzero(np.logical_and.reduce([r.mask for r in releases]))
 
 
 def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> AttackResult:
@@ -62,13 +55,13 @@ def joined_records(released: Any, previous: Any, columns: Sequence[str]) -> Atta
         return AttackResult("intersection: joined records", question, 0.0, 0.0, 0.0, None, "", "holds", sentence)
     ours, theirs = _unique(released, columns), _unique(previous, columns)
     joined = ours.join(theirs, keys=list(columns), join_type="inner").num_rows if ours.num_rows and theirs.num_rows else 0
-    low, high = wilson(joined, released.num_rows)
+    rate = joined / max(released.num_rows, 1)
     return AttackResult(
         "intersection: joined records",
         question,
-        joined / max(released.num_rows, 1),
-        low,
-        high,
+        rate,
+        rate,
+        rate,
         None,
         f"through {len(columns)} shared columns",
         "warning" if joined else "holds",

@@ -43,8 +43,14 @@ class Recoded:
         return group_codes(self.published, n_rows=self.base.n_classes)
 
 
+def in_both(parts: Sequence[Recoded]) -> npt.NDArray[np.bool_]:
+    """Base classes that the first release keeps and, where there are others, at least one of them too."""
+    others = [p.mask for p in parts[1:]]
+    return parts[0].mask & np.logical_or.reduce(others) if others else parts[0].mask
+
+
 def joint_sizes(parts: Sequence[Recoded]) -> npt.NDArray[np.int64]:
-    """For each base class kept in every release, how many people are alike in all of them.
+    """For each base class of :func:`in_both`, how many people are alike in all releases.
 
     >>> base = ClassCounts([3, 2, 4], ["a"], [[0, 1, 2]])
     >>> one = Recoded(base, (np.array([0, 0, 1], np.int32),))
@@ -55,7 +61,7 @@ def joint_sizes(parts: Sequence[Recoded]) -> npt.NDArray[np.int64]:
     base = parts[0].base
     if any(p.base.n_classes != base.n_classes for p in parts):
         raise InternalError("the releases were made from different base classes.")
-    kept = np.logical_and.reduce([p.mask for p in parts])
+    kept = in_both(parts)
     groups = group_codes([codes for p in parts for codes in p.published], n_rows=base.n_classes)
     size = np.zeros(groups.n, dtype=np.int64)
     np.add.at(size, groups.ids[kept], base.sizes[kept])

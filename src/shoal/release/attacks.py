@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from shoal.errors import HierarchyGapError, PolicyError, VerificationError
+from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
-from shoal.model.counts import CodeArray
-from shoal.model.plan import Drop, Plan
 from shoal.release import certificate as cert
 from shoal.release.classes import Decision
+from shoal.release.composition import composition
 from shoal.release.harden import structure, tells
 from shoal.release.prepare import Prepared
-from shoal.release.reuse import read_plan
-from shoal.release.verify import verify
-
-if TYPE_CHECKING:
-    from shoal.attack.structure import Recoded
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
+
+HINTS = {
+    "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
+    "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
+}
 
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
@@ -33,10 +30,6 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     from shoal.attack import Scene, run_all
     from shoal.attack.intersection import joined_records
 
-    if earlier and decision.method == "local":
-        raise PolicyError(
-            "a local recoding cannot be compared with an earlier release.", hint="Use method: lattice with --previous, or --plan."
-        )
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records))
     scene = Scene(
@@ -48,10 +41,9 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         recoded=made if decision.finer else None,
         table=table,
         files=(data,) if data.is_file() else (),
-        earlier=[earlier_structure(prepared, place) for place in earlier] if made else (),
         seed=prepared.policy.seed,
     )
-    results = run_all(scene)
+    results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
     for place in earlier:
         before = cert.read(place / cert.NAME)
         old = published_table(place / before["data"]["file"], before["after"]["records"])
@@ -61,7 +53,7 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     if broken:
         raise VerificationError(
             f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
-            hint="Publish the same plan as before (--plan), coarser levels, or only people who are new.",
+            hint=HINTS.get(broken[0].name.split(":")[0], "Use coarser levels."),
             attacks=tuple(broken),
         )
     told = tells(results) if prepared.policy.hardened else None
@@ -90,44 +82,3 @@ def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:
     """Columns that both releases publish as they were."""
     old = {c["name"] for c in before["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")}
     return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if c in old]
-
-
-def earlier_structure(prepared: Prepared, place: Path) -> Recoded:
-    """How an earlier release would publish the people of this table: its plan on these base classes.
-
-    Everybody is taken as published there: who was suppressed in the earlier table cannot be told from this one, and taking a
-    class as suppressed that was not would hide a leak.
-    """
-    from shoal.attack.structure import Recoded
-
-    before = verify(place).require().certificate
-    if before["utility"]["method"] == "local":
-        raise PolicyError(
-            "the earlier release was recoded locally, so the two cannot be compared.",
-            hint="Leave --previous out only if the two releases share no person; otherwise do not release.",
-        )
-    plan, base = read_plan(place / cert.PLAN), prepared.base
-    codes = tuple(_earlier_codes(prepared, plan, j) for j in range(len(base.columns)))
-    return Recoded(base, codes)
-
-
-def _earlier_codes(prepared: Prepared, plan: Plan, j: int) -> CodeArray:
-    """Codes of one column under an earlier plan; a column it did not publish tells nothing."""
-    from shoal.hierarchies.evaluate import evaluate
-    from shoal.kernels.text import canonical_text
-
-    base, name = prepared.base, prepared.base.columns[j]
-    steps = plan.for_column(name)
-    if not steps or isinstance(steps[0], Drop):
-        return np.zeros(base.n_classes, dtype=np.int32)
-    texts = canonical_text(base.categories[j]).to_pylist()
-    try:
-        found = evaluate(steps[0], texts)
-    except HierarchyGapError:
-        raise PolicyError(
-            f"the earlier plan does not cover all values of '{name}', so the two releases cannot be compared.",
-            hint="Name an earlier release of the same table after --previous.",
-        ) from None
-    label = getattr(steps[0], "missing_label", None)
-    missing = found.labels.index(label) if label in found.labels else -1
-    return np.append(found.index, missing).astype(np.int32)[base.codes[j]]

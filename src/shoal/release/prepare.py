@@ -171,9 +171,20 @@ def _trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
-    """The base classes with records, not people, counted inside them."""
+    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
     if policy.unit is None or not (policy.diversity or policy.closeness):
         return None
+    return _records(table, policy, base)
+
+
+def counted_by_record(prepared: Prepared) -> ClassCounts:
+    """The base classes with records counted inside them; counted now, where people were."""
+    if prepared.policy.unit is None:
+        return prepared.base
+    return prepared.by_record or _records(prepared.counted, prepared.policy, prepared.base)
+
+
+def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
     bare = type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
     counted = bare.count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
     if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
