@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -262,3 +263,24 @@ def test_a_release_into_the_same_database(tmp_path, table, policy, capsys):
     code, said, _ = run(capsys, "verify", out, "--table", public)
     assert code == 1
     assert "changed after" in said
+
+
+def test_how_the_file_is_read_can_be_said(capsys, tmp_path, policy):
+    """``check`` and ``anonymize`` read a file as they are told, as ``measure`` and ``inspect`` do."""
+    file = people(tmp_path / "odd.txt", sep="|")
+    said = ("--read", "delimiter=|", "--read", "types=zip:text")
+    code, out, _ = run(capsys, "check", file, "--policy", policy, "--json", *said)
+    assert code == 1, out  # read, and found short of k
+    assert run(capsys, "anonymize", file, "--draft", tmp_path / "d.yml", *said)[0] == 0
+    assert run(capsys, "anonymize", file, "--policy", policy, "--out", tmp_path / "r", *said)[0] == 0
+    assert run(capsys, "anonymize", file, "--policy", policy, "--out", tmp_path / "q", "--read", "types=zip")[0] == 2
+
+
+def test_no_number_of_a_chart_is_shown_in_powers_of_ten():
+    from shoal.report.measure_report import _percent
+    from shoal.report.release_charts import frontier_chart
+
+    flat = frontier_chart([{"k": 2, "loss": 0.0, "chosen": True}, {"k": 5, "loss": 0.0}])
+    assert re.findall(r">([^<>]+)</text>", flat)[:3] == ["0", "0.5", "1"]
+    assert all(len(_percent(i / 1000)) <= 3 for i in range(1001))
+    assert _percent(1.0) == "100"

@@ -66,7 +66,6 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
         k=int(claims["require"].get("k", claims["k"])),
         distinct={c: x["distinct"] for c, x in claims["require"].get("diversity", {}).items() if "distinct" in x},
         t={c: x["t"] for c, x in claims["require"].get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
-        minimal=bool(claims["utility"]["proven"]),
         table=published,
         files=(data,),
         external=other,

@@ -30,7 +30,6 @@ class Scene:
     k: int
     distinct: Mapping[str, int] = field(default_factory=dict)
     t: Mapping[str, float] = field(default_factory=dict)
-    minimal: bool = False
     table: Any = None
     files: tuple[Path, ...] = ()
     external: ClassCounts | None = None
@@ -70,7 +69,7 @@ def run_all(scene: Scene) -> list[AttackResult]:
     else:
         results.append(_not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
-        results.append(downcoding(scene.recoded, scene.released.columns, minimal=scene.minimal))
+        results.append(downcoding(scene.recoded, scene.released.columns))
     else:
         results.append(_not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:

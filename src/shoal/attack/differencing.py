@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack._common import wilson
 from shoal.errors import DataError, UsageError
 from shoal.model.attack import AttackResult
 
@@ -117,14 +116,13 @@ def differencing(found: Bounds, hidden: npt.ArrayLike, *, threshold: int, what: 
     exact = int((width < 0.5).sum())
     narrow = int((width < threshold - 1).sum())
     tries = int(mask.sum())
-    low, high = wilson(narrow, tries)
     rate = narrow / tries if tries else 0.0
     return AttackResult(
         "differencing",
         f"Which hidden counts of the {what} follow from the published sums?",
         rate,
-        low if tries else 0.0,
-        high if tries else 0.0,
+        rate,
+        rate,
         0.0,
         f"{exact} hidden counts are recovered exactly",
         "broken" if narrow else "holds",
@@ -144,13 +142,13 @@ def difference_of_versions(before: npt.ArrayLike, after: npt.ArrayLike, *, thres
     step = np.abs(first[both] - second[both])
     small = int(((step > 0) & (step < threshold)).sum())
     tries = int(both.sum())
-    low, high = wilson(small, tries)
+    rate = small / tries if tries else 0.0
     return AttackResult(
         "differencing: two versions",
         "Does the difference of two published versions show a small group?",
-        small / tries if tries else 0.0,
-        low if tries else 0.0,
-        high if tries else 0.0,
+        rate,
+        rate,
+        rate,
         0.0,
         f"{small} of {tries} counts differ by fewer than {threshold}",
         "broken" if small else "holds",

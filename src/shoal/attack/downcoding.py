@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack._common import wilson
 from shoal.attack.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult, Verdict
@@ -18,12 +17,11 @@ from shoal.model.attack import AttackResult, Verdict
 QUESTION = "Can published values be refined to a finer level than was published?"
 
 
-def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> AttackResult:
+def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     """Records whose published class holds only one finer value in some generalized column, and not the common one.
 
-    An attacker who knows the people (or a table like them) and the hierarchy sees that the wider value is empty talk there.
-    ``minimal`` says that the plan is the least general one that meets the requirements: then even without such a table the
-    choice itself speaks, and the result is at least a warning.
+    An attacker who knows the people (or a table like them) and the hierarchy sees that the wider value is empty talk there. Up to
+    one record in a hundred holds, more is a warning.
     """
     groups = recoded.classes()
     kept, sizes = recoded.mask, recoded.base.sizes
@@ -41,15 +39,11 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...], *, minimal: bool) -> 
         if share > worst_share:
             worst_column, worst_share = name, share
     count = int(sizes[refined].sum())
-    low, high = wilson(count, total)
     rate = count / max(total, 1)
-    verdict: Verdict = "holds" if rate <= 0.01 and not minimal else "warning"
-    note = (
-        " The plan is the least general one that meets the requirements, so the choice itself tells something." if minimal else ""
-    )
+    verdict: Verdict = "holds" if rate <= 0.01 else "warning"
     worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
-    sentence = f"{count} of {total} records lie in classes where a published range holds only one finer value.{note}"
-    return AttackResult("downcoding", QUESTION, rate, low, high, None, worst, verdict, sentence)
+    sentence = f"{count} of {total} records lie in classes where a published range holds only one finer value."
+    return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
 
 
 def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

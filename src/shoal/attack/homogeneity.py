@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack._common import one_in, wilson
+from shoal.attack._common import one_in
 from shoal.errors import missing_column
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts import ClassCounts, SensitiveCounts
@@ -28,7 +28,6 @@ def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = No
     rate = float(top.sum()) / members
     prior = float(np.bincount(sensitive.values + 1, weights=sensitive.counts).max()) / members
     alone = total[top == total]
-    low, high = wilson(float(top.sum()), int(members))
     verdict: Verdict = "holds" if len(alone) == 0 else ("broken" if distinct is not None and distinct >= 2 else "warning")
     sentence = (
         f"The best guess of '{column}' is right for {rate:.1%} of the records; without the release {prior:.1%}. "
@@ -36,7 +35,7 @@ def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = No
     )
     worst = f"{len(alone)} of {released.n_classes} classes hold one value only"
     question = f"Somebody knows in which class a person is: is '{column}' learnt?"
-    return AttackResult(f"homogeneity: {column}", question, rate, low, high, None, worst, verdict, sentence)
+    return AttackResult(f"homogeneity: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
 
 
 def background(released: ClassCounts, column: str, *, excluded: int = 1, distinct: int | None = None) -> AttackResult:
@@ -56,7 +55,7 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
         chance[c] = float((ordered / np.maximum(total - gone, 1)).max())
     certain = int(released.sizes[chance >= 1].sum())
     members = int(released.sizes.sum())
-    low, high = wilson(certain, members)
+    rate = certain / members
     claims = distinct is not None and distinct > excluded + 1
     verdict: Verdict = "holds" if certain == 0 else ("broken" if claims else "warning")
     sentence = f"An attacker who can rule out {excluded} value(s) is certain about '{column}' for {certain} of {members} records."
@@ -65,9 +64,9 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     return AttackResult(
         f"background knowledge: {column}",
         question,
-        certain / members,
-        low,
-        high,
+        rate,
+        rate,
+        rate,
         None,
         worst,
         verdict,
@@ -93,7 +92,7 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     members = int(released.sizes.sum())
     exposed = int(released.sizes[over].sum())
     distance = float(above.max())
-    low, high = wilson(exposed, members)
+    rate = exposed / members
     verdict: Verdict = ("holds" if distance <= t + 1e-9 else "broken") if t is not None else ("warning" if len(over) else "holds")
     sentence = (
         f"In its most telling class a value of '{column}' is {float(lifts.max()):.3g} times as frequent as in the whole table; "
@@ -101,7 +100,7 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     )
     question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
     worst = f"{len(over)} of {released.n_classes} classes above a lift of {lift:g}"
-    return AttackResult(f"skewness: {column}", question, exposed / members, low, high, None, worst, verdict, sentence)
+    return AttackResult(f"skewness: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
 
 
 def _sensitive(counts: ClassCounts, column: str) -> SensitiveCounts:

@@ -35,11 +35,12 @@ def anonymize(
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600).")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if draft is not None:
-        _draft(table, draft, as_json=as_json)
+        _draft(table, draft, read, as_json=as_json)
         return
     if policy is None or out is None:
         raise UsageError("both --policy and --out are needed.", hint="Begin with: shoal anonymize TABLE --draft policy.yml")
@@ -51,8 +52,9 @@ def anonymize(
     if seed is not None:
         asked = asked.edited("seed", seed)
     with _shared.progress("anonymizing") as told:
+        opened = shoal.open(table, **_shared.read_options(read))
         release = shoal.anonymize(
-            table, asked, format=form, key_file=key, plan=plan, to_table=to_table or None, previous=previous or (), progress=told
+            opened, asked, format=form, key_file=key, plan=plan, to_table=to_table or None, previous=previous or (), progress=told
         )
         release.write(out, progress=told)
     if as_json:
@@ -79,7 +81,7 @@ def _tell(release: Release, out: Path) -> None:
     typer.echo(f"Written and counted again: {out}/  Check it any time with: shoal verify {out}")
 
 
-def _draft(table: str, target: Path, *, as_json: bool) -> None:
+def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -> None:
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
     from shoal.release.draft import draft_policy
@@ -88,7 +90,7 @@ def _draft(table: str, target: Path, *, as_json: bool) -> None:
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table), progress=told)
+        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told)
     write_text(target, draft_policy(found))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})

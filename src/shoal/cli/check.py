@@ -19,6 +19,7 @@ def check(
     policy: Annotated[Path, typer.Option("--policy", help="The policy (YAML).")],
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Does a table (or each of several) meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
@@ -31,7 +32,8 @@ def check(
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
     asked = shoal.Policy.load(policy)
     with _shared.progress("counting") as told:
-        results = [look(shoal.open(table), asked, progress=told) for table in tables]
+        options = _shared.read_options(read)
+        results = [look(shoal.open(table, **options), asked, progress=told) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)

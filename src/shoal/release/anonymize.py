@@ -112,7 +112,7 @@ class Release:
         place = folder.free(target)
         beside = private.place_of(place)
         if any(draws(s) for s in self.plan.steps):
-            folder.free(beside)
+            private.free(beside)
         with folder.staged(place.absolute().parent) as stage:
             self._stage(stage, progress)
             folder.publish(stage, place)

@@ -37,7 +37,6 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         k=prepared.policy.smallest_class,
         distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
         t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
-        minimal=decision.proven,
         recoded=made if decision.finer else None,
         table=table,
         files=(data,) if data.is_file() else (),

@@ -336,6 +336,8 @@ def limits(prepared: Prepared, decision: Decision) -> list[str]:
         )
     if prepared.inferred:
         out.append(f"Hierarchies were guessed from the data for: {', '.join(prepared.inferred)}.")
-    if not decision.proven:
+    if decision.proven:
+        out.append("No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding).")
+    else:
         out.append("The plan meets the requirements but is not proven to lose least.")
     return [*out, *decision.notes]

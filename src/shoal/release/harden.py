@@ -55,7 +55,7 @@ def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     from shoal.attack.minimality import minimality
 
     made, policy = structure(prepared, decision), prepared.policy
-    out = [downcoding(made, prepared.quasi, minimal=False)]
+    out = [downcoding(made, prepared.quasi)]
     for i, column in enumerate(prepared.base.sensitive):
         asked = policy.diversity.get(column)
         rng = choice_rng(policy.seed, i)

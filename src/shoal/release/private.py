@@ -58,6 +58,15 @@ def place_of(folder: Path) -> Path:
     return folder.parent / f"{folder.name}.private.json"
 
 
+def free(path: Path) -> None:
+    """Raise where a private file is left although its folder is gone: it may be the only copy of a seed."""
+    if path.exists() or path.is_symlink():
+        raise OutputError(
+            f"'{path.name}' is left from an earlier release whose folder is gone.",
+            hint="Move it away or delete it, or name another folder after --out.",
+        )
+
+
 def write(secret: Kept, path: Path) -> None:
     """The private file, mode 600, never over another."""
     text = json.dumps({"format": FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}, indent=1) + "\n"

@@ -201,13 +201,22 @@ def _heat(m: Measured) -> str:
         for j, share in enumerate(row):
             fill = f'fill="{BAD}" fill-opacity="{share / top:.3f}"'
             drawn.append(f'<rect x="{156 + j * 46}" y="{22 + i * 30}" width="42" height="26" stroke="#d5dbe0" {fill}/>')
-            drawn.append(_text(177 + j * 46, 40 + i * 30, f"{100 * share:.2g}"))
+            drawn.append(_text(177 + j * 46, 40 + i * 30, _percent(share)))
     title = "Percent one of a kind for each pair of columns (diagonal: the column alone)"
     numbered = ", ".join(f"{i + 1} {_short(n)}" for i, n in enumerate(names))
     return (
         _svg(170 + 46 * len(names), 30 + 30 * len(names), title, drawn)
         + f'<p class="small">{escape(title)}. {escape(numbered)}.</p>'
     )
+
+
+def _percent(share: float) -> str:
+    """A share in at most three characters.
+
+    >>> _percent(1.0), _percent(0.333), _percent(0.0042), _percent(0.0)
+    ('100', '33', '0.4', '0')
+    """
+    return f"{100 * share:.0f}" if share >= 0.0995 or share == 0 else f"{100 * share:.1f}"
 
 
 def _short(name: str) -> str:

@@ -73,7 +73,7 @@ def frontier_chart(points: Sequence[Mapping[str, Any]]) -> str:
     wide, high, left, floor = 560, 250, 76, 200
     ks = [int(p["k"]) for p in points]
     low, top = math.log(min(ks)), math.log(max(ks))
-    most = max(max(float(p["loss"]) for p in points), 1e-9)
+    most = max(float(p["loss"]) for p in points) or 1.0
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img">']
     parts.append("<title>Loss of the best plan at each k</title>")
     for share in (0.0, 0.5, 1.0):

@@ -194,6 +194,7 @@ def _attacks(body: Mapping[str, Any]) -> str:
         verdict = a["verdict"]
         rate = "" if a["rate"] is None else percent(a["rate"])
         interval = "" if a["low"] is None else f"{percent(a['low'])} to {percent(a['high'])}"
+        interval = "exact count" if a["low"] is not None and a["low"] == a["high"] else interval
         claimed = "" if a["claimed"] is None else percent(a["claimed"])
         rows.append(
             (

@@ -151,15 +151,18 @@ def test_downcoding_counts_classes_with_one_rare_finer_value():
     base = ClassCounts([3, 4, 5], ["age"], [[0, 1, 2]])
     wide = Recoded(base, (np.array([0, 0, 0], np.int32),), (np.array([0, 1, 1], np.int32),))
     single = Recoded(base, (np.array([0, 0, 1], np.int32),), (np.array([0, 1, 2], np.int32),))
-    assert downcoding(wide, ("age",), minimal=False).rate == 0  # the only class holds two finer values
-    assert downcoding(single, ("age",), minimal=False).rate == 0  # the last range covers one value anywhere: no news
+    assert downcoding(wide, ("age",)).rate == 0  # the only class holds two finer values
+    assert downcoding(single, ("age",)).rate == 0  # the last range covers one value anywhere: no news
     split = ClassCounts([3, 9, 5], ["age", "sex"], [[0, 1, 0], [0, 0, 1]])
     sex = np.array([0, 0, 1], np.int32)
     codes = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([0, 1, 0], np.int32), sex))
-    assert downcoding(codes, ("age", "sex"), minimal=False).rate == pytest.approx(5 / 17)  # 8 of 17 have that finer value
+    assert downcoding(codes, ("age", "sex")).rate == pytest.approx(5 / 17)  # 8 of 17 have that finer value
     common = Recoded(split, (np.zeros(3, np.int32), sex), (np.array([1, 0, 1], np.int32) * 0, sex))
-    assert downcoding(common, ("age", "sex"), minimal=False).rate == 0
-    assert downcoding(wide, ("age",), minimal=True).verdict == "warning"
+    assert downcoding(common, ("age", "sex")).rate == 0
+    assert downcoding(wide, ("age",)).verdict == "holds"  # nothing found: no warning, and no interval of a full count
+    assert downcoding(codes, ("age", "sex")).verdict == "warning"
+    found = downcoding(codes, ("age", "sex"))
+    assert found.low == found.rate == found.high
 
 
 def test_minimality_agrees_with_the_closed_form_for_two_values():

@@ -134,7 +134,7 @@ def test_a_stated_seed_repeats_the_run(tmp_path):
 
 def test_a_private_file_is_never_written_over(tmp_path):
     (tmp_path / "out.private.json").write_text("mine")
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="whose folder is gone"):
         shoal.anonymize(people(), asked()).write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "out.private.json").read_text() == "mine"
