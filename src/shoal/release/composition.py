@@ -170,26 +170,39 @@ def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Show
     probe = {c: base.categories[j].take(_indices(base.codes[j][alike.first])) for c in quasi for j in [base.column(c)]}
     labels = _as_shown(earlier, probe, alike.n)
     n = len(file[quasi[0]]) if quasi else int(earlier.claims["after"]["records"])
-    coded = [np.concatenate(_coded(file[c], labels[c])).astype(np.int32) for c in quasi]
+    coded = [_coded(file[c], labels[c]).astype(np.int32) for c in quasi]
     ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
     own, asked = ids[:n], ids[n:]
     classes = np.where(np.isin(asked, own), asked, _blanked(earlier, file, quasi, own))[alike.ids]
     cells = {}
     for column in columns:
-        values = base.sensitive[column].categories
-        texts = _as_shown(earlier, {column: values}, len(values))[column]
-        code = {MISSING_TEXT: -1} | {t: i for i, t in reversed(list(enumerate(texts)))}
-        mine = np.fromiter((code.setdefault(t, len(code) + len(texts)) for t in file[column]), dtype=np.int64, count=n)
-        pairs, counts = np.unique(np.stack([own, mine]), axis=1, return_counts=True)
-        cells[column] = Cells(pairs[0], pairs[1], counts.astype(np.int64))
+        mine = _values(earlier, base.sensitive[column].categories, column, file[column])
+        width = int(mine.max(initial=0)) + 2
+        key, counts = np.unique(own * width + mine + 1, return_counts=True)
+        cells[column] = Cells(key // width, key % width - 1, counts.astype(np.int64))
     return Shown(classes, cells)
 
 
-def _blanked(earlier: Earlier, file: Mapping[str, list[str]], quasi: Sequence[str], own: IntArray) -> int:
+def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
+    """Sensitive values of an earlier file as codes of the present ones; a value that is not among them gets a code beyond."""
+    import pyarrow as pa
+
+    known = _as_shown(earlier, {column: values}, len(values))[column]
+    codes = _coded(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
+    present, found = codes[: len(values) + 1], codes[len(values) + 1 :]
+    place = np.arange(len(values), len(values) + int(codes.max()) + 1)
+    place[present] = [*range(len(values)), -1]
+    out: IntArray = place[found]
+    return out
+
+
+def _blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
     """The class of the records whose quasi-identifiers an earlier release blanked: whoever is not found elsewhere; or −1."""
+    import pyarrow.compute as pc
+
     if earlier.claims["utility"]["scope"] != "cells" or not quasi:
         return -1
-    hidden = [np.asarray(file[c]) == SUPPRESSED for c in quasi if c in earlier.claims["data"]["quasi"]]
+    hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims["data"]["quasi"]]
     found = np.unique(own[np.logical_and.reduce(hidden)])
     if len(found) > 1:
         raise _refused("the earlier release blanked records but shows a column that is a quasi-identifier now")
@@ -202,21 +215,22 @@ def _indices(codes: Any) -> Any:
     return pa.array(codes, mask=codes < 0)
 
 
-def _coded(left: Sequence[str], right: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Two lists of texts over one dictionary."""
-    order: dict[str, int] = {}
-    sides = [np.fromiter((order.setdefault(t, len(order)) for t in s), dtype=np.int64, count=len(s)) for s in (left, right)]
-    return sides[0], sides[1]
+def _coded(left: Any, right: Any) -> IntArray:
+    """Codes of two arrays of texts over one dictionary, one after the other."""
+    import pyarrow as pa
+
+    codes = pa.concat_arrays([left, right]).dictionary_encode().indices
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, list[str]]:
+def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, Any]:
     """Values as the earlier release writes them: carried out by its plan, written in its format, read as its file is read."""
     import pyarrow as pa
 
     from shoal.engines.open import open as opened
 
     if not values or n == 0:
-        return {c: [] for c in values}
+        return {c: pa.array([], pa.string()) for c in values}
     order = "row"
     while order in values:
         order += "_"
@@ -230,12 +244,12 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
         except HierarchyGapError:
             raise _refused("the earlier plan does not cover all values of a column") from None
         found = read_texts(out, [*values, order])
-    place_of = np.argsort(np.asarray([int(float(t)) for t in found[order]]))
-    return {c: [found[c][i] for i in place_of] for c in values}
+    order_of = np.argsort(found[order].to_numpy(zero_copy_only=False).astype(np.float64))
+    return {c: found[c].take(pa.array(order_of)) for c in values}
 
 
-def read_texts(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Columns of a written file as texts; a missing value has a text of its own."""
+def read_texts(path: Path, columns: Sequence[str]) -> dict[str, Any]:
+    """Columns of a written file as arrays of texts; a missing value has a text of its own."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -247,8 +261,8 @@ def read_texts(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
         return {}
     labelled = path.suffix in (".sav", ".dta")
     found = opened(path).scan(columns) if labelled else batches(path, columns)
-    out: dict[str, list[str]] = {c: [] for c in columns}
+    texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
     for batch in found:
         for c in columns:
-            out[c] += pc.fill_null(canonical_text(pa.array(batch[c])), MISSING_TEXT).to_pylist()
-    return out
+            texts[c].append(pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string()))
+    return {c: pa.concat_arrays(parts) for c, parts in texts.items()}

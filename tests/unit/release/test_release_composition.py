@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -158,3 +159,18 @@ def test_noise_twice_is_said(tmp_path):
     said = next(a for a in attacks if a["name"] == "intersection: values of 's'")
     assert said["verdict"] == "warning"
     assert "at random" in said["sentence"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_planted_differences_are_all_caught(tmp_path, seed):
+    """One to four people come or leave, under the same, coarser, finer or other levels: never released."""
+    rng = np.random.default_rng(seed)
+    rows = [(str(a), str(z), str(v)) for a, z, v in rng.integers(0, [2, 3, 4], (240, 3))]
+    more = [(*rows[int(rng.integers(240))][:2], str(rng.integers(5))) for _ in range(int(rng.integers(1, 5)))]
+    small, large = table(rows), table([*rows, *more])
+    levels = rng.integers(0, 2, (2, 2))
+    one, two = (asked(int(a), int(z)) for a, z in levels)
+    pair = (small, one, large, two) if seed % 2 else (large, one, small, two)
+    refused(tmp_path, *pair, match="differencing|intersection")
+    found = verdicts(shoal.anonymize(pair[0], one, previous=[tmp_path / "one"]).write(tmp_path / "same"))
+    assert "broken" not in found.values()
