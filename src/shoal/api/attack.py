@@ -73,7 +73,8 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     )
     results = run_all(scene)
     for earlier in previous:
-        results = [r for r in results if r.name != "intersection"] + [_join(published, claims, Path(earlier))]
+        results = [r for r in results if r.name != "intersection"]
+        results += [_join(published, claims, Path(earlier)), *_same_labels(data, claims, Path(earlier))]
     return AttackReport(place.name, tuple(worst_first(results)))
 
 
@@ -128,6 +129,15 @@ def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackRes
     before = cert.read(earlier / cert.NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
     return joined_records(published, _arrow(shoal.open(earlier / before["data"]["file"])), same)
+
+
+def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
+    """What the sensitive values of classes with the same labels tell together."""
+    from shoal.release import certificate as cert
+    from shoal.release.two_folders import same_labels
+
+    before = cert.read(earlier / cert.NAME)
+    return same_labels(data, claims, earlier / before["data"]["file"], before)
 
 
 def _retained(claims: Mapping[str, Any]) -> list[str]:

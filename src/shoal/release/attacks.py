@@ -48,6 +48,9 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         old = published_table(place / before["data"]["file"], before["after"]["records"])
         if table is not None and old is not None:
             results.append(joined_records(table, old, _unchanged(prepared, before)))
+        else:
+            why = f"Not run: a file has more than {MOST_ROWS:,} records."
+            results.append(AttackResult("intersection: joined records", "", None, None, None, None, "", "not run", why))
     broken = [r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING]
     if broken:
         raise VerificationError(

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
-from shoal.model.counts import ClassCounts, IntArray
+from shoal.model.counts import IntArray
 from shoal.model.plan import SUPPRESSED, Drop, MapValues, Plan, Step, Suppression
 from shoal.release import certificate as cert
 from shoal.release.classes import Decision
@@ -50,8 +50,8 @@ class Earlier:
         return int(self.claims["require"].get("diversity", {}).get(column, {}).get("distinct") or 1)
 
 
-def read(place: Path, base: ClassCounts) -> Earlier:
-    """An earlier release that can be compared with the base classes; the others are refused."""
+def read(place: Path, prepared: Prepared) -> Earlier:
+    """An earlier release that can be compared with the present table; the others are refused."""
     claims = cert.read(place / cert.NAME)
     if claims["data"]["file"] is None:
         raise _refused("the earlier release was written into a database table, so its classes cannot be read from its folder")
@@ -60,11 +60,17 @@ def read(place: Path, base: ClassCounts) -> Earlier:
     quasi = claims["data"]["quasi"]
     if claims["utility"]["method"] == "local" or any(not found.plan.for_column(c) for c in quasi):
         raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
-    lacking = [c for c in quasi if c not in base.columns]
+    lacking = [c for c in quasi if c not in prepared.quasi]
     if lacking:
         raise _refused(
             f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one",
             hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).",
+        )
+    open_now = [c for c in claims["data"]["sensitive"] if c in prepared.policy.insensitive]
+    if open_now:
+        raise _refused(
+            f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
+            hint=f"Name '{open_now[0]}' under roles.sensitive.",
         )
     return found
 
@@ -85,7 +91,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     if not places:
         return []
     base, policy = prepared.base, prepared.policy
-    before = [read(place, base) for place in places]
+    before = [read(place, prepared) for place in places]
     columns = [c for c in policy.sensitive if c not in _changed(prepared)]
     new = _new(prepared, decision, columns)
     old = [_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
@@ -170,7 +176,7 @@ def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Show
     probe = {c: base.categories[j].take(_indices(base.codes[j][alike.first])) for c in quasi for j in [base.column(c)]}
     labels = _as_shown(earlier, probe, alike.n)
     n = len(file[quasi[0]]) if quasi else int(earlier.claims["after"]["records"])
-    coded = [_coded(file[c], labels[c]).astype(np.int32) for c in quasi]
+    coded = [codes_of(file[c], labels[c]).astype(np.int32) for c in quasi]
     ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
     own, asked = ids[:n], ids[n:]
     classes = np.where(np.isin(asked, own), asked, _blanked(earlier, file, quasi, own))[alike.ids]
@@ -188,7 +194,7 @@ def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
     import pyarrow as pa
 
     known = _as_shown(earlier, {column: values}, len(values))[column]
-    codes = _coded(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
+    codes = codes_of(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
     present, found = codes[: len(values) + 1], codes[len(values) + 1 :]
     place = np.arange(len(values), len(values) + int(codes.max()) + 1)
     place[present] = [*range(len(values)), -1]
@@ -215,7 +221,7 @@ def _indices(codes: Any) -> Any:
     return pa.array(codes, mask=codes < 0)
 
 
-def _coded(left: Any, right: Any) -> IntArray:
+def codes_of(left: Any, right: Any) -> IntArray:
     """Codes of two arrays of texts over one dictionary, one after the other."""
     import pyarrow as pa
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.api.attack import attack
 from shoal.errors import VerificationError
 
 
@@ -174,3 +175,27 @@ def test_planted_differences_are_all_caught(tmp_path, seed):
     refused(tmp_path, *pair, match="differencing|intersection")
     found = verdicts(shoal.anonymize(pair[0], one, previous=[tmp_path / "one"]).write(tmp_path / "same"))
     assert "broken" not in found.values()
+
+
+def test_a_reader_of_two_folders_subtracts_them_too(tmp_path):
+    people = [("=y", z, v) for _, z, v in PEOPLE]  # a label that a CSV writes as '=y
+    for name, rows in (("one", people), ("two", [*people, ("=y", "1", "HIV")]), ("same", people)):
+        shoal.anonymize(table(rows), asked(0, 0), format="parquet" if name == "two" else "csv").write(tmp_path / name)
+    found = attack(tmp_path / "two", previous=[tmp_path / "one"])
+    assert {r.name: r.verdict for r in found.results}["differencing: 's' against an earlier release"] == "broken"
+    assert not found.holds
+    again = attack(tmp_path / "same", previous=[tmp_path / "one"])
+    assert {r.name: r.verdict for r in again.results}["differencing: 's' against an earlier release"] == "holds"
+
+
+def test_a_reader_of_two_folders_intersects_the_values(tmp_path):
+    for name, values in (("one", "ab"), ("two", "bc")):
+        shoal.anonymize(table([("y", "1", v) for v in values * 9]), asked(0, 0)).write(tmp_path / name)
+    found = attack(tmp_path / "two", previous=[tmp_path / "one"])
+    assert {r.name: r.verdict for r in found.results}["intersection: values of 's'"] == "broken"
+
+
+def test_a_sensitive_column_that_is_called_insensitive_now_is_refused(tmp_path):
+    other = asked(0, 0)
+    other["roles"] = {"quasi": other["roles"]["quasi"], "insensitive": ["s"]}
+    refused(tmp_path, table(CELLS), asked(0, 0), table(CELLS), other, match="as insensitive")
