@@ -171,6 +171,7 @@ def shaped(kind: str, a: float, b: float, n: int, seed: int) -> Distribution:
         "power": lambda: 0.3 + b * x**a,
         "spikes": lambda: np.where(x < b, a, 1.0),
     }[kind]()
+    w[-1] = w[-1] or 1.0  # two cells below the cut: somebody must be somewhere
     return Distribution.of(w, normalize=True)
 
 
