@@ -106,7 +106,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
             least = max([(asked.distinct if asked else None) or 1, *(e.distinct(column) for e, _ in with_it)])
             out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
             out += [changes(new, s, column, k=k * most, distinct=least) for _, s in with_it]
-    return out
+    return out + [_not_compared(c, e, prepared) for c in policy.insensitive for e in before if _drawn_twice(c, e, prepared)]
 
 
 def _changed(prepared: Prepared) -> set[str]:
@@ -124,17 +124,22 @@ def _open(column: str, earlier: Earlier, shown: Shown) -> bool:
 
 def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:
     """A sensitive column that one of the releases changes: said, not passed over."""
-    now = [s for s in prepared.policy.transform.values() if column in s.columns]
-    then = earlier.step(column)
-    random = bool(now) and draws(now[0]) and then is not None and draws(then)
     words = (
         f"Both releases change '{column}' at random: whoever joins a person's records has two tries, and their mean is closer to "
         "the truth than either."
-        if random
+        if _drawn_twice(column, earlier, prepared)
         else f"One of the releases changes '{column}', so its values were not compared; together they may tell more than either."
     )
     name = f"intersection: values of '{column}'"
     return AttackResult(name, "What do both releases tell of this column?", None, None, None, None, "", "warning", words)
+
+
+def _drawn_twice(column: str, earlier: Earlier, prepared: Prepared) -> bool:
+    """Whether both releases publish a column with random changes."""
+    now = [s for s in prepared.policy.transform.values() if column in s.columns]
+    then = earlier.step(column)
+    shown = column in earlier.claims["data"]["columns"]
+    return shown and bool(now) and draws(now[0]) and then is not None and draws(then)
 
 
 def _most_records(prepared: Prepared) -> int:

@@ -152,9 +152,11 @@ def test_a_column_shown_earlier_that_is_a_quasi_identifier_now(tmp_path):
     refused(tmp_path, table(rows), open_, table(rows), asked(1, 0), match="intersection")
 
 
-def test_noise_twice_is_said(tmp_path):
+@pytest.mark.parametrize("role", ["sensitive", "insensitive"])
+def test_noise_twice_is_said(tmp_path, role):
     rows = table([(a, z, 7 * i % 23) for i, (a, z, _) in enumerate(CELLS)])
     noisy = {**asked(0, 0), "transform": {"s": {"noise": {"scale": 2.0}}}}
+    noisy["roles"] = {"quasi": noisy["roles"]["quasi"], role: ["s"]}
     found = twice(tmp_path, rows, noisy, rows, noisy)
     attacks = json.loads((found / "certificate.json").read_text())["attacks"]
     said = next(a for a in attacks if a["name"] == "intersection: values of 's'")
