@@ -1,4 +1,4 @@
-"""From lookup tags to slots: sealed buckets whose cost does not grow with the number of identities.
+"""From lookup tags to slots: sealed buckets whose cost hardly grows with the number of identities.
 
 Lookup tags are random, so a B-tree over them touches another page for every new identity, and bulk work slows down as the
 vault grows. Here an entry (first 8 bytes of the tag, slot) lies in the bucket that its tag names; tags are uniform, so buckets
@@ -7,7 +7,8 @@ go to the *young* one, an eighth of the size; when it is full, both are merged i
 
 Keeps    the number of buckets depends on the number of slots (the size class) and on nothing else; every key version of a
          domain has an index of its own; a keyed sum over all buckets stands in the sealed state
-Cost     per new identity about 300 bytes written, at any size; per look-up two buckets read
+Cost     per new identity about 300 bytes written, at any size; per look-up two buckets read; a batch that touches a quarter of
+         the old buckets reads them all
 Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and the row's full tag decides
 """
 
