@@ -41,8 +41,8 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     folder : path
         A release: data, plan.json, certificate.json.
     external : table, path or URL, optional
-        What the attacker has: people with their original quasi-identifiers. The published plan is carried out on it, as an
-        attacker would.
+        What the attacker has: people with their original quasi-identifiers, or some of them. The published plan is carried
+        out on it, as an attacker would.
     previous : sequence of paths
         Folders of earlier releases about the same people.
     """
@@ -81,11 +81,16 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
 def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
     """The classes of the external table as the plan would publish them."""
     import shoal
+    from shoal.engines.table import Table
 
+    theirs: Table = external if isinstance(external, Table) else shoal.open(external)
+    known = tuple(name for name in quasi if name in theirs.schema)
+    if not known:
+        raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
     with tempfile.TemporaryDirectory(prefix="shoal-") as work:
         file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
-        as_published(external, plan, quasi, file)
-        counted: ClassCounts = shoal.open(file).count(quasi)
+        as_published(theirs, plan, known, file)
+        counted: ClassCounts = shoal.open(file).count(known)
     return counted
 
 

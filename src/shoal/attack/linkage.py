@@ -8,11 +8,14 @@ Source   Dankar & El Emam 2010 (prosecutor and marketer), METHODS §21; Fellegi 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from shoal.attack._common import expected_rate, one_in, shared_codes, sizes_in, wilson
 from shoal.errors import UsageError
+from shoal.kernels.group import project
 from shoal.model.attack import AttackResult
 from shoal.model.counts import MISSING, ClassCounts
 
@@ -23,10 +26,15 @@ def linkage(released: ClassCounts, external: ClassCounts, *, k: int) -> list[Att
     The *prosecutor* looks for one person known to be in the release: success :math:`1/f` in a class of :math:`f` released
     records. The *marketer* pairs whole classes one to one: of :math:`f` released and :math:`F` external members at most
     :math:`\min(f, F)` can be right, each with chance :math:`1/\max(f, F)`. Both assume that every person who can be in the
-    release is, so the truth is at most this.
+    release is, so the truth is at most this. An external table with some of the columns only is linked on those.
     """
+    known = set(external.columns) == set(released.columns)
+    if not known:
+        released = project(released, external.columns)
     outside, inside = sizes_in(released, external)
-    return [_prosecutor(external, inside, k), _marketer(released, outside, k)]
+    results = [_prosecutor(external, inside, k), _marketer(released, outside, k)]
+    words = "" if known else f" Linked on {', '.join(external.columns)} only."
+    return [replace(r, sentence=r.sentence + words) for r in results]
 
 
 def _prosecutor(external: ClassCounts, inside: npt.NDArray[np.int64], k: int) -> AttackResult:

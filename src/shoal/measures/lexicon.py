@@ -198,7 +198,7 @@ HINTS: tuple[Hint, ...] = (
     *_hints(S, "its name says genetic data", 0.9, "gene genotype genome dna snp"),
     *_hints(S, "its name says score or mark", 0.6, "score grade mark rating"),
     *_hints(Q, "its name says a body measure that others can see", 0.6, "height bmi eye hair"),
-    *_hints(Q, "its name says a date of a person", 0.6, "date datum fecha day visit"),
+    *_hints(Q, "its name says a date of a person", 0.6, "date datum fecha day"),
     *_hints(
         D,
         "its name says a person or record number",

@@ -209,3 +209,16 @@ def test_wilson_holds_the_rate_and_stays_inside_zero_and_one(n, s):
     s = min(s, n)
     low, high = wilson(s, n)
     assert 0 <= low <= s / n <= high <= 1
+
+
+def test_linkage_with_some_of_the_columns_counts_the_release_on_those():
+    from shoal.kernels.group import project
+
+    ages, zips = pa.array(["young", "old"]), pa.array(["1", "2"])
+    released = ClassCounts((5, 6, 7), ("age", "zip"), ([0, 0, 1], [0, 1, 0]), (ages, zips))
+    external = ClassCounts((1, 2), ("age",), ([0, 1],), (ages,))
+    part = linkage(released, external, k=5)
+    whole = linkage(project(released, ["age"]), external, k=5)
+    assert [(r.rate, r.verdict) for r in part] == [(r.rate, r.verdict) for r in whole]
+    assert part[0].rate == pytest.approx((1 / 11 + 2 / 7) / 3)
+    assert part[0].sentence.endswith("Linked on age only.")
