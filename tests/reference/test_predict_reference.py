@@ -184,7 +184,7 @@ def phi(k: int) -> Callable[[Any], Any]:
         d = pyramid(80)
         s, u = predict.singletons(d, k), predict.singletons(80, k)
         return {
-            f"phi{j}": [s.in_groups_of(j).value, predict.groups_from_kappa(d.kappa, 80, k, j)[0], u.in_groups_of(j).value]
+            f"phi{j}": [s.in_groups_of(j).value, predict.groups_from_kappa(d.kappa, 80, k, j)[0].value, u.in_groups_of(j).value]
             for j in (1, 2, 3)
         }
 
@@ -254,8 +254,8 @@ C000 |= {
     "ch5.pmf_u_12_8": lambda e: predict.singletons(8, 12).pmf().tolist(),
     "ch5.pmf_agepyr_95_at": lambda e: {s: float(predict.singletons(pyramid(), 95).pmf()[int(s)]) for s in e},
     "ch5.normal_approx_maxerr_agepyr_95": normal_gap,
-    "ch5.gamma_approx_sum_from_0": lambda e: sum(predict.groups_from_kappa(0.1, 1000, 700, j)[1] for j in range(40)),
-    "ch5.gamma_approx_sum_from_1": lambda e: sum(predict.groups_from_kappa(0.1, 1000, 700, j)[1] for j in range(1, 40)),
+    "ch5.gamma_approx_sum_from_0": lambda e: sum(predict.groups_from_kappa(0.1, 1000, 700, j)[1].value for j in range(40)),
+    "ch5.gamma_approx_sum_from_1": lambda e: sum(predict.groups_from_kappa(0.1, 1000, 700, j)[1].value for j in range(1, 40)),
     "ch5.prop59_check": lambda e: {"exact": predict.singletons(two_group(20), 20).variance.value},
     "ch5.prop59_sim_var": lambda e: predict.singletons(two_group(20), 20).variance.value,
     "ch5.var_age0-79_k40": lambda e: {
@@ -350,8 +350,12 @@ C000 |= {
         "exact": rounded_mean(stats.norm(scale=6.6), 0.5, 10, "exact"),
     },
     "ch6.exp_slope_k10": lambda e: (10 - rounded_mean(stats.expon(), 1e-5, 10, "exact")) / 1e-5,
-    "ch6.phi_kappa_amsterdam": lambda e: {k: [predict.groups_from_kappa(0.086, 80, int(k), j)[0] for j in (1, 2, 3)] for k in e},
-    "ch6.phi_kappa_overbetuwe": lambda e: {k: [predict.groups_from_kappa(0.055, 80, int(k), j)[0] for j in (1, 2, 3)] for k in e},
+    "ch6.phi_kappa_amsterdam": lambda e: {
+        k: [predict.groups_from_kappa(0.086, 80, int(k), j)[0].value for j in (1, 2, 3)] for k in e
+    },
+    "ch6.phi_kappa_overbetuwe": lambda e: {
+        k: [predict.groups_from_kappa(0.055, 80, int(k), j)[0].value for j in (1, 2, 3)] for k in e
+    },
     "appB.chain_printed_factors": lambda e: list(
         predict.degradation(16e6, [1 / x for x in (3.33, 1.26, 3, 2.7, 2.3, 50_000)]).chain
     ),

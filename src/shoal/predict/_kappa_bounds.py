@@ -83,6 +83,24 @@ def singletons_range(kappa: float, cells: int, group_size: int, p_max: float | N
     return max(0.0, k * low), min(float(k), k * high)
 
 
+def groups_range(kappa: float, cells: int, group_size: int, size: int, p_max: float | None = None) -> tuple[float, float]:
+    """Least and largest expected share of cells that hold exactly ``size`` people.
+
+    >>> low, high = groups_range(0.05, 100, 50, 1)
+    >>> round(low, 4), round(high, 4)
+    (0.2941, 0.2979)
+    """
+    from scipy.stats import binom
+
+    n, k, j = cells, group_size, size
+    if n == 1 or j > k:
+        return (1.0, 1.0) if n == 1 and j == k else (0.0, 0.0)
+    at_one = float(binom.pmf(j, k, 1 / n))
+    slope = at_one * (j - (k - j) / (n - 1))
+    low, high = Shapes(kappa, n, p_max).mean(lambda x: np.asarray(binom.pmf(j, k, np.minimum(x / n, 1.0))), at_one, slope)
+    return max(0.0, low), min(1.0, high)
+
+
 def log_uniqueness_range(kappa: float, cells: int, group_size: int, p_max: float | None = None) -> tuple[float, float]:
     """ln of the least and the largest probability that all are unique (−inf where it can be 0).
 

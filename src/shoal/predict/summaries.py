@@ -11,6 +11,7 @@ Source   Koot 2012 §4–5, corrected (METHODS §3.3, §4.4, §33)
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
@@ -113,21 +114,35 @@ def _enclosed(value: float, bounds: tuple[float, float], name: str, broken: list
     return Estimate(value, min(low, value), max(high, value), level=1.0, method=name, grade=grade, notes=tuple(broken))
 
 
-def groups_from_kappa(kappa: float, cells: int, group_size: int, size: int) -> tuple[float, float]:
+def groups_from_kappa(
+    kappa: float, cells: int, group_size: int, size: int, *, p_max: float | None = None
+) -> tuple[Estimate, Estimate]:
     r"""(share of people, share of cells) in groups of ``size``: :math:`\varphi_j,\gamma_j` with their kappa factor.
 
+    Valid (grade B) for kappa ≤ 0.05, N p_max ≤ 3, k ≤ 2N; the interval holds for every distribution with this kappa.
+
     >>> people, cells = groups_from_kappa(0.086, cells=80, group_size=40, size=1)
-    >>> round(people, 10)
-    0.5674094322
+    >>> round(people.value, 10), people.grade, groups_from_kappa(0.01, 80, 40, 1)[0].grade
+    (0.5674094322, 'C', 'B')
     """
     n, k, kappa = _sizes(cells, group_size, kappa)
+    p_max = _largest(p_max, n, kappa)
     j, a = whole(size, what="size"), k / n
     if k == 0:
-        return 0.0, float(j == 0)
+        name = "an empty group"
+        return Estimate.exact(0.0, method=name), Estimate.exact(float(j == 0), method=name)
     factor = 1 + (a * a + j * (j - 1) - 2 * j * a) * kappa
     log_cells = -a + (j * math.log(a) if j else 0.0) - math.lgamma(j + 1)
-    in_cells = math.exp(log_cells) * factor
-    return (j * in_cells / a if j else 0.0), in_cells
+    value = math.exp(log_cells) * factor
+    broken = _broken(kappa, n, p_max, kappa_most=0.05)
+    if a > 2:
+        broken.append(f"the group ({k}) is larger than twice the cells ({n})")
+    low, high = _kappa_bounds.groups_range(kappa, n, k, j, p_max)
+    grade: Grade = "C" if broken else "B"
+    ends = min(low, value), max(high, value)
+    name = "Poisson share of groups times its kappa factor"
+    in_cells = Estimate(value, *ends, level=1.0, method=name, grade=grade, notes=tuple(broken))
+    return replace(in_cells, value=j * value / a, low=j * ends[0] / a, high=j * ends[1] / a), in_cells
 
 
 def largest_possible_mean(cells: int, group_size: int) -> float:

@@ -111,7 +111,7 @@ def test_wrong_input_is_refused_in_words(wrong):
 
 def test_small_limits_are_defined():
     assert predict.cell_budget(1, 1, 0.1, member=True).cells == 1
-    assert predict.groups_from_kappa(0.1, 80, 0, 1) == (0.0, 0.0)
+    assert [e.value for e in predict.groups_from_kappa(0.1, 80, 0, 1)] == [0.0, 0.0]
     width, share = predict.width_for([3.0] * 10, 40, 0.1)
     assert width > 0
     assert share == 0.0
@@ -145,3 +145,17 @@ def test_no_cheaper_combination_of_changes_reaches_the_target():
                     share = x.p if c is None else np.ones(1) if c.groups is None else np.bincount(c.groups, weights=x.p)
                     p = np.multiply.outer(p, share).ravel()
                 assert float((p * (1 - p) ** (n - 1)).sum()) > q.target * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_groups_from_kappa_hold_every_distribution_and_say_when_they_leave_their_validity(size):
+    rng = np.random.default_rng(size)
+    for _ in range(12):
+        p = rng.dirichlet(np.full(int(rng.integers(20, 200)), rng.choice([1.0, 8.0, 60.0])))
+        d, k = predict.Distribution.of(p, normalize=True), int(rng.integers(10, 150))
+        share = float(np.mean(stats.binom.pmf(size, k, p)))
+        people, cells = predict.groups_from_kappa(d.kappa, d.cells, k, size)
+        assert cells.low <= share * (1 + 1e-9) + 1e-12
+        assert share <= cells.high * (1 + 1e-9) + 1e-12
+        assert people.low <= size * share * d.cells / k + 1e-9 <= people.high + 2e-9
+        assert cells.grade == "C" or d.kappa <= 0.05
