@@ -14,7 +14,7 @@ Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for i
 People = _registry_holder.People
 Source = Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")]
 Trust = Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")]
-Group = Annotated[int, typer.Option("--group", min=1, help="How many people will be asked.")]
+Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How many people will be asked.")]
 
 
 def register(app: typer.Typer) -> None:
