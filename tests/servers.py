@@ -36,9 +36,14 @@ tools = _load()
 
 
 def need_server(start: Callable[[], Any]) -> Any:
-    """Start a server; skip where it cannot be had, fail in CI."""
+    """Start a server; skip where it cannot be had, fail in CI. A second try, since its port may be taken just before it binds."""
     try:
-        return start()
+        try:
+            return start()
+        except tools.Unavailable:
+            raise
+        except RuntimeError:
+            return start()
     except tools.Unavailable as reason:
         if os.environ.get("SHOAL_CI") == "1":
             pytest.fail(f"in CI this server must run: {reason}")

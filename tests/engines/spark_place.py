@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import sys
 
@@ -27,7 +28,7 @@ def main(source: str, out: str) -> None:
         "records_out": done.records_out,
         "rows": rows,
     }
-    print("ANSWER " + json.dumps(answer))
+    print("ANSWER " + json.dumps(answer), flush=True)
 
 
 def _executors(engine: object) -> int:
@@ -39,4 +40,5 @@ def _executors(engine: object) -> int:
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(140, exit=True)  # where it hangs, should it hang
     main(*sys.argv[1:])

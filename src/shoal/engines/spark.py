@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Relation, column, string
 from shoal.engines.remote import Reading, build_relation, spellings, table_expression
-from shoal.engines.spark_session import condition_of, session, shown, spark_errors, translate
+from shoal.engines.spark_session import condition_of, disconnect, session, shown, spark_errors, translate
 from shoal.errors import EngineError, OutputError, UnreadableError
 from shoal.model.roles import Column
 
@@ -51,6 +51,7 @@ class Spark(Engine):
         self.url = url
         self.master = url if "://" in url else "local[*]"
         self._spark = session(self.master)
+        self._open = True
         self._views: list[str] = []
 
     def close(self) -> None:
@@ -58,6 +59,9 @@ class Spark(Engine):
             with suppress(EngineError), self._errors():
                 self._spark.catalog.dropTempView(view)
         self._views.clear()
+        if self._open:
+            self._open = False
+            disconnect(self.master, self._spark)
 
     # -- the schema ---------------------------------------------------------------------------------------------------
 

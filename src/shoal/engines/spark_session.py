@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
@@ -20,6 +22,7 @@ _CONF = {  # of sessions that we start ourselves
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.artifact.isolation.enabled": "false",
 }
+_CONNECTED: dict[str, list[Any]] = {}  # Spark Connect sessions that we made, by address: the session, and how many use it
 
 
 def session(master: str = "local[*]") -> Any:
@@ -32,7 +35,7 @@ def session(master: str = "local[*]") -> Any:
         from pyspark.sql import SparkSession
 
         if master.startswith("sc://"):
-            return _started(SparkSession.builder.remote(master), master)
+            return _connected(master)
         active = SparkSession.getActiveSession()
         if active is not None and (master == "local[*]" or active.sparkContext.master == master):
             return active
@@ -47,7 +50,7 @@ def session(master: str = "local[*]") -> Any:
         builder = SparkSession.builder.master(master).appName("shoal")
         for name, value in _CONF.items():
             builder = builder.config(name, value)
-        made = _started(builder, master)
+        made = _started(builder.getOrCreate, master)
         made.sparkContext.setLogLevel("OFF")
         return made
 
@@ -85,11 +88,56 @@ def _no_answer(master: str) -> EngineError:
     )
 
 
-def _started(builder: Any, master: str) -> Any:
+def _started(start: Callable[[], Any], master: str) -> Any:
     try:
-        return builder.getOrCreate()
+        return start()
     except spark_errors():
         raise _no_answer(master) from None
+
+
+def _connected(master: str) -> Any:
+    """The caller's active Spark Connect session if it is one to this very address, else one of ours for it."""
+    from pyspark.sql.connect.session import SparkSession
+
+    ours = _CONNECTED.get(master)
+    if ours is not None and not ours[0].is_stopped:
+        ours[1] += 1
+        return ours[0]
+    active = SparkSession.getActiveSession()
+    if active is not None and _same_place(active.client, master):
+        return active
+    made = _started(SparkSession.builder.remote(master).create, master)
+    _CONNECTED[master] = [made, 1]
+    atexit.register(_hang_up, made.client)  # after the client's own, so it runs before it
+    return made
+
+
+def _hang_up(client: Any) -> None:
+    """Close the connection at the end of the process, without the command that Spark's client would send then."""
+    with suppress(RuntimeError, ValueError, OSError):
+        client.close()
+
+
+def _same_place(client: Any, master: str) -> bool:
+    """Whether the session goes to this server as this user. ``getOrCreate`` would take any that is active, wherever it goes."""
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    wanted, has = DefaultChannelBuilder(master), getattr(client, "_builder", None)
+    return has is not None and (has.endpoint, has.token, has.userId) == (wanted.endpoint, wanted.token, wanted.userId)
+
+
+def disconnect(master: str, spark: Any) -> None:
+    """Leave a Spark Connect session that we made; the last one out stops it, on the server too.
+
+    Spark's client would otherwise send one more command when the process ends, which can hang there (SPARK-59292).
+    """
+    ours = _CONNECTED.get(master)
+    if ours is None or ours[0] is not spark:
+        return
+    ours[1] -= 1
+    if ours[1] <= 0:
+        del _CONNECTED[master]
+        ours[0].stop()
 
 
 def spark_errors() -> tuple[type[Exception], ...]:

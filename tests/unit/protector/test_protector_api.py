@@ -153,9 +153,12 @@ def test_one_bad_lookup_does_not_spoil_the_others(sqlite_house: House) -> None:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=head) as client:
             return list(await asyncio.gather(*(client.post(f"{BASE}/domains/d/find", json={"identity": x}) for x in ids)))
 
-    answers = asyncio.run(run())
-    assert [a.status_code for a in answers] == [200, 200, 400, 200, 200, 200, 403]
-    assert [a.json()["pseudonym"] for a in answers[:2]] == list(made.values())
+    answers = dict(zip(ids, asyncio.run(run()), strict=True))
+    assert answers.pop("\u00e9" * 4000).status_code == 400
+    assert sorted(a.status_code for a in answers.values()) == [200, 200, 200, 200, 200, 403], "five are let through, in any order"
+    for identity, answer in answers.items():
+        if answer.status_code == 200:
+            assert answer.json()["pseudonym"] == made.get(identity)
 
 
 def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
