@@ -86,11 +86,11 @@ def _patient_connect(url: str) -> Any:
     """A connection to a server that may still be starting up."""
     import psycopg
 
-    for attempt in range(100):
+    for attempt in range(600):
         try:
             return psycopg.connect(url, autocommit=True)
         except psycopg.OperationalError:
-            if attempt == 99:
+            if attempt == 599:
                 raise
             time.sleep(0.1)
     raise AssertionError

@@ -50,6 +50,6 @@ def test_ctrl_c_is_answered_in_words(tmp_path):
         assert process.stdout is not None
         process.stdout.readline()  # the first answer is there; it now waits for a change of the file
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=300)[1]
     assert process.returncode == 130
     assert said.endswith("Stopped. Nothing was left half-written.\n")

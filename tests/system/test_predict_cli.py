@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -195,20 +196,24 @@ def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "could not be written" in err
 
 
-def test_design_watches_the_file_and_survives_a_broken_edit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "questions.yml"
+def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> None:
+    """Each edit waits for the answer to the one before, however slow the machine."""
+    file, said = tmp_path / "questions.yml", tmp_path / "said"
     file.write_text(QUESTIONS, encoding="utf-8")
 
-    def edit() -> None:
-        time.sleep(1.0)
-        file.write_text("population: [", encoding="utf-8")
-        time.sleep(1.0)
-        file.write_text(QUESTIONS.replace("[18, 97]", "[18, 27]"), encoding="utf-8")
+    def wait_for(text: str, times: int) -> None:
+        for _ in range(3000):
+            if said.read_text(encoding="utf-8").count(text) >= times:
+                return
+            assert watching.poll() is None, said.read_text(encoding="utf-8")
+            time.sleep(0.1)
+        raise AssertionError(said.read_text(encoding="utf-8"))
 
-    writer = threading.Thread(target=edit)
-    writer.start()
-    code, out, err = run(capsys, "design", str(file), "--watch", "--every", "0.05", "--rounds", "3")
-    writer.join()
-    assert code == 0
-    assert out.count("respondents one of a kind") == 2
-    assert "PolicyError" in err
+    words = [sys.executable, "-u", "-m", "shoal", "design", str(file), "--watch", "--every", "0.05", "--rounds", "3"]
+    with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT) as watching:
+        wait_for("respondents one of a kind", 1)
+        file.write_text("population: [", encoding="utf-8")
+        wait_for("PolicyError", 1)
+        file.write_text(QUESTIONS.replace("[18, 97]", "[18, 27]"), encoding="utf-8")
+        assert watching.wait(timeout=300) == 0
+    assert said.read_text(encoding="utf-8").count("respondents one of a kind") == 2

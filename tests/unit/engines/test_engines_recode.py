@@ -465,7 +465,7 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
     assert child.stdout.readline() == "go\n"
     time.sleep(1.0)
     child.send_signal(signal.SIGINT)
-    code_of_end = child.wait(timeout=60)
+    code_of_end = child.wait(timeout=300)
     child.stdout.close()
     assert code_of_end == 77
     assert [p.name for p in tmp_path.iterdir() if p.name != "o.csv"] == []

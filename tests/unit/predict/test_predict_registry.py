@@ -82,7 +82,7 @@ def served(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "shoal.cli", "serve", "--registry", str(folder / "reg.db"), "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(300):
+        for _ in range(1200):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/registry/v1/", timeout=5).close()
                 break
@@ -91,7 +91,7 @@ def served(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)
 
 
 def test_a_running_service_gives_the_same_answers(folder: Path, served: str) -> None:
