@@ -15,10 +15,12 @@ from shoal.release import certificate as cert
 from shoal.release import sign
 from shoal.release.verify import verify
 
+FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
+
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    """A CSV and a Parquet release of the same small table."""
+    """A release of the same small table in every format."""
     rng = np.random.default_rng(3)
     n = 120
     table = pa.table(
@@ -30,7 +32,7 @@ def releases(tmp_path_factory):
         "require": {"k": 4, "diversity": {"ill": {"distinct": 2}}, "closeness": {"ill": {"t": 0.6}}},
         "allow": {"suppress": 0.2},
     }
-    return {f: shoal.anonymize(table, asked, format=f).write(place / f) for f in ("csv", "parquet")}
+    return {f: shoal.anonymize(table, asked, format=f).write(place / f) for f in FORMATS}
 
 
 def flipped(content, at):
@@ -85,6 +87,47 @@ def resign(folder, change):
     names = [f["name"] for f in made["files"]]
     made["files"] = [cert.file_entry(folder / n) for n in names]
     (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
+
+
+@pytest.mark.parametrize("form", [f for f in FORMATS if f != "csv"])
+def test_broken_bytes_that_a_forger_signed_are_a_failed_check_not_a_crash(releases, tmp_path, form):
+    """The hashes fit, so the file is opened: whatever a reader of that format raises becomes a finding."""
+    rng = np.random.default_rng(5)
+    folder = tmp_path / "r"
+    shutil.copytree(releases[form], folder)
+    data = next(folder.glob("data.*"))
+    content = data.read_bytes()
+    for at in rng.integers(0, len(content), 40).tolist():
+        changed = bytearray(content)
+        changed[at : at + 6] = rng.bytes(6)
+        data.write_bytes(bytes(changed[: rng.integers(at, len(content)) + 1]) if at % 4 == 0 else bytes(changed))
+        resign(folder, lambda c: None)
+        result = verify(folder)
+        assert all("changed after" not in c.sentence for c in result.checks)
+    data.write_bytes(b"")
+    resign(folder, lambda c: None)
+    assert [c.name for c in verify(folder).failed] == ["re-count"]
+
+
+def test_files_that_were_changed_are_not_opened(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["excel"], folder)
+    (folder / "data.xlsx").write_bytes(b"anything")
+    failed = {c.name: c.sentence for c in verify(folder).failed}
+    assert "were not counted" in failed["re-count"]
+    assert "was changed" in failed["files"]
+
+
+def test_files_of_two_releases_cannot_be_exchanged(releases, tmp_path):
+    """Another release's certificate, data, plan or report in place of the own, though all are signed with one key."""
+    rng = np.random.default_rng(4)
+    table = pa.table({"age": rng.integers(20, 60, 90), "sex": rng.choice(["f", "m"], 90), "ill": rng.choice(["flu", "cold"], 90)})
+    other = shoal.anonymize(table, quasi=["age", "sex"], sensitive=["ill"], k=3).write(tmp_path / "other")
+    for name in ("certificate.json", "data.csv", "plan.json", "report.html"):
+        folder = tmp_path / name
+        shutil.copytree(releases["csv"], folder)
+        (folder / name).write_bytes((other / name).read_bytes())
+        assert not verify(folder).ok, name
 
 
 NUMBERS = [

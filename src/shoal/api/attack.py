@@ -48,6 +48,7 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     """
     import shoal
     from shoal.attack import Scene, run_all, worst_first
+    from shoal.attack.further_knowledge import one_of_a_kind
     from shoal.model.plan import Plan
     from shoal.release import certificate as cert
 
@@ -58,11 +59,13 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     plan = Plan.from_json((place / cert.PLAN).read_text(encoding="utf-8"))
     data = place / claims["data"]["file"]
     quasi, sensitive = tuple(claims["data"]["quasi"]), tuple(claims["data"]["sensitive"])
-    table = shoal.open(data)
+    published = _arrow(data, claims["data"]["columns"])
+    table = shoal.open(published)
     other = _through_plan(external, plan, quasi, claims) if external is not None else None
-    published = _arrow(table)
+    kept = [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")]
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
+        alone=one_of_a_kind(table, quasi, kept),
         k=int(claims["require"].get("k", claims["k"])),
         distinct={c: x["distinct"] for c, x in claims["require"].get("diversity", {}).items() if "distinct" in x},
         t={c: x["t"] for c, x in claims["require"].get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
@@ -90,7 +93,7 @@ def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Map
     with tempfile.TemporaryDirectory(prefix="shoal-") as work:
         file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
         as_published(theirs, plan, known, file)
-        counted: ClassCounts = shoal.open(file).count(known)
+        counted: ClassCounts = shoal.open(_arrow(file, known)).count(known)
     return counted
 
 
@@ -127,13 +130,12 @@ def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, 
 
 def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:
     """Records that an earlier release lets one join, through the columns that both publish unchanged."""
-    import shoal
     from shoal.attack.intersection import joined_records
     from shoal.release import certificate as cert
 
     before = cert.read(earlier / cert.NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
-    return joined_records(published, _arrow(shoal.open(earlier / before["data"]["file"])), same)
+    return joined_records(published, _arrow(earlier / before["data"]["file"], before["data"]["columns"]), same)
 
 
 def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
@@ -149,7 +151,12 @@ def _retained(claims: Mapping[str, Any]) -> list[str]:
     return [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["name"] in claims["data"]["columns"]]
 
 
-def _arrow(table: Table) -> Any:
+def _arrow(file: Path, names: Sequence[str]) -> Any:
+    """A published file in memory, its columns named as the certificate names them."""
     import pyarrow as pa
 
-    return pa.Table.from_batches(list(table.scan()))
+    import shoal
+    from shoal.release.recount_read import logical
+
+    found = pa.Table.from_batches(list(shoal.open(file).scan()))
+    return found.rename_columns(logical(found.column_names, names))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from shoal.attack.asked import Asked, short
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.counts import IntArray
@@ -31,6 +32,10 @@ class Cells:
     classes: IntArray
     values: IntArray
     counts: IntArray
+
+    def whole(self, n_values: int) -> npt.NDArray[np.float64]:
+        """Records of each value in all classes; ``[0]`` is the missing value."""
+        return np.bincount(self.values + 1, weights=self.counts, minlength=n_values).astype(np.float64)
 
     def sets(self) -> dict[int, set[int]]:
         """The values of each class."""
@@ -84,20 +89,25 @@ def values_left(
     )
 
 
-def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1) -> AttackResult:
+def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Asked | None = None) -> AttackResult:
     """Sums of classes that both releases show, subtracted: a change of 1 to ``k`` − 1 records is read off value by value.
 
     Compared are (a) the smallest sets of classes that cover the same people in both (classes with the same labels; where
     one release is coarser, its class and the finer ones inside), (b) each new class and the earlier classes inside it,
-    (c) each earlier class and the new ones inside it. ``distinct`` is the number of values that a larger change must show.
+    (c) each earlier class and the new ones inside it. ``distinct`` is the number of values that a larger change must show;
+    ``asked`` the diversity and closeness that it must have.
     """
     tried = []
     for groups in _comparable(old.classes, new.classes, _length(old, column), _length(new, column)):
         found = _Difference.between(old.cells[column], groups[0], new.cells[column], groups[1])
-        tried.append((int((found.judged & found.tells(k, distinct)).sum()), int(found.judged.sum())))
+        tells = found.tells(k, distinct)
+        if asked:
+            tells |= found.short(asked, new.cells[column], old.cells[column])
+        tried.append((int((found.judged & tells).sum()), int(found.judged.sum())))
     broken, compared = max(tried)
     rate = broken / max(compared, 1)
     more = f" or has fewer than {distinct} values" if distinct > 1 else ""
+    more += " or is less diverse or close than certified" if asked else ""
     sentence = (
         f"In {broken} of {compared} comparisons of classes the earlier release and this one differ by a group that is smaller "
         f"than {k} records{more}: the values of '{column}' of whoever came, left or was left out are read off."
@@ -140,8 +150,9 @@ def _inside(inner: IntArray, outer: IntArray, n: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Difference:
-    """For each group: records more and fewer than before, value by value, and how many values each has."""
+    """For each group: records more and fewer than before, and how many values each has; ``cells`` holds them value by value."""
 
+    cells: Cells
     judged: npt.NDArray[np.bool_]
     more: IntArray
     fewer: IntArray
@@ -160,12 +171,22 @@ class _Difference:
         at = key // width
         sums = [np.bincount(at, weights=w, minlength=n).astype(np.int64) for w in _parts(change)]
         judged = np.isin(np.arange(n), group_old[old.classes]) & np.isin(np.arange(n), group_new[new.classes])
-        return cls(judged, *sums)
+        return cls(Cells(at, key % width - 1, change), judged, *sums)
 
     def tells(self, k: int, distinct: int) -> npt.NDArray[np.bool_]:
         out = np.zeros(len(self.judged), dtype=np.bool_)
         for records, values in ((self.more, self.values_more), (self.fewer, self.values_fewer)):
             out |= (records > 0) & ((records < k) | (values < distinct))
+        return out
+
+    def short(self, asked: Asked, new: Cells, old: Cells) -> npt.NDArray[np.bool_]:
+        """Groups whose newcomers, or whose leavers, have values that fall short of what is certified."""
+        out, n = np.zeros(len(self.judged), dtype=np.bool_), len(self.judged)
+        n_values = max(asked.n_values, int(max(new.values.max(initial=0), old.values.max(initial=0))) + 2)
+        for sign, file in ((1, new), (-1, old)):
+            some = sign * self.cells.counts > 0
+            weight = (sign * self.cells.counts[some]).astype(np.float64)
+            out |= short(self.cells.classes[some], self.cells.values[some], weight, n, file.whole(n_values), asked)
         return out
 
 

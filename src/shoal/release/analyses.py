@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.errors import DataError
 from shoal.release.prepare import Prepared
-from shoal.release.recount_read import batches, header
+from shoal.release.recount_read import batches, header, logical
 
 MOST_ROWS = 2_000_000
 
@@ -25,7 +25,7 @@ def run_analyses(prepared: Prepared, data: Path) -> list[dict[str, str]]:
         prepared.schema.require(name, what="column of an analysis")
     if prepared.base.n_records > MOST_ROWS:
         return [_line(_title(a), "not computed: too many records", "", "") for a in prepared.policy.analyses]
-    there = [c for c in wanted if c in header(data)]
+    there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
     before = _texts(prepared.table.scan(wanted), wanted)
     after = _texts(batches(data, there), there)
     return [_compared(a, before, after) for a in prepared.policy.analyses]

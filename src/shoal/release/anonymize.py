@@ -27,7 +27,7 @@ from shoal.release.describe import Written, body
 from shoal.release.judge import Finding, judge, recursive_levels
 from shoal.release.prepare import Prepared, Progress, prepare, silent
 from shoal.release.recount import Facts, alike, recount
-from shoal.release.recount_read import header, rows
+from shoal.release.recount_read import header, logical, rows
 from shoal.release.transforms import draws, seeded
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Release:
                 )
             database.check_target(self.prepared.table, self.to_table)
             self.format = "parquet"
+        if self.format == "csv":
+            _distinct_names(self.prepared.schema.names)
 
     @property
     def k(self) -> int:
@@ -183,6 +185,12 @@ class Release:
         self._finish(stage, made, signer)
 
     @property
+    def _unit(self) -> str | None:
+        """The person column, where the plan publishes it in some form."""
+        unit = self.prepared.policy.unit
+        return None if unit is None or any(isinstance(s, Drop) for s in self.plan.for_column(unit)) else unit
+
+    @property
     def _trees(self) -> dict[str, trees.Tree]:
         return {c: trees.tree_of(h) for c, h in self.prepared.trees.items()}
 
@@ -200,8 +208,7 @@ class Release:
         self.prepared.table.recode(self.plan, f"::{name}", kept=self.decision.kept, class_map=self.decision.class_map)
         made = database.beside(self.prepared.table, name)
         levels = recursive_levels(policy.require_json())
-        unit = policy.unit if policy.unit in made.schema.names else None
-        found = database.facts_of_table(made, self.prepared.quasi, tuple(policy.sensitive), unit, levels)
+        found = database.facts_of_table(made, self.prepared.quasi, tuple(policy.sensitive), self._unit, levels)
         if not alike(found.to_json(), facts.to_json()):
             raise VerificationError(
                 f"table '{name}' was written but does not hold what was planned.",
@@ -227,9 +234,8 @@ class Release:
         """The written file, counted again; any difference or shortfall and nothing is released."""
         prepared = self.prepared
         require = prepared.policy.require_json()
-        unit = prepared.policy.unit if prepared.policy.unit in header(data) else None
         levels = recursive_levels(require)
-        words: dict[str, Any] = {"unit": unit, "recursive": levels, "trees": self._trees}
+        words: dict[str, Any] = {"unit": self._unit, "recursive": levels, "trees": self._trees}
         facts = recount(data, prepared.quasi, tuple(prepared.policy.sensitive), **words, way="sorted")
         if facts.records != done.records_out:
             raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
@@ -266,15 +272,13 @@ class Release:
         return counted, findings
 
     def _data(self, data: Path) -> dict[str, Any]:
-        names = header(data)
-        unit = self.prepared.policy.unit
         return {
             "file": data.name,
             "format": self.format,
-            "columns": names,
+            "columns": logical(header(data), self.prepared.schema.names),
             "quasi": list(self.prepared.quasi),
             "sensitive": list(self.prepared.policy.sensitive),
-            "unit": unit if unit in names else None,
+            "unit": self._unit,
         }
 
 
@@ -337,6 +341,16 @@ def _linked(facts: Facts, k: int) -> None:
             f"people with several records stay linked: as few as {facts.linked_k} have the same number of records in the same "
             f"classes, {k} are asked.",
             hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
+        )
+
+
+def _distinct_names(names: tuple[str, ...]) -> None:
+    """In a CSV a name that would run as a formula gets a mark before it, which must not make it another column's name."""
+    twins = [name for name in names if f"'{name}" in names]
+    if twins:
+        raise UsageError(
+            f"columns '{twins[0]}' and ''{twins[0]}' could not be told apart in a CSV.",
+            hint="Rename one of them, or use --format parquet.",
         )
 
 

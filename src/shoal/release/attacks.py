@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from shoal.release.classes import Decision
 from shoal.release.composition import composition
 from shoal.release.harden import structure, tells
 from shoal.release.prepare import Prepared
+from shoal.release.recount_read import logical
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
@@ -31,7 +33,7 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     from shoal.attack.intersection import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
-    table = published_table(data, int(decision.released.n_records))
+    table = published_table(data, int(decision.released.n_records), prepared.schema.names)
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
@@ -39,13 +41,14 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
+        alone=_alone(prepared, decision, data),
         files=(data,) if data.is_file() else (),
         seed=prepared.policy.seed,
     )
     results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
     for place in earlier:
         before = cert.read(place / cert.NAME)
-        old = published_table(place / before["data"]["file"], before["after"]["records"])
+        old = published_table(place / before["data"]["file"], before["after"]["records"], before["data"]["columns"])
         if table is not None and old is not None:
             results.append(joined_records(table, old, _unchanged(prepared, before)))
         else:
@@ -68,8 +71,22 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     return worst_first(results)
 
 
-def published_table(data: Path, records: int) -> Any:
-    """A published file as a pyarrow table, or None where it is large."""
+def _alone(prepared: Prepared, decision: Decision, data: Path) -> dict[str, int]:
+    """Records that one further column would single out, for each that is published as it is."""
+    from shoal.attack.further_knowledge import one_of_a_kind
+    from shoal.engines.open import open as open_table
+    from shoal.model.plan import Keep
+
+    steps = decision.plan.for_column
+    kept = [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
+    with open_table(data) as table:
+        real = dict(zip(logical(table.schema.names, prepared.schema.names), table.schema.names, strict=True))
+        found = one_of_a_kind(table, [real[c] for c in prepared.policy.quasi], [real[c] for c in kept])
+    return {c: found[real[c]] for c in kept}
+
+
+def published_table(data: Path, records: int, known: Collection[str]) -> Any:
+    """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
     import pyarrow as pa
 
     from shoal.release.recount_read import batches, header
@@ -77,7 +94,7 @@ def published_table(data: Path, records: int) -> Any:
     if records > MOST_ROWS:
         return None
     names = header(data)
-    return pa.Table.from_batches(list(batches(data, names)))
+    return pa.Table.from_batches(list(batches(data, names))).rename_columns(logical(names, known))
 
 
 def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:

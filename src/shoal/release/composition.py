@@ -27,6 +27,7 @@ from shoal.release.transforms import draws
 from shoal.release.verify import verify
 
 if TYPE_CHECKING:
+    from shoal.attack.asked import Asked
     from shoal.attack.composition import Shown
 
 MISSING_TEXT = "\x00missing"
@@ -84,6 +85,7 @@ def _refused(why: str, hint: str = "") -> VerificationError:
 
 def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) -> list[AttackResult]:
     """What this release and the earlier ones tell together: joint groups, values left open, values read off by subtraction."""
+    from shoal.attack.belief import beliefs
     from shoal.attack.composition import changes, values_left
     from shoal.attack.intersection import intersection
     from shoal.attack.structure import Recoded
@@ -96,6 +98,7 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     new = _new(prepared, decision, columns)
     old = [_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
     k, most = policy.smallest_class, _most_records(prepared)
+    records = base.sizes if base.records is None else base.records
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
     out = [intersection(parts, k=k)]
     for column in policy.sensitive:
@@ -105,8 +108,46 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
         if with_it:
             least = max([(asked.distinct if asked else None) or 1, *(e.distinct(column) for e, _ in with_it)])
             out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
-            out += [changes(new, s, column, k=k * most, distinct=least) for _, s in with_it]
+            more = _asked(prepared, with_it, column)
+            if more:
+                out.append(beliefs(base.sizes, records, new, [s for _, s in with_it], column, more))
+            out += [changes(new, s, column, k=k * most, distinct=least, asked=more) for _, s in with_it]
     return out + [_not_compared(c, e, prepared) for c in policy.insensitive for e in before if _drawn_twice(c, e, prepared)]
+
+
+def _asked(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Asked:
+    """Entropy and recursive diversity and closeness that this release or an earlier one certifies of a column."""
+    from shoal.attack.asked import Asked
+
+    every = [prepared.policy.require_json(), *(e.claims["require"] for e, _ in earlier)]
+    diversity = [r.get("diversity", {}).get(column, {}) for r in every]
+    close = [r["closeness"][column] for r in every if column in r.get("closeness", {})]
+    known = len(prepared.base.sensitive[column].categories)
+    foreign = any(int(s.cells[column].values.max(initial=-1)) >= known for _, s in earlier)
+    rank, levels = (None, ()) if foreign else _geometry(prepared, column)
+    return Asked(
+        entropy=max(float(d.get("entropy", 1.0)) for d in diversity),
+        recursive=tuple((float(d["recursive"]["c"]), int(d["recursive"]["l"])) for d in diversity if "recursive" in d),
+        closeness=tuple((str(c.get("distance", "equal")), float(c["t"])) for c in close),
+        rank=rank,
+        levels=levels,
+    )
+
+
+def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """The place of each value in order (the missing one first), and its groups in the hierarchy where the policy gives one."""
+    from shoal.kernels.text import canonical_text
+    from shoal.release.recount import value_order
+    from shoal.release.trees import tree_of
+
+    texts = [None, *canonical_text(prepared.base.sensitive[column].categories).to_pylist()]
+    place = {value: i for i, value in enumerate(value_order(texts))}
+    rank = np.array([place[t] for t in texts], dtype=np.int64)
+    if column not in prepared.trees:
+        return rank, ()
+    tree = tree_of(prepared.trees[column])
+    paths = np.array([tree.path(t) for t in texts], dtype=np.int64).reshape(len(texts), tree.height - 1)
+    return rank, tuple(np.unique(paths[:, i], return_inverse=True)[1].astype(np.int64) for i in range(tree.height - 1))
 
 
 def _changed(prepared: Prepared) -> set[str]:

@@ -6,15 +6,23 @@ A CSV cell that is empty and not quoted is missing; an empty cell in quotes is a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError, UnreadableError, UsageError, need
+from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
 
 BATCH = 500_000
 SUPPRESSED = "*"
 Cell = str | None
+
+BROKEN = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, SystemError,
+    SyntaxError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What readers of packed files raise on bytes that nobody wrote on purpose, besides Arrow's own errors."""
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -53,8 +61,16 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         )
     try:
         yield from opened(path, list(columns))
-    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
-        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+    except ShoalError:
+        raise
+    except (*BROKEN, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: BaseException) -> UnreadableError:
+    return UnreadableError(
+        f"the written file '{path.name}' cannot be read: {type(error).__name__}.", hint="Ask the publisher for the release again."
+    )
 
 
 def _values(array: Any) -> list[Any]:
@@ -92,7 +108,7 @@ def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
         with path.open(encoding="utf-8-sig", newline="") as source:
             text = source.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+        raise _unreadable(path, error) from None
     records = parse_csv(text)
     header = next(records, [])
     places = _places([h or "" for h in header], columns, path.name)
@@ -113,23 +129,39 @@ def parts(folder: Path) -> list[Path]:
 def header(path: Path) -> list[str]:
     """Names of the columns that the file has, in order."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     if path.is_dir():
         return header(parts(path)[0])
-    if path.suffix == ".csv":
-        head = _first_record(path)
-        return [name or "" for name in next(parse_csv(head), [])]
     try:
-        if path.suffix == ".parquet":
-            return list(pq.read_schema(path).names)
-        if path.suffix in (".arrow", ".feather"):
-            return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
-        if path.suffix == ".xlsx":
-            return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
-        return [str(c) for c in _stats_file(path)[0].columns]
-    except (pa.ArrowException, OSError) as error:
-        raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+        return _names(path)
+    except ShoalError:
+        raise
+    except (*BROKEN, pa.ArrowException) as error:
+        raise _unreadable(path, error) from None
+
+
+def _names(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".csv":
+        return [name or "" for name in next(parse_csv(_first_record(path)), [])]
+    if path.suffix == ".parquet":
+        return list(pq.read_schema(path).names)
+    if path.suffix in (".arrow", ".feather"):
+        return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
+    if path.suffix == ".xlsx":
+        return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
+    return [str(c) for c in _stats_file(path)[0].columns]
+
+
+def logical(found: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names of columns as the table has them: without the mark that a CSV puts before a name that would run as a formula.
+
+    >>> logical(["age", "'=sum", "'quoted"], ["age", "=sum", "'quoted"])
+    ['age', '=sum', "'quoted"]
+    """
+    return [name if name in known or name[1:] not in known else name[1:] for name in found]
 
 
 def _first_record(path: Path) -> str:
@@ -156,8 +188,8 @@ def size(path: Path) -> int:
 
         try:
             metadata = pq.read_metadata(path)
-        except (pa.ArrowException, OSError) as error:
-            raise UnreadableError(f"the written file '{path.name}' cannot be read: {type(error).__name__}.") from None
+        except (*BROKEN, pa.ArrowException) as error:
+            raise _unreadable(path, error) from None
         return int(metadata.num_rows) * max(30, int(metadata.num_columns))
     return path.stat().st_size
 
@@ -214,6 +246,7 @@ def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
         _places(list(reader.schema.names), columns, path.name)
         for i in range(reader.num_record_batches):
             batch = reader.get_batch(i)
+            batch.validate(full=True)  # offsets that point nowhere are an error here, not a crash later
             yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
 
 
@@ -248,11 +281,15 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
     except ImportError:
         raise need("stats", "pyreadstat") from None
     read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
-    frame, about = read(str(path))
+    try:
+        frame, about = read(str(path))
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise _unreadable(path, error) from None
     return frame, about
 
 
 def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    """Codes and texts as they are; these formats have no missing text but an empty one, which is therefore missing."""
     import pyarrow as pa
 
     frame, about = _stats_file(path)
@@ -260,9 +297,15 @@ def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     arrays = []
     for c in columns:
         labels = about.variable_value_labels.get(c, {})
-        values = [None if v is None or v != v else SUPPRESSED if labels.get(v) == SUPPRESSED else v for v in frame[c].tolist()]
+        values = [_stats_cell(v, labels) for v in frame[c].tolist()]
         arrays.append(pa.array(_one_kind(values), pa.string() if all(v is None for v in values) else None))
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
+
+
+def _stats_cell(value: Any, labels: Any) -> Any:
+    if value is None or value != value or value == "":
+        return None
+    return SUPPRESSED if labels.get(value) == SUPPRESSED else value
 
 
 def _one_kind(values: list[Any]) -> list[Any]:

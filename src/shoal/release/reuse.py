@@ -13,6 +13,8 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED, Drop, Keep, Plan, Step
 from shoal.release.prepare import Prepared
 
+NOBODY = "\x00no such value"
+
 
 def read_plan(path: str | Path) -> Plan:
     """A plan.json that Shoal wrote."""
@@ -67,6 +69,7 @@ def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
     else:
         found = evaluate(step, texts)
         labels = [found.labels[i] for i in found.index]
-    if not texts:
-        return Hierarchy.from_rows(name, [[SUPPRESSED, SUPPRESSED]])
-    return Hierarchy.from_rows(name, [[t, label] for t, label in zip(texts, labels, strict=True)])
+    rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
+    if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
+        rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing
+    return Hierarchy.from_rows(name, rows or [[SUPPRESSED, SUPPRESSED]])
