@@ -23,7 +23,8 @@ class Scene:
     ``released`` holds the published classes with their sensitive counts; ``k``, ``distinct`` (l per sensitive column) and ``t``
     (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
     table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
-    original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged.
+    original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged;
+    ``alone``, for each further column that is published as it is, the records that are one of a kind once it is known too.
     """
 
     released: ClassCounts
@@ -36,6 +37,7 @@ class Scene:
     recoded: Any = None
     previous: Any = None
     shared: tuple[str, ...] = ()
+    alone: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
 
 
@@ -49,6 +51,7 @@ def choice_rng(seed: int, column: int) -> np.random.Generator:
 def run_all(scene: Scene) -> list[AttackResult]:
     """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
     from shoal.attack.downcoding import downcoding
+    from shoal.attack.further_knowledge import further_knowledge
     from shoal.attack.homogeneity import background, homogeneity, skewness
     from shoal.attack.intersection import joined_records
     from shoal.attack.leftovers import leftovers
@@ -64,6 +67,8 @@ def run_all(scene: Scene) -> list[AttackResult]:
         if scene.recoded is not None and column in scene.recoded.base.sensitive:
             rng = choice_rng(scene.seed, i)
             results.append(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
+    if scene.alone:
+        results.append(further_knowledge(scene.alone, int(scene.released.n_records), scene.k))
     if scene.external is not None:
         results.extend(linkage(scene.released, scene.external, k=scene.k))
     else:
