@@ -17,7 +17,7 @@ from scipy import optimize, stats
 from shoal import predict
 from shoal.predict import Distribution, Zipf, limits
 from shoal.predict._population_models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
-from shoal.predict.intervals import density_integral, groups_expansion, variance_expansion
+from shoal.predict.interval_expansions import density_integral, groups_expansion, variance_expansion
 from shoal.predict.quasi_identifier import excess_probability, unique_share_limit
 from shoal.predict.summaries import singletons_from_kappa, variance_from_kappa
 from shoal.predict.zipf import hard_threshold_share, joint_exponent

@@ -33,13 +33,8 @@ from shoal.predict.correlation import (
 )
 from shoal.predict.degradation import Degradation, degradation
 from shoal.predict.distribution import Distribution, as_distribution
-from shoal.predict.intervals import (
-    expansion,
-    interval_singletons,
-    rounded,
-    sd_from_singletons,
-    width_for,
-)
+from shoal.predict.interval_expansions import expansion, sd_from_singletons
+from shoal.predict.intervals import interval_singletons, rounded, width_for
 from shoal.predict.no_singleton import no_singleton, no_singleton_table
 from shoal.predict.person import Person, person
 from shoal.predict.population import PopulationUniqueness, benedetti_franconi, match_probability, population

@@ -35,12 +35,13 @@ SAME = 1e-13
 
 
 class Shapes:
-    """All distributions on ``cells`` cells with this ``kappa``, none above ``p_max``."""
+    """All distributions on ``cells`` cells with this ``kappa``, none above ``p_max``, seen by ``people``."""
 
-    def __init__(self, kappa: float, cells: int, p_max: float | None = None) -> None:
+    def __init__(self, kappa: float, cells: int, people: int, p_max: float | None = None) -> None:
         self.kappa, self.cells = kappa, cells
         self.largest = min(largest_cell(kappa, cells), 1.0 if p_max is None else p_max) * cells
-        coarse, fine = _points(kappa, self.largest, 60), _points(kappa, self.largest, 900)
+        least = min(1e-6, 1e-3 * cells / people)  # cells that expect a thousandth of a person
+        coarse, fine = _points(kappa, self.largest, 60, least), _points(kappa, self.largest, 900, least)
         self._coarse, self._fine = _basis(coarse, max(kappa, SAME)), _basis(fine, max(kappa, SAME))
         self._x, self._check = coarse, fine
 
@@ -79,7 +80,7 @@ def singletons_range(kappa: float, cells: int, group_size: int, p_max: float | N
 
     at_one = math.exp((k - 1) * math.log1p(-1 / n))
     slope = at_one - (k - 1) / n * math.exp((k - 2) * math.log1p(-1 / n))
-    low, high = Shapes(kappa, n, p_max).mean(h, at_one, slope)
+    low, high = Shapes(kappa, n, k, p_max).mean(h, at_one, slope)
     return max(0.0, k * low), min(float(k), k * high)
 
 
@@ -97,7 +98,7 @@ def groups_range(kappa: float, cells: int, group_size: int, size: int, p_max: fl
         return (1.0, 1.0) if n == 1 and j == k else (0.0, 0.0)
     at_one = float(binom.pmf(j, k, 1 / n))
     slope = at_one * (j - (k - j) / (n - 1))
-    low, high = Shapes(kappa, n, p_max).mean(lambda x: np.asarray(binom.pmf(j, k, np.minimum(x / n, 1.0))), at_one, slope)
+    low, high = Shapes(kappa, n, k, p_max).mean(lambda x: np.asarray(binom.pmf(j, k, np.minimum(x / n, 1.0))), at_one, slope)
     return max(0.0, low), min(1.0, high)
 
 
@@ -112,7 +113,7 @@ def log_uniqueness_range(kappa: float, cells: int, group_size: int, p_max: float
     top = log_uniform(k, n)
     if k <= 1 or k > n or kappa < SAME:
         return top, top
-    shapes = Shapes(kappa, n, p_max)
+    shapes = Shapes(kappa, n, k, p_max)
     first = math.log(k) - math.log1p(-k / n) if k < n else math.log(k) + 40.0
     tilts = first + np.linspace(0.0, 3.0 * min(kappa, 2.0) + 0.1, 13)
     high = min(top, min(_log_most(shapes, k, s) for s in tilts[:7:2]))
@@ -182,11 +183,11 @@ def largest_cell(kappa: float, cells: int) -> float:
     return high
 
 
-def _points(kappa: float, largest: float, per_side: int) -> Floats:
+def _points(kappa: float, largest: float, per_side: int, least: float) -> Floats:
     """Cell sizes from 0 to the largest, dense around the average on the scale of kappa and in ratio elsewhere."""
     near = np.geomspace(1e-3 * min(1.0, math.sqrt(max(kappa, SAME))), 1.0, per_side)
     above = np.geomspace(max(1e-3 * min(1.0, math.sqrt(max(kappa, SAME))), 1e-9), max(largest - 1, 1e-9), per_side)
-    ratio = np.geomspace(1e-6, 1.0, per_side)
+    ratio = np.geomspace(least, 1.0, per_side)
     return np.unique(np.clip(np.concatenate([[0.0, 1.0, largest], 1 - near, ratio, 1 + above]), 0.0, max(largest, 1.0)))
 
 
@@ -218,7 +219,7 @@ def variance_range(kappa: float, cells: int, group_size: int, p_max: float | Non
     most = middle * (k - middle)  # of any number between 0 and k with such a mean
     if k < 3 or n == 1:
         return (min(few * (k - few), many * (k - many)), most) if k == 2 else (0.0, 0.0)
-    shapes = Shapes(kappa, n, p_max)
+    shapes = Shapes(kappa, n, k, p_max)
     if shapes.largest >= 0.999 * n:
         return 0.0, most
 

@@ -38,41 +38,37 @@ class _Sums:
 
 def mean(d: Distribution, k: int) -> float:
     r""":math:`k\sum p(1-p)^{k-1}`."""
-    if k <= 1:
-        return float(k)
-    if d.p_max >= 1.0:
-        return 0.0
+    if k <= 1 or d.occupied == 1:
+        return float(k == 1)
+    light, heavy = _split(d)
     total = 0.0
-    for p, copies in _chunks(d):
+    for p, copies in _chunks(light):
         term = np.log1p(-p)
         term *= k - 1
         np.exp(term, out=term)
         term *= p
         total += float(term.sum()) if copies is None else float(term @ copies)
-    return k * total
+    return k * (total + sum(p * rest ** (k - 1) for p, rest in _with_rest(light, heavy)))
 
 
 def mean_and_variance(d: Distribution, k: int) -> tuple[float, float]:
     """Exact mean and variance of the number of singletons among k people."""
-    if k <= 1:
-        return float(k), 0.0
-    if d.p_max >= 1.0:
-        return 0.0, 0.0
+    if k <= 1 or d.occupied == 1:
+        return float(k == 1), 0.0
     if k == 2:
-        different = 1.0 - d.power_sum(2)
+        different = 0.5 * mean(d, 2)
         return 2 * different, 4 * different * (1 - different)
     m = k - 2
     light, heavy = _split(d)
     es_light, excess = _light_part(light, k, m)
     if heavy.size == 0:
         return es_light, max(0.0, es_light + excess)
-    es_heavy = k * float((heavy * np.exp((k - 1) * np.log1p(-heavy))).sum())
-    pairs = 0.0
-    for i, p_h in enumerate(heavy.tolist()):
-        rest = 1.0 - p_h - light.p
-        pairs += 2 * p_h * light.total(light.p * np.maximum(rest, 0.0) ** m)
+    es_heavy, pairs = 0.0, 0.0
+    for i, (p_h, rest) in enumerate(_with_rest(light, heavy)):
+        es_heavy += k * p_h * rest ** (k - 1)
+        pairs += 2 * p_h * light.total(light.p * np.maximum(rest - light.p, 0.0) ** m)
         others = np.delete(heavy, i)
-        pairs += p_h * float((others * np.maximum(1.0 - p_h - others, 0.0) ** m).sum())
+        pairs += p_h * float((others * np.maximum(rest - others, 0.0) ** m).sum())
     mu = es_light + es_heavy
     cross = k * (k - 1) * pairs - 2 * es_light * es_heavy - es_heavy**2
     return mu, max(0.0, mu + excess + cross)
@@ -145,6 +141,12 @@ def _split(d: Distribution) -> tuple[Distribution, Floats]:
     heavy = np.repeat(d.p[above], d.multiplicity[above].astype(np.int64))
     copies = None if d.copies is None else d.copies[~above]
     return Distribution(d.p[~above], copies, d.cells), heavy
+
+
+def _with_rest(light: Distribution, heavy: Floats) -> list[tuple[float, float]]:
+    """Each heavy cell with 1 - p, which is the sum of all others: beside a cell of 1 - 1e-300 there is 1e-300."""
+    small = light.total(light.p)
+    return [(p, small + float(np.delete(heavy, i).sum())) for i, p in enumerate(heavy.tolist())]
 
 
 def _chunks(d: Distribution) -> list[tuple[Floats, Floats | None]]:

@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from shoal.errors import InternalError
+from shoal.predict._binomial import stirling
 from shoal.predict._tilt import Complex
 from shoal.predict.distribution import Distribution, Floats
 
@@ -51,7 +52,7 @@ def pmf(d: Distribution, k: int, mean: float, sd: float) -> Floats:
     # the other half of theta is the complex conjugate after the second transform: twice the real part
     first: Complex = (turn[:, None] * phi).sum(axis=0)
     law = np.fft.fft(first).real / (m * n)
-    law /= math.exp(k * math.log(k) - k - math.lgamma(k + 1))
+    law *= math.exp(stirling(k))  # over the Poisson chance of k at its mean k
     out = _unwrap(law, mean, top=min(k, d.occupied))
     if k - 1 < out.size:
         out[k - 1] = 0.0  # the last person cannot be the only one who is not alone

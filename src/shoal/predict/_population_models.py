@@ -40,16 +40,22 @@ def zayatz(s: Sample, cells: int | None) -> Fit:
     if s.n1 == 0:
         raise NoFit("no class of the sample has one person")
     n, total = s.people, s.population
-    j = np.arange(1, int(s.sizes.max()) + 1, dtype=np.float64)
     # P(exactly one of a class of j is sampled) = j n/N prod_{i<j-1} (N-n-i)/(N-1-i)
-    i = np.arange(0, j.size - 1, dtype=np.float64)
-    room = np.maximum(total - n - i, 0.0)
-    with np.errstate(divide="ignore"):
-        log_rest = np.concatenate(([0.0], np.cumsum(np.log(room) - np.log(np.maximum(total - 1 - i, 1e-300)))))
-    h = j * (n / total) * np.exp(log_rest)
-    weighted = s.numbers * h[s.sizes - 1]
-    chance = float(s.n1 * h[0] / weighted.sum())
+    log_rest = [_log_none_else(total, n, int(j)) for j in s.sizes]
+    weighted = s.numbers * s.sizes * (n / total) * np.exp(log_rest)
+    chance = float(s.n1 * (n / total) / weighted.sum())
     return s.n1 * chance * total / n, {"p_unique": chance}
+
+
+def _log_none_else(total: int, n: int, j: int) -> float:
+    """ln of the chance that none of the j - 1 others of a class is sampled, when one of it is."""
+    left = total - n
+    if j - 1 > left:
+        return -math.inf
+    if j <= 10_000:
+        i = np.arange(j - 1, dtype=np.float64)
+        return float((np.log(left - i) - np.log(total - 1 - i)).sum())
+    return _log_ratio(left - j + 2.0, j - 1.0) - _log_ratio(total - j + 1.0, j - 1.0)
 
 
 def ewens(s: Sample, cells: int | None) -> Fit:
@@ -83,7 +89,7 @@ def pitman(s: Sample, cells: int | None) -> Fit:
             lambda x: -likelihood(_logistic(x[0]), math.exp(min(x[1], 60.0))),
             start,
             method="Nelder-Mead",
-            options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 4000},
+            options={"xatol": 1e-9, "fatol": 1e-9 + 1e-13 * s.people, "maxiter": 4000},
         )
         if -found.fun > best:
             best, at = -float(found.fun), (float(found.x[0]), float(found.x[1]))
@@ -182,6 +188,8 @@ def _ewens_theta(n: int, u: int) -> float:
 
     def gap(t: float) -> float:
         theta = math.exp(t)
+        if theta > 1e6:  # the difference of two large digammas, from their series
+            return theta * math.log1p(n / theta) + 0.5 * n / (theta + n) - u
         return theta * float(digamma(theta + n) - digamma(theta)) - u
 
     return math.exp(float(optimize.brentq(gap, -40.0, math.log(n) * 2 + 20, xtol=1e-13)))
@@ -192,16 +200,26 @@ def _pitman_likelihood(s: Sample) -> Callable[[float, float], float]:
     from scipy.special import gammaln
 
     sizes, numbers = s.sizes.astype(np.float64), s.numbers
-    index = np.arange(1, s.classes, dtype=np.float64)
 
     def value(alpha: float, shifted: float) -> float:
         theta = shifted - alpha
-        first = float(np.log(shifted + (index - 1) * alpha).sum())
+        first = _log_rising(shifted, alpha, s.classes - 1)
         second = float(gammaln(theta + s.people) - gammaln(theta + 1))
         third = float((numbers * (gammaln(sizes - alpha) - gammaln(1 - alpha))).sum())
         return first - second + third
 
     return value
+
+
+def _log_rising(start: float, step: float, terms: int) -> float:
+    """Sum of ln(start + i step) over i < terms; by Stirling's series where they are many."""
+    if terms <= 5_000:
+        return float(np.log(start + step * np.arange(terms, dtype=np.float64)).sum())
+    x = start / step
+    y = x + terms
+    if x < 1e6:
+        return terms * math.log(step) + math.lgamma(y) - math.lgamma(x)
+    return (y - 0.5) * math.log1p(terms / x) - terms + terms * math.log(start) + (1 / y - 1 / x) / 12
 
 
 def _snb_alpha(logit: float, s: Sample, pi: float) -> tuple[float, float, float] | None:
@@ -230,7 +248,7 @@ def _snb_alpha(logit: float, s: Sample, pi: float) -> tuple[float, float, float]
 
 def _log_ratio(x: float, shift: float) -> float:
     """ln Gamma(x + shift) - ln Gamma(x), without cancellation for large x."""
-    if x < 1e6:
-        return math.lgamma(x + shift) - math.lgamma(x)
     y = x + shift
+    if x < 1e6 or y < 1e6:
+        return math.lgamma(y) - math.lgamma(x)
     return (y - 0.5) * math.log1p(shift / x) + shift * math.log(x) - shift + (1 / y - 1 / x) / 12

@@ -25,12 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
+from shoal.predict._binomial import gap, stirling
 from shoal.predict.distribution import Distribution, Floats
 
 Complex = npt.NDArray[np.complex128]
 
 TERMS = 64
 BUDGET = 4e8  # complex products of the direct part; beyond it the saddlepoint is used
+MOST_POINTS = 20_000_000
 _CHUNK = 1 << 22
 
 
@@ -158,35 +160,23 @@ def solve(d: Distribution, f: CellFunction, k: int) -> Tilt:
         t = t + step if low < t + step < high else 0.5 * (low + high)
     scale, above = math.exp(t), t - math.log(k)
     if abs(above) < 2.0:  # the large terms of ln k!, of the product and of k ln(lambda) cancel on paper
-        log_base = _stirling(k) + k * _gap(above) + d.total(f.log_rest(d.p * scale))
+        log_base = stirling(k) + k * float(gap(np.array([above]))[0]) + d.total(f.log_rest(d.p * scale))
     else:
         log_base = math.lgamma(k + 1) + d.total(f.log(d.p * scale)) - k * t
     return Tilt(scale, variance, log_base, d)
 
 
-def _stirling(k: int) -> float:
-    """ln k! - k ln k + k, without the cancellation of large terms."""
-    if k < 32:
-        return math.lgamma(k + 1.0) - k * math.log(k) + k
-    return 0.5 * math.log(2 * math.pi * k) + (1 - (1 / 30 - (1 / 105) / k**2) / k**2) / (12 * k)
-
-
-def _gap(u: float) -> float:
-    """e^u - 1 - u, which is r - 1 - ln r for r = e^u."""
-    if abs(u) < 1e-2:
-        return u * u * (0.5 + u * (1 / 6 + u * (1 / 24 + u * (1 / 120 + u / 720))))
-    return math.expm1(u) - u
-
-
-def cost(tilt: Tilt, f: CellFunction) -> float:
-    """Complex products that :func:`log_probability` would need."""
+def affordable(tilt: Tilt, f: CellFunction) -> bool:
+    """Whether :func:`log_probability` fits into time and memory; where it does not, the variance is huge."""
     heavy = int(np.count_nonzero(tilt.distribution.p * tilt.scale > f.cut))
-    return heavy * _points(tilt) / 2
+    return _points(tilt) <= MOST_POINTS and heavy * _points(tilt) / 2 <= BUDGET
 
 
 def log_probability(tilt: Tilt, f: CellFunction, k: int) -> float:
     """ln P(sum of tilted counts = k), by Fourier inversion."""
     m = _points(tilt)
+    if m > MOST_POINTS:
+        raise UsageError(f"the exact way is too long for {k} people.", hint="Leave the method to choose (auto).")
     half = np.arange(m // 2 + 1)
     theta = 2.0 * math.pi * half / m
     log_phi = _light(tilt, f, theta)

@@ -87,7 +87,7 @@ def normal_expansion(covariance: Any, widths: Sequence[float], group_size: int, 
     >>> round(normal_expansion(cov, [1, 1], 10, order=1).value, 5)
     9.67566
     """
-    from shoal.predict.intervals import expansion
+    from shoal.predict.interval_expansions import expansion
 
     sigma = _covariance(covariance)
     w = np.asarray(list(widths), dtype=np.float64)

@@ -116,6 +116,21 @@ class Distribution:
         return float(self.p.max())
 
     @cached_property
+    def log_rest(self) -> Floats:
+        """ln(1 - p) for each entry of ``p``; of a cell above ½ from the sum of all others, so that no digit is lost.
+
+        >>> Distribution.of([1.0, 1e-300], normalize=True).log_rest.round(3).tolist()
+        [-690.776, -0.0]
+        """
+        with np.errstate(divide="ignore"):
+            out: Floats = np.log1p(-self.p)
+            if self.p_max > 0.5:
+                at = int(self.p.argmax())
+                others = np.delete(self.p, at), None if self.copies is None else np.delete(self.copies, at)
+                out[at] = np.log(Distribution(*others, self.cells).total(others[0]))
+        return out
+
+    @cached_property
     def collapsed(self) -> Distribution:
         """The same distribution with equal probabilities held once (left as it is beyond four million entries)."""
         if self.p.size > 4_000_000:
@@ -219,8 +234,13 @@ def _positive(p: Floats, copies: Floats | None, *, cells: int, normalize: bool) 
     keep = (p > 0) if copies is None else (p > 0) & (copies > 0)
     if not bool(keep.all()):
         p, copies = p[keep], None if copies is None else copies[keep]
-    weights = p if copies is None else p * copies
-    total = math.fsum(weights.tolist()) if weights.size <= 100_000 else float(weights.sum())
+    with np.errstate(over="ignore"):
+        weights = p if copies is None else p * copies
+        total = float(weights.sum())
+    if math.isfinite(total) and weights.size <= 100_000:
+        total = math.fsum(weights.tolist())
+    if not math.isfinite(total):
+        raise UsageError("the counts are too large to be added up.", hint="Divide them all by the same large number.")
     if total <= 0:
         raise UsageError("all cells are empty: there is no distribution.", hint="At least one cell must be positive.")
     if not normalize and abs(total - 1.0) > SUM_TOLERANCE:

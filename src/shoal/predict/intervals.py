@@ -1,8 +1,7 @@
 r"""Rounding a measured value to intervals of a given width: how many people stay unique.
 
-The exact answer needs only the probability of each interval, from the distribution function. The expansions in the width
-are kept by name: :math:`ES=k-k(k-1)\Delta\int f^2+\tfrac12k(k-1)(k-2)\Delta^2\int f^3+\dots`, valid while
-:math:`(k-1)\Delta\int f^2\le0.2`.
+The exact answer needs only the probability of each interval, from the distribution function. The source's expansions in the
+width (:mod:`~shoal.predict.interval_expansions`) are given by name, beside the exact value.
 
 Takes    a scipy distribution or a sample, a width, a group size
 Returns  Distribution over the intervals, or Estimate of the number of unique people
@@ -12,9 +11,7 @@ Source   Koot 2012 ch. 6, corrected (METHODS §5)
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,11 +19,14 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import _moments
-from shoal.predict.distribution import Distribution, Floats, fraction, whole
+from shoal.predict.distribution import LARGEST_GROUP, Distribution, Floats, fraction, whole
+from shoal.predict.interval_expansions import density_integral, expansion, integral_form, positive_width
 
 Method = Literal["exact", "first", "second", "integral"]
 
 MOST_CELLS = 2_000_000
+NEAR = 1e-9
+"""A value this near to an edge, in widths, lies on it."""
 _TAIL = 1e-18
 
 
@@ -35,7 +35,8 @@ def rounded(values: Any, width: float, *, origin: float = 0.0) -> Distribution:
 
     ``values`` is a frozen scipy distribution, continuous or discrete, or a sample of numbers. Tails beyond a probability
     of 1e-18, or beyond the two million intervals around the median, are joined to the last interval on their side; a
-    distribution that would lose more than 1e-3 in this way is refused. A value within a billionth of an edge lies on it.
+    distribution that would lose more than 1e-3 in this way is refused. A value within a billionth
+    of a width of an edge lies on it.
 
     >>> from scipy import stats
     >>> rounded(stats.uniform(0, 10), 3).p.round(6).tolist()
@@ -50,12 +51,15 @@ def rounded(values: Any, width: float, *, origin: float = 0.0) -> Distribution:
 
 def _rounded(values: Any, width: float, origin: float) -> tuple[Distribution, float]:
     """The distribution over intervals, and the probability of the tails that were joined to its ends."""
-    step = _width(width)
+    step = positive_width(width)
     if hasattr(values, "cdf"):
         return _from_law(values, step, origin)
     index = _index(_sample(values), step, origin)
     _, counts = np.unique(index, return_counts=True)
-    return Distribution.counts(counts, cells=int(index.max() - index.min()) + 1), 0.0
+    cells = float(index.max() - index.min()) + 1
+    if not cells < LARGEST_GROUP:
+        raise UsageError("the sample reaches over more than 2^53 intervals.", hint="Use a wider interval, or leave out outliers.")
+    return Distribution.counts(counts, cells=int(cells)), 0.0
 
 
 def _sample(values: Any) -> Floats:
@@ -69,9 +73,9 @@ def _sample(values: Any) -> Floats:
 
 
 def _index(values: Floats, step: float, origin: float) -> Floats:
-    """Number of the interval of each value; 0.3/0.1 is 3, whatever the last binary digit says."""
+    """Number of the interval of each value; 0.3/0.1 is 3, whatever the last binary digits say."""
     exact = (values - origin) / step
-    out: Floats = np.floor(exact + 1e-9 * np.maximum(1.0, np.abs(exact)))
+    out: Floats = np.floor(exact + NEAR + 1e-15 * np.abs(exact))
     return out
 
 
@@ -94,10 +98,10 @@ def interval_singletons(values: Any, width: float, group_size: int, *, origin: f
         return exact
     if not hasattr(values, "pdf"):
         raise UsageError("the expansions need a continuous distribution.", hint="Use method='exact' for a sample.")
-    step = _width(width)
+    step = positive_width(width)
     f2 = density_integral(values, 2)
     if method == "integral":
-        return _beside(_integral(values, step, k, f2), exact)
+        return _beside(integral_form(values, step, k, f2), exact)
     order = 1 if method == "first" else 2
     return _beside(expansion(f2, density_integral(values, 3) if order == 2 else 0.0, step, k, order=order), exact)
 
@@ -132,87 +136,6 @@ def _beside(found: Estimate, exact: Estimate) -> Estimate:
     )
 
 
-def expansion(f2: float, f3: float, width: float, group_size: int, *, order: int = 2) -> Estimate:
-    r"""The expansion in the width from :math:`\int f^2` and :math:`\int f^3`; clamped to [0, k] and graded C outside its range.
-
-    ``details["unclamped"]`` is the value the formula gives.
-
-    >>> e = expansion(1 / 365, 1 / 365**2, 1, group_size=10)
-    >>> round(e.value, 10), e.grade
-    (9.7561268531, 'B')
-    """
-    k = whole(group_size, what="group_size")
-    first = k * (k - 1) * width * f2
-    raw = k - first + (0.5 * k * (k - 1) * (k - 2) * width**2 * f3 if order == 2 else 0.0)
-    value = min(float(k), max(0.0, raw))
-    strain = max(0, k - 1) * width * f2
-    name = f"expansion in the width, order {order}"
-    if strain > 0.2:
-        note = f"(k-1)·width·∫f² is {strain:.3g}, above 0.2: the expansion does not hold"
-        return Estimate(value, 0.0, float(k), level=1.0, method=name, grade="C", notes=(note,), details={"unclamped": raw})
-    error = k * strain**order  # the next term is smaller than this
-    return Estimate(value, max(0.0, value - error), min(float(k), value + error), method=name, details={"unclamped": raw})
-
-
-def groups_expansion(f2: float, f3: float, width: float, group_size: int) -> tuple[float, float, float]:
-    r"""Shares of people alone, in pairs and in threes to second order in the width."""
-    k = whole(group_size, what="group_size", least=1)
-    one, two = (k - 1) * width * f2, (k - 1) * (k - 2) * width**2 * f3
-    return 1 - one + two / 2, one - two, two / 2
-
-
-def variance_expansion(f2: float, width: float, group_size: int) -> float:
-    r"""First order of the variance of the number of unique people, :math:`2k(k-1)\Delta\int f^2`."""
-    k = whole(group_size, what="group_size")
-    return 2 * k * (k - 1) * width * f2
-
-
-def density_integral(law: Any, power: int) -> float:
-    r""":math:`\int f^m` of a frozen scipy distribution; closed for normal, exponential and uniform.
-
-    >>> from scipy import stats
-    >>> round(density_integral(stats.norm(), 2), 14), round(density_integral(stats.expon(scale=2), 3), 12)
-    (0.28209479177388, 0.083333333333)
-    """
-    m = whole(power, what="power", least=1)
-    name = getattr(getattr(law, "dist", None), "name", "")
-    scale = float(law.std())
-    if name == "norm":
-        return float(m**-0.5 * (math.sqrt(2 * math.pi) * scale) ** -(m - 1))
-    if name == "expon":
-        return float(scale ** -(m - 1) / m)
-    if name == "uniform":
-        return float((scale * math.sqrt(12)) ** -(m - 1))
-    pieces = _integrated(law, lambda f: f**m)
-    whole_, ends = float(pieces.sum()), float(pieces[0] + pieces[-1])
-    if not (math.isfinite(whole_) and ends <= 1e-4 * whole_):
-        raise UsageError(
-            f"the integral of f^{m} of this distribution does not exist or cannot be found.", hint="Use method='exact'."
-        )
-    return whole_
-
-
-def _integrated(law: Any, of_density: Callable[[float], float]) -> Floats:
-    r"""Integrals of a function of the density, :math:`\int g(f)\,dx=\int g(f)/f\,du` over quantiles u on a logarithmic scale.
-
-    One number per piece, from the far lower tail over the median to the far upper tail.
-    """
-    from scipy import integrate
-
-    marks = np.log([1e-60, 1e-30, 1e-13, 1e-9, 1e-6, 1e-3, 0.05, 0.25, 0.5])
-
-    def piece(quantile: Callable[[float], float], a: float, b: float) -> float:
-        def inner(s: float) -> float:
-            f = float(law.pdf(quantile(math.exp(s))))
-            return of_density(f) / f * math.exp(s) if f > 0 else 0.0
-
-        return float(integrate.quad(inner, a, b, limit=200, full_output=1)[0])
-
-    pairs = list(itertools.pairwise(marks))
-    lower = [piece(law.ppf, a, b) for a, b in pairs]
-    return np.array(lower + [piece(law.isf, a, b) for a, b in reversed(pairs)])
-
-
 def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.0, relative: float = 1e-6) -> tuple[float, float]:
     """The smallest width found whose expected share of unique people is at most ``target``, and that share.
 
@@ -226,7 +149,7 @@ def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.
     k, aim = whole(group_size, what="group_size", least=1), fraction(target, what="target")
 
     def share(w: float) -> float:
-        return _exact(values, w, k, origin).high / k if k else 0.0
+        return _exact(values, w, k, origin).high / k
 
     spread = _spread(values)
     high = max(spread, 1e-12)
@@ -249,56 +172,9 @@ def _spread(values: Any) -> float:
     """A width to begin with: the range between the quartiles, or the largest deviation of a sample that has none."""
     if hasattr(values, "ppf"):
         quartiles = values.ppf([0.25, 0.75])
-        return float(quartiles[1] - quartiles[0])
+        return float(quartiles[1] - quartiles[0]) or 1.0
     sample = _sample(values)
     return float(np.std(sample)) or abs(float(sample[0])) or 1.0
-
-
-def sd_from_singletons(mean: float, group_size: int, width: float, *, method: str = "exact") -> float:
-    """The standard deviation of a normal value for which ``mean`` of ``group_size`` people are unique at this width.
-
-    >>> [round(sd_from_singletons(8, 10, 0.5, method=m), 5) for m in ("first", "second", "exact")]
-    [6.34713, 5.61007, 5.66516]
-    """
-    k = whole(group_size, what="group_size", least=2)
-    if not 0 < mean < k:
-        raise UsageError(f"the number of unique people must lie between 0 and {k}; found {mean!r}.")
-    first = width * k * (k - 1) / (2 * math.sqrt(math.pi) * (k - mean))
-    if method == "first":
-        return first
-    if method == "second":  # (k - mean) s² - A s + B = 0 with the larger root
-        a = width * k * (k - 1) / (2 * math.sqrt(math.pi))
-        b = width**2 * k * (k - 1) * (k - 2) / (4 * math.sqrt(3) * math.pi)
-        under = a * a - 4 * (k - mean) * b
-        if under < 0:
-            raise UsageError("the second-order rule has no solution here.", hint="Use method='exact'.")
-        return (a + math.sqrt(under)) / (2 * (k - mean))
-    from scipy import optimize, stats
-
-    def gap(log_sd: float) -> float:
-        return interval_singletons(stats.norm(scale=math.exp(log_sd)), width, k).value - mean
-
-    low, high = math.log(first) - 6, math.log(first) + 6
-    if gap(low) * gap(high) > 0:
-        raise UsageError(f"no normal value has {mean:g} of {k} people unique at this width.", hint="Give a larger number.")
-    return math.exp(optimize.brentq(gap, low, high, xtol=1e-13))
-
-
-def _integral(law: Any, step: float, k: int, f2: float) -> Estimate:
-    """k times the integral of f (1 - width f)^(k-1)."""
-    total = float(_integrated(law, lambda f: f * max(0.0, 1 - step * f) ** (k - 1)).sum())
-    value = min(float(k), k * total)
-    fine = step * step * f2 * f2 < 0.01
-    error = value * 0.02 if fine else float(k)
-    notes = () if fine else ("the intervals are wide against the spread",)
-    return Estimate(
-        value,
-        max(0.0, value - error),
-        min(float(k), value + error),
-        method="k ∫ f (1 - width f)^(k-1)",
-        grade="B" if fine else "C",
-        notes=notes,
-    )
 
 
 def _from_law(law: Any, step: float, origin: float) -> tuple[Distribution, float]:
@@ -320,30 +196,44 @@ def _from_law(law: Any, step: float, origin: float) -> tuple[Distribution, float
         )
     if not hasattr(law, "pdf"):
         return _from_discrete(law, step, origin, first, last), tail
-    edges = origin + step * np.arange(first, last + 1)
+    return Distribution.of(
+        _masses(law, origin + step * np.arange(first, max(last, first + 1) + 1, dtype=np.float64)), normalize=True
+    ), tail
+
+
+def _masses(law: Any, edges: Floats) -> Floats:
+    """Probability between neighbouring edges, from whichever tail is the smaller; the tails go to the first and the last."""
     below, above = law.cdf(edges), law.sf(edges)
-    mass = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
-    mass = np.maximum(mass, 0.0)
+    mass: Floats = np.maximum(np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above)), 0.0)
     mass[0] += float(below[0])
     mass[-1] += float(above[-1])
-    return Distribution.of(mass, normalize=True), tail
+    return mass
 
 
 def _from_discrete(law: Any, step: float, origin: float, first: int, last: int) -> Distribution:
     """A law on listed values (``xk``), or on whole numbers shifted by a constant."""
     listed = getattr(law, "xk", getattr(getattr(law, "dist", None), "xk", None))
-    if listed is not None:
-        points: Floats = np.unique(np.asarray(listed, dtype=np.float64) + float(getattr(law, "kwds", {}).get("loc", 0.0)))
+    if listed is None and (last - first) * step > 4 * MOST_CELLS:  # too many numbers to list; edges lie just before them
+        mass = _masses(law, origin + step * (np.arange(first, last + 2, dtype=np.float64) - NEAR))
     else:
-        ends = [x for x in law.support() if math.isfinite(x)]
-        shift = math.fmod(float(ends[0]) if ends else float(law.median()), 1.0)
-        points = (np.arange(math.floor(origin + step * first) - 1, math.ceil(origin + step * last) + 2) + shift).astype(
-            np.float64
-        )
-    index = _index(points, step, origin).astype(np.int64)
-    mass = np.bincount(index - index.min(), weights=law.pmf(points))
+        points = _points(law, origin + step * first, origin + step * last) if listed is None else _listed(law, listed)
+        index = _index(points, step, origin).astype(np.int64)
+        mass = np.bincount(index - index.min(), weights=law.pmf(points)).astype(np.float64)
     occupied = np.flatnonzero(mass)
     return Distribution.of(mass[occupied[0] : occupied[-1] + 1], normalize=True)
+
+
+def _listed(law: Any, values: Any) -> Floats:
+    out: Floats = np.unique(np.asarray(values, dtype=np.float64) + float(getattr(law, "kwds", {}).get("loc", 0.0)))
+    return out
+
+
+def _points(law: Any, low: float, high: float) -> Floats:
+    """Whole numbers between two ends and a little beyond, shifted as the law is."""
+    ends = [x for x in law.support() if math.isfinite(x)]
+    shift = math.fmod(float(ends[0]) if ends else float(law.median()), 1.0)
+    out: Floats = np.arange(math.floor(low) - 1, math.ceil(high) + 2, dtype=np.float64) + shift
+    return out
 
 
 def _edge(end: float, tail: Any, middle: float, step: float, origin: float, *, down: bool) -> int:
@@ -351,7 +241,7 @@ def _edge(end: float, tail: Any, middle: float, step: float, origin: float, *, d
     if math.isfinite(end) and abs(end - origin) / step < MOST_CELLS:
         exact = (end - origin) / step
         near = round(exact)
-        if abs(exact - near) < 1e-9 * max(1.0, abs(exact)):
+        if abs(exact - near) < NEAR:
             return near
         return math.floor(exact) if down else math.ceil(exact)
     start, sign = math.floor((middle - origin) / step), -1 if down else 1
@@ -365,10 +255,3 @@ def _edge(end: float, tail: Any, middle: float, step: float, origin: float, *, d
         at = (low + high) // 2
         low, high = (at, high) if float(tail(origin + step * (start + sign * at))) > _TAIL else (low, at)
     return start + sign * high
-
-
-def _width(width: float) -> float:
-    w = float(width)
-    if not (w > 0 and math.isfinite(w)):
-        raise UsageError(f"the width of an interval must be positive; found {width!r}.")
-    return w

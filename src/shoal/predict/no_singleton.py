@@ -49,7 +49,7 @@ def no_singleton(p: Any, group_size: int, *, method: Method = "auto", normalize:
     if method == "convolution":
         return _exact(_convolution(d, k), "non-negative convolution")
     tilt = _tilt.solve(d, _tilt.NOT_ONE, k)
-    if method == "exact" or _tilt.cost(tilt, _tilt.NOT_ONE) <= _tilt.BUDGET:
+    if method == "exact" or _tilt.affordable(tilt, _tilt.NOT_ONE):
         best = _exact(tilt.log_base + _tilt.log_probability(tilt, _tilt.NOT_ONE, k), "tilted Fourier inversion")
     else:
         best = _saddlepoint(tilt)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.predict.distribution import fraction, whole
+from shoal.predict.distribution import LARGEST_GROUP, fraction, whole
 from shoal.predict.summaries import largest_possible_mean
 
 MOST_SUBSETS = 1_000_000
@@ -53,8 +53,9 @@ def unique_share_bound(combinations: int, people: int) -> Estimate:
     >>> round(unique_share_bound(400, 100).high, 8)
     0.78050831
     """
-    d, n = whole(combinations, what="combinations", least=1), whole(people, what="people", least=1)
-    most = min(1.0, largest_possible_mean(d, n) / n)
+    n = whole(people, what="people", least=1)
+    beyond = isinstance(combinations, int) and combinations > LARGEST_GROUP  # everybody may be unique
+    most = 1.0 if beyond else min(1.0, largest_possible_mean(whole(combinations, what="combinations", least=1), n) / n)
     notes = ("an upper bound for every distribution on these combinations, from sizes only",)
     return Estimate(most, 0.0, most, level=1.0, method="largest expected share for D cells", grade="C", notes=notes)
 
@@ -85,8 +86,7 @@ def quasi_test(sizes: Mapping[str, int] | Sequence[int], people: int, alpha: flo
         raise UsageError("no columns were given.", hint="Give the number of possible values of each.")
     n, a = whole(people, what="people", least=1), fraction(alpha, what="alpha", closed=False)
     d = math.prod(whole(s, what=f"the number of values of '{c}'", least=1) for c, s in named.items())
-    cells = min(d, 2**53)
-    bound = unique_share_bound(cells, n)
+    bound = unique_share_bound(d, n)
     return QuasiTest(tuple(named), d, n, a, bound, bound.value >= a, needed_combinations(a, n))
 
 
@@ -115,4 +115,4 @@ def excess_probability(people: int, excess: float) -> float:
     >>> round(excess_probability(32561, 0.01), 9)
     0.19631201
     """
-    return math.exp(-whole(people, what="people", least=1) * excess * excess / 2)
+    return math.exp(-whole(people, what="people", least=1) * max(0.0, excess) ** 2 / 2)

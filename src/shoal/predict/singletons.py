@@ -22,8 +22,11 @@ import numpy as np
 from shoal.errors import ShoalWarning, UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import _moments, _pmf
+from shoal.predict._binomial import binomial
 from shoal.predict.distribution import Distribution, Floats, as_distribution, fraction, whole
 from shoal.predict.no_singleton import no_singleton
+
+MOST_CELLS = 5_000_000
 
 
 def singletons(p: Any, group_size: int, *, normalize: bool = False) -> Singletons:
@@ -133,14 +136,8 @@ class Singletons:
 
 def expected_cells(d: Distribution, k: int, j: int) -> float:
     r"""Expected number of cells with exactly j people, :math:`\binom kj\sum p^j(1-p)^{k-j}`, empty cells included for j = 0."""
-    if j > k:
-        return 0.0
-    base = float(d.cells - d.occupied) if j == 0 else 0.0
-    log_choose = math.lgamma(k + 1) - math.lgamma(j + 1) - math.lgamma(k - j + 1)
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        rest = np.zeros_like(d.p) if j == k else (k - j) * np.log1p(-d.p)
-        terms = np.exp(log_choose + j * np.log(d.p) + rest)
-    return base + d.total(terms)
+    empty = float(d.cells - d.occupied) if j == 0 else 0.0
+    return empty + d.total(binomial(j, k, d.p, d.log_rest))
 
 
 def largest_mean(p: Any, *, limit: int | None = None) -> tuple[int, float]:
@@ -154,14 +151,14 @@ def largest_mean(p: Any, *, limit: int | None = None) -> tuple[int, float]:
     (364, 134.46)
     """
     d = as_distribution(p)
-    top = min(int(8 / float(d.p.min())) + 2, 2**52) if limit is None else whole(limit, what="limit", least=1)
+    top = int(min(8 / max(float(d.p.min()), 1e-300), 2.0**52)) + 2 if limit is None else whole(limit, what="limit", least=1)
     grid = np.unique(np.rint(np.geomspace(1, max(2, top), 400)).astype(np.int64))
     grid = grid[grid <= top]
     values = np.array([_moments.mean(d, int(k)) for k in grid])
     best = (1, 1.0)
     for i in _peaks(values):
         low, high = int(grid[max(0, i - 1)]), int(grid[min(grid.size - 1, i + 1)])
-        while high - low > 2:  # the mean is unimodal between neighbours of the grid
+        while high - low > 2:  # a cell's share of the mean rises and falls over far more than a step of the grid: one peak here
             third = (high - low) // 3
             a, b = low + third, high - third
             if _moments.mean(d, a) < _moments.mean(d, b):
@@ -186,6 +183,8 @@ def best_code_size(cells: int, cost: float, *, kappa: float = 0.0, exact_mean: b
     (10, 38, 37)
     """
     n = whole(cells, what="cells", least=1)
+    if n > MOST_CELLS or not math.isfinite(cost):
+        raise UsageError(f"the best size of a code is sought for at most {MOST_CELLS} cells, and a finite cost.")
     k = np.arange(1, 4 * n + 1, dtype=np.float64)
     a = k / n
     base = np.exp((k - 1) * math.log1p(-1 / n)) if exact_mean and n > 1 else np.exp(-a)

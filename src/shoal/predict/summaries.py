@@ -128,21 +128,20 @@ def groups_from_kappa(
     n, k, kappa = _sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
     j, a = whole(size, what="size"), k / n
-    if k == 0:
-        name = "an empty group"
-        return Estimate.exact(0.0, method=name), Estimate.exact(float(j == 0), method=name)
+    if k == 0 or j > k:
+        name = "an empty group" if k == 0 else "more people than there are"
+        return Estimate.exact(0.0, method=name), Estimate.exact(float(k == 0 and j == 0), method=name)
     factor = 1 + (a * a + j * (j - 1) - 2 * j * a) * kappa
     log_cells = -a + (j * math.log(a) if j else 0.0) - math.lgamma(j + 1)
-    value = math.exp(log_cells) * factor
-    broken = _broken(kappa, n, p_max, kappa_most=0.05)
-    if a > 2:
-        broken.append(f"the group ({k}) is larger than twice the cells ({n})")
-    low, high = _kappa_bounds.groups_range(kappa, n, k, j, p_max)
+    broken = _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a)
+    bounds = _kappa_bounds.groups_range(kappa, n, k, j, p_max)
+    value, name = math.exp(log_cells) * max(0.0, factor), "Poisson share of groups times its kappa factor"
     grade: Grade = "C" if broken else "B"
-    ends = min(low, value), max(high, value)
-    name = "Poisson share of groups times its kappa factor"
+    ends = min(bounds[0], value), max(bounds[1], value)
     in_cells = Estimate(value, *ends, level=1.0, method=name, grade=grade, notes=tuple(broken))
-    return replace(in_cells, value=j * value / a, low=j * ends[0] / a, high=j * ends[1] / a), in_cells
+    times = j / a
+    in_people = replace(in_cells, value=times * in_cells.value, low=times * in_cells.low, high=min(1.0, times * in_cells.high))
+    return in_people, in_cells
 
 
 def largest_possible_mean(cells: int, group_size: int) -> float:

@@ -65,7 +65,7 @@ def uniqueness(p: Any, group_size: int, *, method: Method = "auto", normalize: b
         if value > 1e-280:
             return Estimate.exact(value, method="k! e_k(p) by recursion", log_value=math.log(value))
     tilt = _tilt.solve(d, _tilt.AT_MOST_ONE, k)
-    if method == "exact" or _tilt.cost(tilt, _tilt.AT_MOST_ONE) <= _tilt.BUDGET:
+    if method == "exact" or _tilt.affordable(tilt, _tilt.AT_MOST_ONE):
         log_value = tilt.log_base + _tilt.log_probability(tilt, _tilt.AT_MOST_ONE, k)
         return _exact(log_value, "k! e_k(p) by tilted Fourier inversion")
     return _saddlepoint(d, k, tilt)

@@ -25,6 +25,8 @@ from shoal.predict.distribution import Distribution, Floats, fraction, whole
 
 Kind = Literal["discrete", "continuous"]
 
+MOST_PLACES = 50_000_000
+
 
 @dataclass(frozen=True)
 class Zipf:
@@ -44,7 +46,8 @@ class Zipf:
     def __post_init__(self) -> None:
         if not math.isfinite(self.c) or self.c < 0:
             raise UsageError(f"Zipf's exponent is a number of at least 0; found {self.c!r}.")
-        whole(self.d, what="the number of places", least=1)
+        if whole(self.d, what="the number of places", least=1) > MOST_PLACES:
+            raise UsageError(f"{self.d} places are too many.", hint=f"At most {MOST_PLACES}; leave out those that nobody visits.")
 
     @property
     def a(self) -> float:
@@ -96,6 +99,8 @@ def share_below(z: Zipf, rank: float, records: int, *, method: str = "auto") -> 
     0.0639388
     """
     s = whole(records, what="records", least=1)
+    if math.isnan(rank):
+        raise UsageError("the rank is not a number.", hint="Use threshold_rank.")
     if not rank > 0:
         return Estimate.exact(1.0, method="threshold below the first rank")
     t = math.log(rank)
