@@ -59,7 +59,7 @@ def datafly(
         open_ = [j for j, h in enumerate(problem.heights) if at[j] < h]
         if not open_:
             raise infeasible(evaluator, suppress)
-        j = max(open_, key=lambda j: (problem.columns[j].cards[at[j]], -j))
+        j = max(open_, key=lambda j: (problem.columns[j].values_at(at[j]), -j))
         at[j] += 1
         e = evaluator(tuple(at))
     found = Found(stopped="greedy")
@@ -149,7 +149,7 @@ def _prepare(
 def minimal_nodes(evaluator: Evaluator) -> list[Node]:
     """All feasible nodes none of whose specialisations is feasible."""
     problem = evaluator.problem
-    if not evaluator.checks.monotone(evaluator.limit):
+    if not evaluator.monotone:
         raise UsageError(
             "minimal nodes are defined only for requirements that generalizing keeps.",
             hint="With suppression use k, k-map or distinct diversity; or set suppress=0; or use search.lattice.",

@@ -55,25 +55,21 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sums over classes for class losses: all members, Σ size² of all and of the kept, members lost, and the charge of those that
-    every specialisation loses, Σ size · (members − size)."""
+    """Sums over classes for class losses: Σ n_c² of all and of the kept, n_c being records, and the charge of those that every
+    specialisation loses, Σ n_c (n − n_c)."""
 
-    members: int
     squares: float
     kept_squares: float
-    lost_members: int
     gone_charge: float
 
 
-def _sizes(members: IntArray, failed: Flags, lost: Flags) -> Sizes:
-    square = members.astype(np.float64) ** 2
-    total = int(members.sum())
+def _sizes(records: IntArray, failed: Flags, lost: Flags) -> Sizes:
+    count = records.astype(np.float64)
+    square = count**2
     return Sizes(
-        members=total,
         squares=float(square.sum()),
         kept_squares=float(square[~lost].sum()),
-        lost_members=int(members[lost].sum()),
-        gone_charge=float((members[failed] * (total - members[failed])).sum()),
+        gone_charge=float((count[failed] * (count.sum() - count[failed])).sum()),
     )
 
 
@@ -112,10 +108,10 @@ class Evaluator:
         if self.by_size:
             found = self.group(source, node, stop=True)
             if found.n >= 0:
-                self._sources.used(node, source)
+                self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
             return self._by_size(node, source, found)
         found = self.group(source, node)
-        self._sources.used(node, source)
+        self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
         failed, weak, removal = self._decide(source, found.gid, found.sums)
         return self._summary(node, source, found, failed, weak, removal)
 
@@ -152,6 +148,20 @@ class Evaluator:
         other = copy.copy(self)
         other.checks, other.limit, other.evaluated = checks, limit, 0
         return other
+
+    @property
+    def monotone(self) -> bool:
+        """Whether feasibility is known to be inherited by generalizations."""
+        return self.checks.monotone(self.limit) and (self._table_law or not self.checks.has_table_checks)
+
+    @property
+    def _table_law(self) -> bool:
+        """Whether what the table's own requirements cost is known never to fall below a node.
+
+        Where people are in several classes, joining classes leaves fewer members, and the average risk may rise.
+        """
+        c = self.checks
+        return c.has_table_checks and not c.population_uniqueness and self.problem.overlap is None
 
     @property
     def by_size(self) -> bool:
@@ -244,7 +254,7 @@ class Evaluator:
         records, members = sums[0], sums[self.problem.members_at]
         surely = int(records[failed].sum())
         lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
-        if self.checks.has_table_checks and not self.checks.population_uniqueness:
+        if self._table_law:
             lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
         suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
         gone = lost = self._none
@@ -265,7 +275,7 @@ class Evaluator:
             gone=gone,
             lost=lost,
             floor=source.node,
-            sizes=_sizes(members, failed, lost_groups) if self.wants_sizes else None,
+            sizes=_sizes(records, failed, lost_groups) if self.wants_sizes else None,
         )
 
     def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
@@ -286,7 +296,10 @@ class Evaluator:
 
     def coarsen(self, source: Source, node: Node) -> Source:
         """The grouping of a source's cells at a node, as a new source."""
-        found = self.group(source, node)
+        return self._copy(source, node, self.group(source, node))
+
+    def _copy(self, source: Source, node: Node, found: Groups) -> Source:
+        """The groups of a source's cells as cells of a new source."""
         entries = []
         for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
             order = self._order[: len(cells)]

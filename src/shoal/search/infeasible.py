@@ -16,7 +16,7 @@ from shoal.model import requirement as req
 from shoal.search.blocks import make_blocks
 from shoal.search.checks import Checks, build_checks
 from shoal.search.evaluate import Evaluation, Evaluator
-from shoal.search.problem import Problem, up_to
+from shoal.search.problem import Column, Problem, up_to
 from shoal.search.result import Alternative
 
 
@@ -67,7 +67,7 @@ def infeasible(evaluator: Evaluator, suppress: float) -> InfeasibleError:
         *_without_requirements(evaluator),
     ]
     share = top.suppressed / problem.n_records
-    apart = tuple(c.name for c in problem.columns if c.cards[-1] > 1)
+    apart = tuple(c.name for c in problem.columns if _tells_apart(c))
     return InfeasibleError(
         f"no plan meets the requirements with at most {suppress:.4g} of the records suppressed: "
         f"the most general levels allowed still need {share:.4g}.",
@@ -108,12 +108,18 @@ def _smaller_k(evaluator: Evaluator) -> list[Alternative]:
     return [Alternative("k", f"Accept k={low}.", share, k=low, levels=problem.levels(e.node), suppressed=e.suppressed)]
 
 
+def _tells_apart(column: Column) -> bool:
+    """Whether the highest level still has several values, among the records or in the population."""
+    group = column.groups[-1][column.codes]
+    return bool((group != group[0]).any())
+
+
 def _without_columns(evaluator: Evaluator) -> list[Alternative]:
     """Columns without which a plan exists."""
     problem = evaluator.problem
     out = []
     for j, column in enumerate(problem.columns):
-        if len(problem.columns) == 1 or max(column.cards[-1:]) == 1:
+        if len(problem.columns) == 1 or not _tells_apart(column):
             continue
         rest = tuple(c for i, c in enumerate(problem.columns) if i != j)
         codes = np.ascontiguousarray(np.delete(problem.codes, j, axis=0))

@@ -117,12 +117,8 @@ class ListedSearch:
                     return
                 high = middle - 1
         self._look(int(path[last]))
-        if last and not self._monotone and self.bound[foot] < self.found.total - EPSILON:
+        if last and not self.evaluator.monotone and self.bound[foot] < self.found.total - EPSILON:
             self._look(foot)
-
-    @property
-    def _monotone(self) -> bool:
-        return self.evaluator.checks.monotone(self.evaluator.limit)
 
     def _bisect(self, path: npt.NDArray[np.int64]) -> None:
         """Find the highest node of the path whose evaluation closes the path's foot; every evaluation helps."""

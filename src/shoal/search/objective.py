@@ -61,7 +61,7 @@ class Objective:
             return float(sum(terms[j, level] for j, level in enumerate(e.node)))
         if self.name == "discernibility":
             assert e.sizes is not None
-            return e.sizes.kept_squares + float(e.sizes.lost_members) * e.sizes.members
+            return e.sizes.kept_squares + float(e.suppressed) * self.problem.n_records
         return float(self.problem.n_records) / e.kept_groups if e.kept_groups else float("inf")
 
     def free_terms(self) -> FloatArray:

@@ -3,7 +3,8 @@
 The sizes of base classes cannot be added up when a person is in more than one of them. With ``pairs`` (class, person) for every
 class a person is in, joined classes are counted exactly. Without, a safe lower bound is used: the largest part, or the sum less
 the table's whole excess (person–class pairs beyond one per person), whichever is more. Both only grow when classes are
-joined, so the laws of k hold.
+joined, so the laws of k hold. Those of the average risk and of sample uniques do not: the sum over classes falls when a person's
+classes are joined.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class Overlap:
             largest = np.zeros(len(sums), dtype=np.int64)
             np.maximum.at(largest, gid, parts)
             return np.maximum(largest, sums - self.excess)
-        cell = np.full(self.n_classes, -1, dtype=np.int64)
+        cell = np.full(max(self.n_classes, int(source.reps.max(initial=0)) + 1), -1, dtype=np.int64)
         cell[source.reps] = np.arange(source.n_cells)
         at = cell[self.classes]
         inside = at >= 0
-        key = np.sort(gid[at[inside]].astype(np.int64) * (int(self.people.max(initial=0)) + 1) + self.people[inside])
-        again = key[1:][key[1:] == key[:-1]] // (int(self.people.max(initial=0)) + 1)
+        n_people = int(self.people.max(initial=0)) + 1
+        key = np.sort(gid[at[inside]].astype(np.int64) * n_people + self.people[inside])
+        again = key[1:][key[1:] == key[:-1]] // n_people
         out: IntArray = sums - np.bincount(again, minlength=len(sums))
         return out
 

@@ -55,13 +55,17 @@ class Column:
     leaves: IntArray
     records: FloatArray  # records of each code
     groups: npt.NDArray[np.int32]  # (levels, codes)
-    cards: tuple[int, ...]  # groups that occur at each level
+    cards: tuple[int, ...]  # groups at each level, one for missing values included even where none is missing
     covered: FloatArray  # (levels, codes): leaves below the group of a code
     heights: tuple[int, ...]  # the level of the hierarchy at each level here
 
     @property
     def height(self) -> int:
         return len(self.cards) - 1
+
+    def values_at(self, level: int) -> int:
+        """Different values that the records of the table are published with at a level."""
+        return len(np.unique(self.groups[level][self.records > 0]))
 
 
 @dataclass(frozen=True, eq=False)

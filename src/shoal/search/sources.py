@@ -24,6 +24,8 @@ FEW = 8192
 """Cells this few need no coarser copy."""
 SHRINK = 0.5
 """A copy that keeps more than this share of the cells is not worth keeping."""
+KEPT = 0.25
+"""The groups of a node that was looked at are kept where they are at most this share of the cells they came from."""
 MEMORY = 192 * 2**20
 """Bytes of copies that are kept; the copy used longest ago goes first."""
 
@@ -96,10 +98,15 @@ class Sources:
         self._kept.clear()
         self._list()
 
-    def used(self, node: Node, source: Source) -> None:
-        """A node was grouped in full from this source: where it was large, a copy is made when one is wanted again."""
+    def used(self, node: Node, source: Source, n_groups: int, copy: Callable[[], Source]) -> None:
+        """A node was grouped in full from a large source: its groups are kept where they are few, for the nodes above.
+
+        Below it, copies are made when they are wanted again.
+        """
         if source.n_cells > FEW:
             self._asked.update(self._near(node))
+            if n_groups <= KEPT * source.n_cells and node not in self._kept:
+                self._keep(node, copy())
 
     def _near(self, node: Node) -> tuple[Node, Node]:
         even = tuple([x & ~1 for x in node])
