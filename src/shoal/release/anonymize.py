@@ -109,18 +109,20 @@ class Release:
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
 
-        Where random changes were made, their seed is kept in :attr:`private_file`, beside the folder.
+        Where random changes were made, their seed is kept in :attr:`private_file`, beside the folder; it is written first, so
+        that no release is ever there without its seed.
         """
         place = folder.free(target)
-        beside = private.place_of(place)
+        beside, parent = private.place_of(place), place.absolute().parent
+        private.rescue(parent)
         if any(draws(s) for s in self.plan.steps):
             private.free(beside)
-        with folder.staged(place.absolute().parent) as stage:
+        with folder.staged(parent) as stage:
             self._stage(stage, progress)
-            folder.publish(stage, place)
-        if self._kept is not None:
-            private.write(self._kept, beside)
-            self.private_file = beside
+            with private.hidden(self._kept, stage) as seed:
+                folder.publish(stage, place)
+        if seed is not None:
+            self.private_file = private.settle(seed, beside)
         self.seconds = time.perf_counter() - self.started
         return place
 

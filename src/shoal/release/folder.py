@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shoal.errors import OutputError
 
-_STAGE = re.compile(r"\.shoal-stage-(\d+)-[0-9a-f]{16}")
+_PASSING = re.compile(r"\.shoal-(?:stage|seed)-(\d+)-[0-9a-f]{16}")
 
 
 @contextlib.contextmanager
@@ -40,12 +40,19 @@ def staged(parent: str | Path) -> Iterator[Path]:
 def sweep(place: Path) -> None:
     """Remove what runs that no longer live have left."""
     for left in place.glob(".shoal-stage-*"):
-        found = _STAGE.fullmatch(left.name)
-        if found and left.is_dir() and not left.is_symlink() and not _alive(int(found[1])):
+        process = owner(left)
+        if process is not None and left.is_dir() and not left.is_symlink() and not alive(process):
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _alive(process: int) -> bool:
+def owner(left: Path) -> int | None:
+    """The process that a passing name belongs to; None for a name that is not one."""
+    found = _PASSING.fullmatch(left.name)
+    return int(found[1]) if found else None
+
+
+def alive(process: int) -> bool:
+    """Whether a process of this number runs (perhaps another one that got its number)."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -309,7 +309,7 @@ def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Poli
         document=document,
     )
     if policy.transform:
-        check_transforms(policy)
+        check_transforms(policy, all_roles=False)
     return policy
 
 

@@ -22,6 +22,7 @@ from shoal.model.requirement import (
 from shoal.model.roles import Schema
 from shoal.release.identifying import check_identifying
 from shoal.release.policy import Policy, QuasiRule
+from shoal.release.transforms import check_transforms
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -107,6 +108,7 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
 def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
     """Count the base classes and build the hierarchies."""
     policy = completed(policy, table.schema)
+    check_transforms(policy)
     schema = policy.apply(table.schema)
     progress(0.02, "counting the classes")
     quasi = tuple(policy.quasi)
@@ -146,6 +148,10 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
     with tempfile.TemporaryDirectory(prefix="shoal-") as place:  # readable by its owner only
         done = table.recode(Plan(steps, seed=policy.seed), Path(place) / "sample.parquet")
         rows = pq.read_table(done.path)
+    if rows.num_rows == 0 < done.records_in:
+        raise EmptyTableError(
+            f"the sample holds none of the {done.records_in:,} records.", hint="Ask for a larger share under 'sample'."
+        )
     return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name)
 
 

@@ -7,15 +7,18 @@ changes were made, a file that only its owner may read keeps the seed beside the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.plan import Plan
+from shoal.release import folder
 from shoal.release.transforms import draws
 
 if TYPE_CHECKING:
@@ -53,9 +56,9 @@ def kept(plan: Plan, signer: Signer) -> Kept | None:
     return Kept(plan.seed, signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed"))
 
 
-def place_of(folder: Path) -> Path:
+def place_of(release: Path) -> Path:
     """Where the private file of a release folder is: beside it."""
-    return folder.parent / f"{folder.name}.private.json"
+    return release.parent / f"{release.name}.private.json"
 
 
 def free(path: Path) -> None:
@@ -65,6 +68,61 @@ def free(path: Path) -> None:
             f"'{path.name}' is left from an earlier release whose folder is gone.",
             hint="Move it away or delete it, or name another folder after --out.",
         )
+
+
+@contextlib.contextmanager
+def hidden(secret: Kept | None, stage: Path) -> Iterator[Path | None]:
+    """The seed under a passing name beside the stage of its release, while the release gets its name.
+
+    So at no moment a release exists without its seed: a run that is killed leaves both (:func:`rescue`). Where the release does
+    not get its name, the seed is removed.
+    """
+    if secret is None:
+        yield None
+        return
+    path = stage.with_name(stage.name.replace("stage", "seed", 1))
+    try:
+        write(secret, path)
+        yield path
+    finally:
+        if stage.exists():
+            path.unlink(missing_ok=True)
+
+
+def settle(seed: Path, path: Path) -> Path:
+    """Give a hidden seed its name, never over another; where that cannot be done it stays where it is."""
+    try:
+        os.link(seed, path)  # unlike a rename it never replaces
+        seed.unlink()
+    except FileExistsError:
+        return seed
+    except OSError:  # a file system without links
+        seed.rename(path)
+    return path
+
+
+def rescue(place: Path) -> None:
+    """What killed runs left in a folder: a seed whose release is there gets its name, one without a release is removed.
+
+    While the stage of the same run is still there, its release never got a name and nothing was lost.
+    """
+    for left in place.glob(".shoal-seed-*"):
+        process, stage = folder.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
+        if process is None or folder.alive(process):
+            continue
+        if stage.exists():
+            left.unlink(missing_ok=True)
+        else:
+            _reunite(left, place)
+
+
+def _reunite(left: Path, place: Path) -> None:
+    """Find the release that a seed belongs to, by the commitment in its certificate."""
+    for found in place.glob("*/certificate.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, UnreadableError):
+            if json.loads(found.read_text(encoding="utf-8"))["plan"]["seed_commitment"] == read(left).commitment:
+                settle(left, place_of(found.parent))
+                return
 
 
 def write(secret: Kept, path: Path) -> None:

@@ -54,13 +54,17 @@ def _step(column: str, kind: str, words: Any) -> Step:
         ) from None
 
 
-def check_transforms(policy: Policy) -> None:
-    """Only columns whose values no requirement is about may be changed."""
+def check_transforms(policy: Policy, *, all_roles: bool = True) -> None:
+    """Only columns whose values no requirement is about may be changed.
+
+    Without ``all_roles`` a column without a role in the policy is let through: the table may have been opened with one.
+    """
+    named = {*policy.quasi, *policy.direct, policy.unit, policy.weight}
     free = (*policy.insensitive, *policy.sensitive)
     asked = {**policy.diversity, **policy.closeness}
     for place, step in policy.transform.items():
         for column in step.columns:
-            if column not in free:
+            if column not in free and (all_roles or column in named):
                 raise PolicyError(
                     f"'transform.{place}' changes column '{column}', which is not sensitive or insensitive.",
                     hint="Quasi-identifiers are generalized by their hierarchy; direct identifiers have a mask.",

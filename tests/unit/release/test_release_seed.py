@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -138,6 +141,63 @@ def test_a_private_file_is_never_written_over(tmp_path):
         shoal.anonymize(people(), asked()).write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "out.private.json").read_text() == "mine"
+
+
+KILLED = """
+import os, signal, sys
+import pyarrow as pa
+import shoal
+from shoal.release import folder, private
+
+def killed(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr({"publish": folder, "settle": private}[sys.argv[2]], sys.argv[2], killed)
+table = pa.table({"sex": ["f", "m"] * 20, "pay": [7, 8, 9, 7] * 10})
+noise = {"pay": {"noise": {"scale": 5.0}}}
+shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform=noise).write(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("moment", ["publish", "settle"])
+def test_kill_just_before_and_just_after_the_folder_gets_its_name(tmp_path, moment):
+    """Before: neither folder nor seed is left after the next run. After: the next run gives the seed its name."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out"), moment], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not (tmp_path / "out.private.json").exists()
+    assert (tmp_path / "out").exists() == (moment == "settle")
+    assert [p.name[:12] for p in tmp_path.glob(".shoal-seed*")] == [".shoal-seed-"]
+    shoal.anonymize(people(), asked()).write(tmp_path / "next")
+    assert not list(tmp_path.glob(".shoal*"))
+    assert (tmp_path / "out.private.json").exists() == (moment == "settle")
+    if moment == "settle":
+        assert stat.S_IMODE((tmp_path / "out.private.json").stat().st_mode) == 0o600
+        assert verify(tmp_path / "out", private=tmp_path / "out.private.json").ok
+
+
+def test_a_seed_whose_release_was_moved_is_not_removed(tmp_path):
+    left = tmp_path / f".shoal-seed-{2**22 + 1}-0123456789abcdef"
+    private.write(private.Kept(STRONG, "salt"), left)
+    shoal.anonymize(people(), asked()).write(tmp_path / "out")
+    assert private.read(left).seed == STRONG
+
+
+def test_a_folder_that_cannot_get_its_name_leaves_no_seed(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError
+
+    monkeypatch.setattr(os, "rename", full)
+    with pytest.raises(OutputError, match="put in place"):
+        shoal.anonymize(people(), asked()).write(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_may_have_their_role_from_the_table():
+    table = shoal.open(people(), quasi=["age", "sex"], insensitive=["pay", "score", "visit"], direct=["who"])
+    step = {"transform": {"pay": {"round": {"base": 100}}}, "require": {"k": 4}, "allow": {"suppress": 0.1}}
+    assert shoal.anonymize(table, step).k >= 4
+    with pytest.raises(PolicyError, match="not sensitive or insensitive"):
+        shoal.anonymize(table, {**step, "transform": {"age": {"round": {"base": 5}}}})
 
 
 def test_keys_of_pseudonyms_and_shifted_dates_are_not_in_the_folder(tmp_path, monkeypatch):
