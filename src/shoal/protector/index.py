@@ -8,20 +8,21 @@ go to the *young* one, an eighth of the size; when it is full, both are merged i
 Keeps    the number of buckets depends on the number of slots (the size class) and on nothing else; every key version of a
          domain has an index of its own; a keyed sum over all buckets stands in the sealed state
 Cost     per new identity about 300 bytes written, at any size; per look-up two buckets read; a batch that touches a quarter of
-         the old buckets reads them all
-Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and the row's full tag decides
+         the old buckets reads them all, once: they stay in memory (12 bytes per identity) as long as the sealed state says
+         that nobody wrote them anew
+Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and the record's full tag decides
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import TamperError
-from shoal.protector import crypto
+from shoal.protector import blobs, crypto
+from shoal.protector.blobs import INDEX
 from shoal.protector.crypto import Box
+from shoal.protector.pages import ranges
 from shoal.protector.state import Shelf
 from shoal.protector.store import Tx, step
 
@@ -29,21 +30,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Tags = NDArray[np.uint64]
+    Numbers = NDArray[np.int64]
+    Entries = tuple[Tags, NDArray[np.uint32]]  # tags in order, and the slot of each
 
 ENTRY = np.dtype([("tag", "<u8"), ("slot", "<u4")])
 ROOM = 323  # entries in a bucket: sealed, it fits a page of 4 KiB
 FILL = 208  # planned entries: eight standard deviations below the room
 _BUCKET = np.dtype([("count", "<u2"), ("entries", ENTRY, (ROOM,))])
 _SMALLEST_YOUNG = 16_384
-_SLICE = 4096
-_MANY = 400
+_MOST_KEPT = 50_000_000
+_LABEL = b"index"
 OLD, YOUNG = 0, 1
-
-
-def tags_of(lookups: Sequence[bytes]) -> Tags:
-    """The first 8 bytes of each 16-byte lookup tag as a number."""
-    pairs = np.frombuffer(b"".join(lookups), dtype=">u8").reshape(-1, 2)
-    return pairs[:, 0].astype(np.uint64)
 
 
 def buckets_for(slots: int) -> int:
@@ -70,26 +67,25 @@ class Index:
         self._shelf = tx.rows(number).index.setdefault(str(version), Shelf())
         self._base = first_key(number, version)
 
-    def find(self, tags: Tags) -> NDArray[np.int64]:
-        """The slots of all entries with one of these tags, in no particular order."""
-        found = []
-        tags = np.sort(tags)
+    def find(self, tags: Tags) -> tuple[Numbers, Numbers]:
+        """All entries with one of these tags: which tag (its place in ``tags``), and the slot."""
+        order = np.argsort(tags)
+        wanted = tags[order]
+        which, slots = [], []
         for tier in (YOUNG, OLD):
-            numbers = np.unique(_bucket(tags, self._shelf.buckets[tier]))
-            entries = _joined(map(self._open, self._some(tier, numbers)))
-            left, right = (np.searchsorted(entries["tag"], tags, side) for side in ("left", "right"))
-            found.append(entries["slot"][_ranges(left, right)])
-        return np.concatenate(found).astype(np.int64)
+            known, found = self._touched(tier, wanted)
+            left, right = (np.searchsorted(known, wanted, side) for side in ("left", "right"))
+            which.append(np.repeat(order, right - left))
+            slots.append(found[ranges(left, right - left)])
+        return np.concatenate(which), np.concatenate(slots).astype(np.int64)
 
     def find_one(self, tag: int) -> tuple[int, bool]:
         """The slot of a tag and True, or any number and False; hits and misses take the same steps."""
-        keys = [self._base + (tier << 31) + ((tag >> 32) * self._shelf.buckets[tier] >> 32) for tier in (OLD, YOUNG)]
-        rows = self._tx.all_of(f"{_SELECT} WHERE id IN (?, ?)", *keys)
-        if len(rows) != sum(total > 0 for total in self._shelf.buckets):
-            raise _damaged()
+        shelf = self._shelf.buckets
+        keys = [self._base + (tier << 31) + ((tag >> 32) * shelf[tier] >> 32) for tier in (OLD, YOUNG) if shelf[tier]]
         slot, there = tag, False
-        for row in rows:
-            bucket = self._open((row,))
+        for row in blobs.fetch(self._tx, INDEX, keys):
+            bucket = self._open([row])
             count = int(bucket["count"][0])
             entries = bucket["entries"][0]
             at = min(int(entries["tag"][:count].searchsorted(np.uint64(tag))), ROOM - 1)
@@ -98,121 +94,122 @@ class Index:
             slot, there = (where, True) if same else (slot, there)
         return slot, there
 
-    def add(self, lookups: Sequence[bytes], slots: Iterable[int]) -> None:
+    def add(self, tags: Tags, slots: Numbers) -> None:
         """Add entries, all of them new; without any, the index only grows to the size of the domain."""
-        fresh = np.empty(len(lookups), dtype=ENTRY)
-        fresh["tag"] = tags_of(lookups)
-        fresh["slot"] = np.fromiter(slots, dtype=np.uint32, count=len(lookups))
+        order = np.argsort(tags)
+        fresh = tags[order], slots[order].astype(np.uint32)
         shelf, room = self._shelf, young_room(self._slots)
         wanted_old = buckets_for(self._slots) if self._slots > _SMALLEST_YOUNG else 0
         wanted_young = buckets_for(min(room, self._slots))
-        if shelf.buckets[OLD] < wanted_old or shelf.counts[YOUNG] + len(fresh) > room:
-            everything = self._all(OLD), self._all(YOUNG), fresh
+        if shelf.buckets[OLD] < wanted_old or shelf.counts[YOUNG] + len(tags) > room:
+            everything = _merged(self._old(), _merged(self._all(YOUNG), fresh))
             self._write_all(OLD, wanted_old, everything)
-            self._write_all(YOUNG, wanted_young, ())
+            self._keep(everything)
+            self._write_all(YOUNG, wanted_young, _NOTHING)
         elif shelf.buckets[YOUNG] < wanted_young:
-            self._write_all(YOUNG, wanted_young, (self._all(YOUNG), fresh))
-        elif len(fresh) and not self._write_some(fresh):
-            self._write_all(YOUNG, shelf.buckets[YOUNG] * 5 // 4 + 1, (self._all(YOUNG), fresh))
+            self._write_all(YOUNG, wanted_young, _merged(self._all(YOUNG), fresh))
+        elif len(tags) and not self._write_some(fresh):
+            self._write_all(YOUNG, shelf.buckets[YOUNG] * 5 // 4 + 1, _merged(self._all(YOUNG), fresh))
         step("index")
 
     def entries(self) -> NDArray[Any]:
-        """Every entry, sorted by tag (for checking)."""
-        return _merged((self._all(OLD), self._all(YOUNG)))
+        """Every entry as it is stored, sorted by tag (for checking)."""
+        tags, slots = _merged(self._all(OLD), self._all(YOUNG))
+        out = np.empty(len(tags), dtype=ENTRY)
+        out["tag"], out["slot"] = tags, slots
+        return out
 
-    def _all(self, tier: int) -> NDArray[Any]:
-        """Every entry of a tier; a bucket that is missing or older than the vault's state is noticed."""
+    # -- the old tier in memory --------------------------------------------------------------------------------------
+
+    @property
+    def _mark(self) -> tuple[Any, ...]:
+        """What the sealed state says about the old tier: it changes whenever one of its buckets is written."""
+        return self._base, self._shelf.counts[OLD], self._shelf.buckets[OLD], self._shelf.sums[OLD]
+
+    def _old(self) -> Entries:
+        """The old tier: from memory if it is still the one of the sealed state, else read and checked against it."""
+        mark, kept = self._tx.store.kept_index
+        found: Entries = kept if mark == self._mark else self._all(OLD)
+        self._keep(found)
+        return found
+
+    def _keep(self, entries: Entries) -> None:
+        small = len(entries[0]) <= _MOST_KEPT
+        self._tx.store.kept_index = (self._mark, entries) if small else (None, _NOTHING)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _touched(self, tier: int, wanted: Tags) -> Entries:
+        """The entries of a tier that may have one of these tags (in order), perhaps with others."""
+        total = self._shelf.buckets[tier]
+        if total == 0 or len(wanted) == 0:
+            return _NOTHING
+        numbers = np.unique(_bucket(wanted, total))
+        if tier == OLD and (len(numbers) > total // 4 or self._tx.store.kept_index[0] == self._mark):
+            return self._old()
+        return _joined([self._open(blobs.fetch(self._tx, INDEX, part)) for part in self._keys(tier, numbers)])
+
+    def _all(self, tier: int) -> Entries:
+        """Every entry of a tier as it is stored; a bucket that is missing or older than the vault's state is noticed."""
         parts, total = [], (0, 0)
-        for rows in self._slices(tier):
+        for keys in self._keys(tier, np.arange(self._shelf.buckets[tier])):
+            rows = blobs.fetch(self._tx, INDEX, keys)
             parts.append(_joined([self._open(rows)]))
-            total = crypto.add(total, self._sum(rows))
+            total = crypto.add(total, blobs.tag_sum(self._tx, rows))
         if total != self._shelf.sums[tier]:
-            raise _damaged()
-        return np.concatenate(parts) if parts else np.empty(0, dtype=ENTRY)
+            raise blobs.damaged(INDEX)
+        return _concatenated(parts)
 
-    def _slices(self, tier: int) -> Iterator[list[Any]]:
-        """All sealed rows of a tier, in order, part by part."""
-        first = self._base + (tier << 31)
-        total = self._shelf.buckets[tier]
-        for start in range(0, total, _SLICE):
-            last = min(start + _SLICE, total) - 1
-            yield self._tx.all_of(f"{_SELECT} WHERE id BETWEEN ? AND ? ORDER BY id", first + start, first + last)
+    def _keys(self, tier: int, numbers: Numbers) -> list[list[int]]:
+        """The ids of buckets, in parts that are handled at once."""
+        ids = self._base + (tier << 31) + numbers
+        return [ids[start : start + blobs.SLICE].tolist() for start in range(0, len(ids), blobs.SLICE)]
 
-    def _some(self, tier: int, numbers: NDArray[np.int64]) -> Iterator[list[Any]]:
-        """The sealed rows that hold at least the given buckets, in order, part by part."""
-        total = self._shelf.buckets[tier]
-        if total == 0:
-            return
-        yield from self._slices(tier) if len(numbers) > total // 4 else self._rows(tier, numbers)
+    def _open(self, rows: list[blobs.Row]) -> NDArray[Any]:
+        """Sealed rows as an array of buckets."""
+        return np.frombuffer(blobs.unseal(INDEX, _LABEL, rows, lambda _: self._box), dtype=_BUCKET)
 
-    def _rows(self, tier: int, numbers: NDArray[np.int64]) -> Iterator[list[Any]]:
-        """The sealed rows of some buckets, in order, part by part."""
-        keys = (self._base + (tier << 31) + numbers).tolist()
-        for start in range(0, len(keys), _MANY):
-            part = keys[start : start + _MANY]
-            marks = ",".join("?" * len(part))
-            rows = self._tx.all_of(f"{_SELECT} WHERE id IN ({marks}) ORDER BY id", *part)
-            if len(rows) != len(part):
-                raise _damaged()
-            yield rows
+    # -- writing -----------------------------------------------------------------------------------------------------
 
-    def _open(self, rows: Sequence[Any]) -> NDArray[Any]:
-        """Sealed rows (id, sealed) as an array of buckets."""
-        from cryptography.exceptions import InvalidTag
-
-        decrypt = self._box.aead.decrypt
-        nonce = crypto.NONCE_BYTES
-        try:
-            plain = b"".join([decrypt(s[:nonce], s[nonce:], b"index" + k.to_bytes(8, "big")) for k, s in rows])
-            return np.frombuffer(plain, dtype=_BUCKET)
-        except (InvalidTag, ValueError, TypeError, AttributeError):
-            raise _damaged() from None
-
-    def _write_some(self, fresh: NDArray[Any]) -> bool:
+    def _write_some(self, fresh: Entries) -> bool:
         """Put entries into the young buckets they belong to; False when one would overflow."""
         shelf = self._shelf
-        numbers, counts = np.unique(_bucket(fresh["tag"], shelf.buckets[YOUNG]), return_counts=True)
-        rows = [row for part in self._rows(YOUNG, numbers) for row in part]
+        numbers, counts = np.unique(_bucket(fresh[0], shelf.buckets[YOUNG]), return_counts=True)
+        rows = [row for keys in self._keys(YOUNG, numbers) for row in blobs.fetch(self._tx, INDEX, keys)]
         buckets = self._open(rows)
         if (buckets["count"] + counts).max() > ROOM:
             return False
-        merged = _merged((_joined([buckets]), fresh))
-        shelf.sums[YOUNG] = crypto.subtract(shelf.sums[YOUNG], self._sum(rows))
-        self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, merged)
-        shelf.counts[YOUNG] += len(fresh)
+        shelf.sums[YOUNG] = crypto.subtract(shelf.sums[YOUNG], blobs.tag_sum(self._tx, rows))
+        self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, _merged(_joined([buckets]), fresh))
+        shelf.counts[YOUNG] += len(fresh[0])
         return True
 
-    def _write_all(self, tier: int, total: int, parts: Sequence[NDArray[Any]]) -> None:
-        """Write a tier anew, with at least ``total`` buckets, holding the entries of ``parts``."""
+    def _write_all(self, tier: int, total: int, entries: Entries) -> None:
+        """Write a tier anew, with at least ``total`` buckets, holding these entries."""
         shelf = self._shelf
-        merged = _merged(parts)
         total = max(total, shelf.buckets[tier])
-        while (counts := np.bincount(_bucket(merged["tag"], total), minlength=total)).size and counts.max() > ROOM:
+        while (counts := np.bincount(_bucket(entries[0], total), minlength=total)).size and counts.max() > ROOM:
             total += total // 4 + 1  # hardly ever: tags are uniform
         shelf.sums[tier] = (0, 0)
-        self._seal_and_put(tier, np.arange(total), counts, merged)
+        self._seal_and_put(tier, np.arange(total), counts, entries)
         shelf.buckets[tier] = total
-        shelf.counts[tier] = len(merged)
+        shelf.counts[tier] = len(entries[0])
 
-    def _seal_and_put(self, tier: int, numbers: NDArray[np.int64], counts: NDArray[np.int64], merged: NDArray[Any]) -> None:
+    def _seal_and_put(self, tier: int, numbers: Numbers, counts: Numbers, entries: Entries) -> None:
         ends = np.cumsum(counts)
-        for start in range(0, len(numbers), _SLICE):
-            part = slice(start, start + _SLICE)
-            buckets = np.zeros(len(numbers[part]), dtype=_BUCKET)
+        start = 0
+        for keys in self._keys(tier, numbers):
+            part = slice(start, start + len(keys))
+            inside = slice(int(ends[start] - counts[start]), int(ends[part][-1]))
+            buckets = np.zeros(len(keys), dtype=_BUCKET)
             buckets["count"] = counts[part]
-            inside = merged[ends[start] - counts[start] : ends[part][-1]]
-            buckets["entries"][np.arange(ROOM) < buckets["count"][:, None]] = inside
-            keys = (self._base + (tier << 31) + numbers[part]).tolist()
-            plain = buckets.tobytes()
-            width = _BUCKET.itemsize
-            seal = self._box.seal
-            sealed = [seal(plain[i * width : (i + 1) * width], b"index" + k.to_bytes(8, "big")) for i, k in enumerate(keys)]
-            rows = list(zip(keys, sealed, strict=True))
-            self._tx.put_buckets(rows)
-            self._shelf.sums[tier] = crypto.add(self._shelf.sums[tier], self._sum(rows))
-
-    def _sum(self, rows: Sequence[Any]) -> crypto.Sum:
-        return _tag_sum(self._tx, rows)
+            taken = np.arange(ROOM) < counts[part][:, None]
+            buckets["entries"]["tag"][taken] = entries[0][inside]
+            buckets["entries"]["slot"][taken] = entries[1][inside]
+            rows = blobs.seal(self._box, _LABEL, keys, buckets.tobytes())
+            blobs.put(self._tx, INDEX, rows)
+            self._shelf.sums[tier] = crypto.add(self._shelf.sums[tier], blobs.tag_sum(self._tx, rows))
+            start += len(keys)
 
 
 def first_key(number: int, version: int) -> int:
@@ -220,60 +217,47 @@ def first_key(number: int, version: int) -> int:
     return (number << 40) + (version << 32)
 
 
+def last_key(number: int, version: int) -> int:
+    """The largest id a bucket of a key version can have."""
+    return first_key(number, version + 1) - 1
+
+
 def drop(tx: Tx, number: int, version: int) -> None:
     """Forget the index of a key version."""
     if tx.rows(number).index.pop(str(version), None) is not None:
-        first = first_key(number, version)
-        tx.run("DELETE FROM vault_index WHERE id BETWEEN ? AND ?", first, first + (1 << 32) - 1)
+        tx.run("DELETE FROM vault_index WHERE id BETWEEN ? AND ?", first_key(number, version), last_key(number, version))
 
 
-def stored_sum(tx: Tx, number: int, version: int) -> tuple[int, crypto.Sum]:
-    """How many buckets of a key version are there, and their keyed sum, as found in the database."""
-    first, total, count = first_key(number, version), (0, 0), 0
-    last = first + (1 << 32) - 1
-    while rows := tx.all_of(f"{_SELECT} WHERE id BETWEEN ? AND ? ORDER BY id LIMIT {_SLICE}", first, last):
-        total = crypto.add(total, _tag_sum(tx, rows))
-        count += len(rows)
-        first = rows[-1][0] + 1
-    return count, total
+_NOTHING: Entries = (np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32))
 
 
-def _tag_sum(tx: Tx, rows: Sequence[Any]) -> crypto.Sum:
-    """Keyed sum over the authentication tags of sealed rows."""
-    size = crypto.TAG_BYTES
-    return crypto.row_sum(tx.store.sums, b"".join([bytes(sealed[-size:]).rjust(size, b"\0") for _, sealed in rows]))
-
-
-_SELECT = "SELECT id, sealed FROM vault_index"
-
-
-def _bucket(tags: Tags, total: int) -> NDArray[np.int64]:
+def _bucket(tags: Tags, total: int) -> Numbers:
     """The bucket of each tag: equal shares of the range of tags, in order."""
     return (((tags >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32)).astype(np.int64)
 
 
-def _joined(buckets: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def _joined(parts: list[NDArray[Any]]) -> Entries:
     """The entries of buckets, one after the other."""
-    parts = [b["entries"][np.arange(ROOM) < b["count"][:, None]] for b in buckets]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=ENTRY)
+    return _concatenated([_taken(buckets) for buckets in parts])
 
 
-def _merged(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Entries of several parts in order of their tags (quick where the parts are in order already)."""
-    joined = np.concatenate(parts) if parts else np.empty(0, dtype=ENTRY)
-    return joined[np.argsort(joined["tag"], kind="stable")]
+def _taken(buckets: NDArray[Any]) -> Entries:
+    entries = buckets["entries"][np.arange(ROOM) < buckets["count"][:, None]]
+    return entries["tag"].astype(np.uint64), entries["slot"].astype(np.uint32)
 
 
-def _ranges(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All numbers from left to right (without right), pair by pair.
-
-    >>> _ranges(np.array([3, 7, 9]), np.array([4, 7, 11])).tolist()
-    [3, 9, 10]
-    """
-    counts = right - left
-    starts = left - (np.cumsum(counts) - counts)
-    return np.repeat(starts, counts) + np.arange(int(counts.sum()))
+def _concatenated(parts: list[Entries]) -> Entries:
+    if not parts:
+        return _NOTHING
+    tags, slots = zip(*parts, strict=True)
+    return np.concatenate(tags), np.concatenate(slots)
 
 
-def _damaged() -> TamperError:
-    return TamperError("a bucket of the vault's index was altered, moved or taken out.", hint="Run `shoal vault verify`.")
+def _merged(large: Entries, small: Entries) -> Entries:
+    """Two ordered lists of entries as one."""
+    if len(large[0]) == 0:
+        return small
+    if len(small[0]) == 0:
+        return large
+    places = np.searchsorted(large[0], small[0])
+    return np.insert(large[0], places, small[0]), np.insert(large[1], places, small[1])

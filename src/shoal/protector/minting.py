@@ -14,8 +14,9 @@ from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import ciphers, crypto, references
 from shoal.protector.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.domains import REVERSIBLE, Context, Domain, day
-from shoal.protector.entries import DomainKeys, RowKeys
+from shoal.protector.entries import pairs
 from shoal.protector.keys import Secret
+from shoal.protector.rowkeys import DomainKeys, RowKeys
 from shoal.protector.store import Tx
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class OpenDomain(crypto._Opaque):
             )
         frame = self.frame(context, time)
         found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in _encoded(identities)]
-        made = references.tokens(self.keys, [entry.block for entry, _ in found]).tobytes()
+        made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
         texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
         return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
 
@@ -111,8 +112,7 @@ class OpenDomain(crypto._Opaque):
         raw = [self._raw(p) for p in pseudonyms]
         if kind == "reversible":
             return [self._reversed(r) for r in raw]
-        rows = references.resolve(tx, self.keys, raw)
-        return [None if row is None else row.identity for row in rows]
+        return references.resolve(tx, self.keys, raw)
 
     def canonical(self, pseudonym: str) -> str:
         """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
@@ -156,9 +156,9 @@ class OpenDomain(crypto._Opaque):
         for i, m in enumerate(matched):
             first.setdefault(m, i)
         chosen = list(first.values())
-        rows = references.mint(tx, self.keys, frame, [plain[i] for i in chosen], [matched[i] for i in chosen])
+        blocks = references.mint(tx, self.keys, frame, [plain[i] for i in chosen], [matched[i] for i in chosen])
         place = {m: j for j, m in enumerate(first)}
-        return self._texts(references.tokens(self.keys, [rows[place[m]] for m in matched]))
+        return self._texts(references.tokens(self.keys, blocks[[place[m] for m in matched]]))
 
     def _each(self, tx: Tx, column: Any, frame: bytes) -> Any:
         """A new pseudonym for every record (transaction pseudonyms)."""
@@ -186,8 +186,8 @@ class OpenDomain(crypto._Opaque):
         if len(set(matched)) != len(matched):
             raise DataError("identities that compose to the same text cannot be renewed by use in one call.")
         blocks = references.mint(tx, self.keys, frame, plain, matched)
-        rows = references.rows_of(tx, self.keys, blocks)
-        used = [row.uses for row in rows]
+        before = references.uses(tx, self.keys, blocks)
+        used = before.tolist()
         wanted: dict[tuple[int, int], int] = {}
         order = []
         for text in texts:
@@ -195,8 +195,8 @@ class OpenDomain(crypto._Opaque):
             pair = (i, used[i] // uses)
             used[i] += 1
             order.append(wanted.setdefault(pair, len(wanted)))
-        if rows:
-            references.use(tx, self.keys, rows, [after - row.uses for after, row in zip(used, rows, strict=True)])
+        if used:
+            references.use(tx, self.keys, blocks, np.array(used) - before)
         frames = [references.renewed_frame(frame, g) for _, g in wanted]
         minted = references.mint(tx, self.keys, frames, [plain[i] for i, _ in wanted], [matched[i] for i, _ in wanted])
         made = self._texts(references.tokens(self.keys, minted))

@@ -1,135 +1,107 @@
 """Random reference pseudonyms: drawn at random, known only to the table.
 
-A pseudonym is AES(token key, slot || random number) of the identity's row: 128 bits that say nothing without the vault,
-lead back to the row without a second index, and cannot be guessed (64 random bits are compared).
+A pseudonym is AES(token key, slot || random number) of the identity's record: 128 bits that say nothing without the vault,
+lead back to the record without a second index, and cannot be guessed (64 random bits are compared).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import TamperError
-from shoal.protector import crypto, entries
-from shoal.protector.entries import DomainKeys, Entry
+from shoal.protector import crypto, entries, pages
+from shoal.protector.rowkeys import DomainKeys
 from shoal.protector.store import Tx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.protector.entries import Pairs
+
 Frames = bytes | Sequence[bytes]
 
 
-def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> tuple[Entry, bool]:
-    """The row of an identity and True, or some other row and False, by the same work for both."""
+def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> tuple[bytes, bool]:
+    """The block of an identity and True, or some other block and False, by the same work for both."""
     found = None
     for version in sorted(keys.versions, reverse=True):
         lookup = keys.versions[version].index.digest(frame + identity)[: entries.LOOKUP_BYTES]
-        entry, there = entries.find_one(tx, keys, version, lookup)
+        block, there = entries.find_one(tx, keys, version, lookup)
         if found is None or there:
-            found = (entry, there)
+            found = (block, there)
     assert found is not None
     return found
 
 
-def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], matched: Sequence[bytes]) -> list[bytes]:
-    """The block (row id || random number) of each identity, all different; rows are made where there are none yet.
+def prepare(tx: Tx, keys: DomainKeys) -> None:
+    """Fill the first slots of a new domain, empty as they are."""
+    entries.append(tx, keys, entries.pairs(b""), np.empty(0, dtype=">u8"), b"", ())
+
+
+def mint(tx: Tx, keys: DomainKeys, frames: Frames, identities: Sequence[bytes], matched: Sequence[bytes]) -> Pairs:
+    """The block of each identity, all different; records are made where there are none yet.
 
     ``matched`` are the identities as they are compared (the same bytes, unless the domain composes Unicode first).
     """
-    lookups = _lookups(keys, keys.active, frames, matched)
-    known = entries.blocks_of(keys, entries.find_many(tx, keys, keys.active, lookups)) if tx.rows(keys.number).used else {}
-    for version in keys.versions:
-        if version != keys.active:
-            _add_older(tx, keys, version, frames, matched, lookups, known)
-    fresh = [i for i, lookup in enumerate(lookups) if lookup not in known] if len(known) < len(lookups) else []
-    if fresh:
-        fresh.sort(key=lookups.__getitem__)
-        new_lookups = [lookups[i] for i in fresh]
-        noise = os.urandom(8 * len(fresh))
-        nonces = [noise[j : j + 8] for j in range(0, len(noise), 8)]
-        contexts = [frames] * len(fresh) if isinstance(frames, bytes) else [frames[i] for i in fresh]
-        plains = entries.payloads(nonces, contexts, [identities[i] for i in fresh])
-        ids = entries.append(tx, keys, new_lookups, plains)
-        known.update(zip(new_lookups, [i.to_bytes(8, "big") + n for i, n in zip(ids, nonces, strict=True)], strict=True))
-    return [known[lookup] for lookup in lookups]
+    blocks = np.zeros((len(matched), 2), dtype=">u8")
+    left = np.arange(len(matched))
+    newest = _lookups(keys, keys.active, frames, matched)
+    for version in sorted(keys.versions, reverse=True) if tx.rows(keys.number).used else ():
+        lookups = newest[left] if version == keys.active else _lookups(keys, version, *_chosen(left, frames, matched))
+        which, found = entries.find_many(tx, keys, version, lookups)
+        blocks[left[which]] = found
+        left = np.delete(left, which)
+    if len(left):
+        fresh = left[np.argsort(newest[left, 0])]
+        noise = np.frombuffer(os.urandom(8 * len(fresh)), dtype=">u8")
+        blocks[fresh] = entries.append(tx, keys, newest[fresh], noise, *_chosen(fresh, frames, identities))
+    return blocks
 
 
-def tokens(keys: DomainKeys, blocks: Sequence[bytes]) -> NDArray[np.uint8]:
-    """The 16-byte pseudonyms of rows."""
-    return np.frombuffer(keys.tokens.encrypt(b"".join(blocks)), dtype=np.uint8).reshape(-1, 16)
+def tokens(keys: DomainKeys, blocks: Pairs) -> NDArray[np.uint8]:
+    """The 16-byte pseudonyms of blocks."""
+    return np.frombuffer(keys.tokens.encrypt(blocks.tobytes()), dtype=np.uint8).reshape(-1, 16)
 
 
-def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[Entry | None]:
-    """The rows behind 16-byte pseudonyms; None for one that was never given out. Hits and misses take the same work."""
+def resolve(tx: Tx, keys: DomainKeys, raw: Sequence[bytes | None]) -> list[bytes | None]:
+    """The identities behind 16-byte pseudonyms; None for one never given out. Hits and misses take the same work."""
     if not raw:
         return []
-    blocks = keys.tokens.decrypt(b"".join([r if r is not None and len(r) == 16 else b"\0" * 16 for r in raw]))
-    wanted = [(int.from_bytes(blocks[i : i + 8], "big"), blocks[i + 8 : i + 16]) for i in range(0, len(blocks), 16)]
-    slots = tx.rows(keys.number).slots
-    base = keys.number << entries.SLOT_BITS
-    ids = [base + (row_id - base - 1) % slots + 1 for row_id, _ in wanted]
-    rows = {row[0]: row for row in entries.rows_by_id(tx, sorted(set(ids)))}
-    out: list[Entry | None] = []
-    for given, row_id, (asked, nonce) in zip(raw, ids, wanted, strict=True):
-        if row_id not in rows:
-            raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
-        entry = entries.open_row(keys, rows[row_id])
-        same = compare_digest(entry.nonce, nonce) & (row_id == asked) & entry.real & (given is not None)
-        out.append(entry if same else None)
-    return out
+    given = [r is not None and len(r) == 16 for r in raw]
+    blocks = entries.pairs(keys.tokens.decrypt(b"".join([r if r and g else b"\0" * 16 for r, g in zip(raw, given, strict=True)])))
+    slots = entries.slots_of(tx, keys, blocks)
+    found = pages.at(tx, keys, slots)
+    found[~pages.is_head(found)] = np.zeros((), dtype=pages.RECORD)
+    same = (found["nonce"] == blocks[:, 1]) & (blocks[:, 0] == (keys.number << pages.SLOT_BITS) + slots)
+    same &= pages.is_head(found) & np.array(given)
+    identities = [identity for _, identity in pages.texts(tx, keys, found)]
+    return [identity if hit else None for identity, hit in zip(identities, same.tolist(), strict=True)]
 
 
-def rows_of(tx: Tx, keys: DomainKeys, blocks: Sequence[bytes]) -> list[Entry]:
-    """The opened rows of blocks."""
-    ids = [int.from_bytes(block[:8], "big") for block in blocks]
-    rows = {row[0]: entries.open_row(keys, row) for row in entries.rows_by_id(tx, sorted(set(ids)))}
-    return [rows[row_id] for row_id in ids]
+def uses(tx: Tx, keys: DomainKeys, blocks: Pairs) -> NDArray[np.int64]:
+    """How often each pseudonym was used so far."""
+    return pages.at(tx, keys, entries.slots_of(tx, keys, blocks))["uses"].astype(np.int64)
 
 
-def use(tx: Tx, keys: DomainKeys, rows: Sequence[Entry], counts: Sequence[int]) -> None:
-    """Raise the number of uses of rows (all different)."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i].id)
-    chosen = [rows[i] for i in order]
-    plains = [
-        entries.payload(row.nonce, row.context, row.identity, uses=row.uses + counts[i])
-        for i, row in zip(order, chosen, strict=True)
-    ]
-    lookups = [row.lookup for row in chosen]
-    entries.rewrite(tx, keys, chosen, plains, lookups)
+def use(tx: Tx, keys: DomainKeys, blocks: Pairs, more: NDArray[np.int64]) -> None:
+    """Raise the number of uses of pseudonyms (all different)."""
+    entries.add_uses(tx, keys, entries.slots_of(tx, keys, blocks), more)
 
 
-def _add_older(
-    tx: Tx,
-    keys: DomainKeys,
-    version: int,
-    frames: Frames,
-    matched: Sequence[bytes],
-    lookups: Sequence[bytes],
-    known: dict[bytes, bytes],
-) -> None:
-    """Blocks of rows still under an older key version, filed under the newest lookup."""
-    missing = [i for i, lookup in enumerate(lookups) if lookup not in known]
-    older = _lookups(keys, version, [_frame(frames, i) for i in missing], [matched[i] for i in missing])
-    blocks = entries.blocks_of(keys, entries.find_many(tx, keys, version, older))
-    for i, lookup in zip(missing, older, strict=True):
-        if lookup in blocks:
-            known[lookups[i]] = blocks[lookup]
-
-
-def _lookups(keys: DomainKeys, version: int, frames: Frames, matched: Sequence[bytes]) -> list[bytes]:
-    index = keys.versions[version].index
+def _lookups(keys: DomainKeys, version: int, frames: Frames, matched: Sequence[bytes]) -> Pairs:
+    index, size = keys.versions[version].index, entries.LOOKUP_BYTES
     if isinstance(frames, bytes):
-        return index.many(frames, matched, entries.LOOKUP_BYTES)
-    return [index.digest(f + m)[: entries.LOOKUP_BYTES] for f, m in zip(frames, matched, strict=True)]
+        return entries.pairs(b"".join(index.many(frames, matched, size)))
+    return entries.pairs(b"".join([index.digest(f + m)[:size] for f, m in zip(frames, matched, strict=True)]))
 
 
-def _frame(frames: Frames, i: int) -> bytes:
-    return frames if isinstance(frames, bytes) else frames[i]
+def _chosen(places: NDArray[np.int64], frames: Frames, texts: Sequence[bytes]) -> tuple[Frames, list[bytes]]:
+    """The frames (one for all, or one for each) and texts at some places."""
+    chosen = places.tolist()
+    return frames if isinstance(frames, bytes) else [frames[i] for i in chosen], [texts[i] for i in chosen]
 
 
 def renewed_frame(frame: bytes, generation: int) -> bytes:
@@ -154,13 +126,6 @@ def _longer_epoch(frame: bytes, suffix: bytes) -> bytes:
     at = 4 + role + relation
     epoch = frame[at + 2 :] + suffix
     return frame[:at] + len(epoch).to_bytes(2, "big") + epoch
-
-
-def entry_lookup(keys: DomainKeys, entry: Entry, matched: bytes) -> bytes:
-    """The lookup tag of a row under the newest keys (for sealing anew); a decoy keeps a random one."""
-    if not entry.real:
-        return os.urandom(entries.LOOKUP_BYTES)
-    return keys.newest.index.digest(entry.context + matched)[: entries.LOOKUP_BYTES]
 
 
 def token_text(prefix: str, token: bytes) -> str:

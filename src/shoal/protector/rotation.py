@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shoal.errors import TamperError, UsageError
-from shoal.protector import audit, entries, index, references
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.protector import audit, entries, index, pages
 from shoal.protector.anchor import default_path, replace_path
 from shoal.protector.domains import Domain
 from shoal.protector.keys import KeyProvider, require_provider
-from shoal.protector.store import DOMAIN, KEY
+from shoal.protector.pages import PER_PAGE
+from shoal.protector.store import DOMAIN, KEY, Tx, step
 
 if TYPE_CHECKING:
+    from shoal.protector.minting import OpenDomain
     from shoal.protector.session import Session
     from shoal.protector.vault import Vault
 
@@ -47,19 +51,7 @@ def _reseal_part(session: Session, name: str) -> Domain:
     with session._acting("rotate", name) as (tx, now):
         domain = session.vault.domain(tx, name)
         opened = session.vault.opened(tx, domain)
-        slots = tx.rows(domain.number).slots
-        first = domain.reseal
-        last = min(first + _CHUNK - 1, slots)
-        rows = entries.slot_range(tx, domain.number, first, last)
-        found = [entries.open_row(opened.keys, row) for row in rows]
-        if len(found) != last - first + 1:
-            raise TamperError("a row of the vault is missing.", hint="Run `shoal vault verify`.")
-        lookups = [references.entry_lookup(opened.keys, e, opened.matched(e.identity)) for e in found]
-        plains = [entries.payload(e.nonce, e.context, e.identity, uses=e.uses, real=e.real) for e in found]
-        entries.rewrite(tx, opened.keys, found, plains, lookups)
-        older = [i for i, row in enumerate(rows) if row[2][0] != domain.active and found[i].real]
-        entries.index_of(tx, opened.keys, domain.active).add([lookups[i] for i in older], [first + i for i in older])
-        made = replace(domain, reseal=last + 1 if last < slots else 0)
+        made = replace(domain, reseal=_reseal_pages(tx, opened, domain.reseal))
         if not made.reseal:
             for version, state, _ in domain.versions:
                 if version != domain.active and state != "destroyed":
@@ -69,6 +61,26 @@ def _reseal_part(session: Session, name: str) -> Domain:
             session._log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
         tx.put(DOMAIN, name, made.to_json())
     return made
+
+
+def _reseal_pages(tx: Tx, opened: OpenDomain, slot: int) -> int:
+    """Seal the pages from that of ``slot`` on under the newest key; the next slot, or 0 at the end."""
+    keys = opened.keys
+    last = tx.rows(keys.number).slots // PER_PAGE
+    first = (slot - 1) // PER_PAGE
+    numbers = np.arange(first, min(first + max(1, _CHUNK // PER_PAGE), last))
+    records = pages.read(tx, keys, numbers).reshape(-1).copy()
+    older = np.flatnonzero(pages.is_head(records) & (records["version"] != keys.active))
+    texts = pages.texts(tx, keys, records[older])
+    digest, size = keys.newest.index.digest, entries.LOOKUP_BYTES
+    lookups = entries.pairs(b"".join([digest(context + opened.matched(identity))[:size] for context, identity in texts]))
+    records["lookup"][older] = lookups
+    records["version"][older] = keys.active
+    pages.write(tx, keys, numbers, records.reshape(-1, PER_PAGE))
+    step("entries")
+    entries.index_of(tx, keys, keys.active).add(lookups[:, 0].astype(np.uint64), first * PER_PAGE + older + 1)
+    after = first + len(numbers)
+    return after * PER_PAGE + 1 if after < last else 0
 
 
 def destroy_key(session: Session, name: str, version: int) -> Domain:

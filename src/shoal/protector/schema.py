@@ -37,10 +37,9 @@ entries = Table(
     "vault_entries",
     metadata,
     Column("id", _Id, primary_key=True, autoincrement=False),
-    Column("lookup", LargeBinary(16), nullable=False),
     Column("sealed", LargeBinary, nullable=False),
 )
-"""Identity rows. ``id`` is domain number * 2^40 + slot; ``lookup`` a keyed tag of the identity; a share are decoys."""
+"""Sealed pages of identity records. ``id`` is domain number * 2^40 + page; see :mod:`shoal.protector.pages`."""
 
 index = Table(
     "vault_index",

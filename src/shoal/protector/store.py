@@ -35,11 +35,6 @@ DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLE
 ONCE = SETTING
 """The kind of objects that are written once and never changed or removed (names, holders): there may be many of them."""
 
-_PUT_SQLITE = "INSERT INTO vault_index (id, sealed) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
-_PUT_POSTGRESQL = (
-    "INSERT INTO vault_index (id, sealed) SELECT * FROM unnest(%s::bigint[], %s::bytea[]) "
-    "ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed"
-)
 _OBJECT_BLOCK = 128
 
 
@@ -66,6 +61,7 @@ class Store:
         self._lock = threading.Lock()
         self._plain: dict[bytes, tuple[bytes, bytes]] = {}
         self._guarded: tuple[Any, Objects] = (None, {})
+        self.kept_index: tuple[Any, Any] = (None, None)
 
     @contextlib.contextmanager
     def write(self, prepare: Callable[[Connection], None] | None = None) -> Iterator[Tx]:
@@ -214,14 +210,6 @@ class Tx:
     def run(self, statement: str, *values: Any) -> None:
         """Carry out a statement, likewise."""
         _execute(self.connection, self.store.dialect, statement, *values)
-
-    def put_buckets(self, rows: list[tuple[int, bytes]]) -> None:
-        """Store buckets of an index, new or changed."""
-        if self.store.dialect == "sqlite":
-            self.raw().executemany(_PUT_SQLITE, rows)
-        else:
-            ids, sealed = (list(column) for column in zip(*rows, strict=True))
-            self.connection.exec_driver_sql(_PUT_POSTGRESQL, (ids, sealed))
 
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
-from shoal.protector import actors, audit, entries, migrate, resolution
+from shoal.protector import actors, audit, migrate, references, resolution, upgrading
 from shoal.protector import connection as storage
 from shoal.protector.anchor import Anchor, Mark, default_path
 from shoal.protector.crypto import Prf, derive
@@ -174,12 +174,20 @@ class Vault:
             vault = cls(_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault._meet_anchor(None)
             with vault.store.write(migrate.upgrade) as tx:
-                for domain in map(Domain.from_json, tx.all(DOMAIN)):
-                    if domain.kind == "random" and not domain.shredded and not tx.rows(domain.number).index:
-                        entries.reindex(tx, vault.opened(tx, domain).keys)
+                if upgrading.is_needed(tx):
+                    vault._convert(tx)
                 vault.record(tx, tx.now(clock), "", "migrate", detail=f"tables of version {migrate.HEAD}")
         finally:
             engine.dispose()
+
+    def _convert(self, tx: Tx) -> None:
+        """Bring the rows of all domains into today's form."""
+        for domain in map(Domain.from_json, tx.all(DOMAIN)):
+            if domain.kind == "random" and domain.shredded:
+                upgrading.forget(tx, domain.number)
+            elif domain.kind == "random":
+                upgrading.convert(tx, self.opened(tx, domain).keys)
+        upgrading.drop_rows(tx)
 
     def _meet_anchor(self, accept: str | None) -> None:
         anchor = self.store.anchor
@@ -296,7 +304,7 @@ class Vault:
         made = self.new_key_version(tx, domain, 1)
         tx.put(DOMAIN, made.name, made.to_json())
         if made.kind == "random":
-            entries.append(tx, self.opened(tx, made).keys, (), ())
+            references.prepare(tx, self.opened(tx, made).keys)
         return made
 
     def new_key_version(self, tx: Tx, domain: Domain, version: int) -> Domain:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shoal.cli import main
+from shoal.protector.migrate import HEAD
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
     assert shoal("verify", who="owner")["ok"]
     assert shoal("status")["storage"] == "sqlite"
     assert shoal("anchor", "--accept", who="owner")["accepted"]
-    assert shoal("migrate")["version"] == "0002"
+    assert shoal("migrate")["version"] == HEAD
     certificate = shoal("shred", "second", "--confirm", "second", "--out", "shred.json", who="owner")
     assert certificate["name"] == "second"
     shoal("actor", "token", "Olga", "--token-out", "hands/extra.token", "--days", "1", "--domain", "study7", who="owner")

@@ -34,7 +34,7 @@ def work(at, nth, todo, rest):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    for module in (store, audit, entries, index):
+    for module in (store, audit, entries, index, rotation):
         module.step = step
     vault = Vault.open(os.environ["P"], key=keys.from_env("K"), anchor=os.environ["A"])
     acting = vault.login(os.environ["T"])

@@ -1,9 +1,10 @@
-"""The index of buckets: agrees with a dictionary at every size, hides the count, notices what was put back; its migration."""
+"""The index of buckets: agrees with a dictionary at every size, hides the count, notices what was put back."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import DataError, TamperError
-from shoal.protector import Vault, entries, index, migrate, upkeep
+from shoal.protector import Vault, entries, index, upkeep
 from shoal.protector.crypto import Box
 from shoal.protector.index import Index
 from shoal.protector.keys import Secret
@@ -23,35 +24,41 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_SMALLEST_YOUNG", 512)
 
 
-def lookups_of(rng: np.random.Generator, count: int) -> list[bytes]:
-    return [rng.bytes(16) for _ in range(count)]
+def tags_of(rng: np.random.Generator, count: int) -> list[int]:
+    return rng.integers(0, 2**64, count, dtype=np.uint64).tolist()
+
+
+def array(tags: Iterable[int]) -> Any:
+    return np.fromiter(tags, dtype=np.uint64)
 
 
 def test_agrees_with_a_dictionary(house: House, small: None) -> None:
     """Batches of all sizes, growing slots, merges: every tag leads to its slot, and no other tag to any."""
     rng = np.random.default_rng(8)
     box = Box(Secret(os.urandom(32)))
-    known: dict[bytes, int] = {}
+    known: dict[int, int] = {}
     merges = 0
     with house.vault.store.write() as tx:
         for count in (0, 1, 5, 300, 2, 900, 1, 1, 4000, 40, 700, 9):
-            fresh = lookups_of(rng, count)
+            fresh = tags_of(rng, count)
             slots = range(len(known) + 1, len(known) + count + 1)
             tx.rows(99).slots = entries.size_class(len(known) + count)
             made = Index(tx, 99, 1, box)
             young = tx.rows(99).index["1"].counts[index.YOUNG]
-            made.add(fresh, slots)
+            made.add(array(fresh), np.array(slots, dtype=np.int64))
             merges += tx.rows(99).index["1"].counts[index.YOUNG] < young
             known |= dict(zip(fresh, slots, strict=True))
-            asked = [*known, *lookups_of(rng, 50)]
-            assert sorted(made.find(index.tags_of(asked)).tolist()) == list(range(1, len(known) + 1))
-            for lookup in asked[:3] + asked[-3:]:
-                slot, there = made.find_one(int.from_bytes(lookup[:8], "big"))
-                assert (slot if there else None) == known.get(lookup)
+            asked = [*tags_of(rng, 50), *reversed(known)]
+            which, found = made.find(array(asked))
+            assert {asked[i]: slot for i, slot in zip(which.tolist(), found.tolist(), strict=True)} == known
+            few = asked[:2] + asked[-2:]
+            which, found = made.find(array(few))
+            assert {few[i]: slot for i, slot in zip(which, found, strict=True)} == {t: known[t] for t in few if t in known}
+            for tag in asked[:3] + asked[-3:]:
+                slot, there = made.find_one(tag)
+                assert (slot if there else None) == known.get(tag)
         stored = made.entries()
-        assert dict(zip(stored["slot"].tolist(), stored["tag"].tolist(), strict=True)) == {
-            slot: int.from_bytes(lookup[:8], "big") for lookup, slot in known.items()
-        }
+        assert dict(zip(stored["tag"].tolist(), stored["slot"].tolist(), strict=True)) == known
         assert sum(tx.rows(99).index["1"].counts) == len(known)
         tx.rows(99).index.clear()
         tx.run("DELETE FROM vault_index WHERE id >= ?", index.first_key(99, 0))
@@ -61,14 +68,15 @@ def test_agrees_with_a_dictionary(house: House, small: None) -> None:
 def test_crowded_buckets_grow(sqlite_house: House) -> None:
     """Tags in a corner of their range (never seen in practice) still find room."""
     rng = np.random.default_rng(9)
-    crowded = [bytes([0, *rng.bytes(15)]) for _ in range(600)]
+    crowded = array(tag >> 8 for tag in tags_of(rng, 600))
     box = Box(Secret(os.urandom(32)))
     with sqlite_house.vault.store.write() as tx:
         tx.rows(99).slots = 1024
         made = Index(tx, 99, 1, box)
         for start in (0, 300):
-            made.add(crowded[start : start + 300], range(start + 1, start + 301))
-        assert sorted(made.find(index.tags_of(crowded)).tolist()) == list(range(1, 601))
+            made.add(crowded[start : start + 300], np.arange(start + 1, start + 301))
+        which, found = made.find(crowded)
+        assert dict(zip(which.tolist(), found.tolist(), strict=True)) == {i: i + 1 for i in range(600)}
         tx.rows(99).index.clear()
         tx.run("DELETE FROM vault_index WHERE id >= ?", index.first_key(99, 0))
 
@@ -80,13 +88,13 @@ def test_tags_that_begin_alike(house: House) -> None:
         keys = house.vault.opened(tx, house.vault.domain(tx, "d")).keys
         start = os.urandom(8)
         lookups = [start + bytes(8), start + b"\1" * 8]
-        plains = [entries.payload(bytes(8), bytes(6), text) for text in (b"one", b"two")]
-        entries.append(tx, keys, lookups, plains)
-        for lookup, text in zip(lookups, (b"one", b"two"), strict=True):
-            entry, there = entries.find_one(tx, keys, 1, lookup)
-            assert (entry.identity, there) == (text, True)
+        nonces = np.array([7, 9], dtype=">u8")
+        made = entries.append(tx, keys, entries.pairs(b"".join(lookups)), nonces, b"", [b"one", b"two"])
+        for lookup, block in zip(lookups, made, strict=True):
+            assert entries.find_one(tx, keys, 1, lookup) == (block.tobytes(), True)
         assert entries.find_one(tx, keys, 1, start + b"\2" * 8)[1] is False
-        assert {row[1] for row in entries.find_many(tx, keys, 1, lookups)} == set(lookups)
+        which, found = entries.find_many(tx, keys, 1, entries.pairs(start + b"\2" * 8 + lookups[1] + lookups[0]))
+        assert dict(zip(which.tolist(), found[:, 1].tolist(), strict=True)) == {1: 9, 2: 7}
 
 
 def shape(house: House) -> list[Any]:
@@ -126,6 +134,45 @@ def test_a_bucket_put_back_is_noticed(house: House, small: None) -> None:
         house.operator.find("d", "a1")
 
 
+def test_the_old_tier_in_memory_is_the_one_of_the_sealed_state(house: House, small: None) -> None:
+    """Two programs write in turn: each reads the old tier again when the other one has merged it."""
+    house.owner.create_domain("d")
+    other = house.reopen()
+    first, second = house.operator, other.login(house.tokens["Olga"])
+    ids = [f"{i}" for i in range(4000)]
+    made: list[str] = []
+    for turn, start in enumerate(range(0, 4000, 500)):
+        session = (first, second)[turn % 2]
+        assert session.pseudonymize("d", ids[:start]) == made
+        made += session.pseudonymize("d", ids[start : start + 500])
+    marks = [vault.store.kept_index[0] for vault in (house.vault, other)]
+    assert marks[0] != marks[1]
+    assert first.pseudonymize("d", ids) == second.pseudonymize("d", ids) == made
+    assert house.vault.store.kept_index[0] == other.store.kept_index[0]
+    other.close()
+    assert upkeep.verify(house.owner).ok
+
+
+def test_an_old_bucket_put_back_doubles_nobody(house: House, small: None) -> None:
+    """V5: a running program goes on with what it knows; a new one, and the check, refuse."""
+    house.owner.create_domain("d")
+    ids = [f"{i}" for i in range(1000)]
+    house.operator.pseudonymize("d", ids[:600])
+    query = "SELECT id, sealed FROM vault_index ORDER BY id LIMIT 1"
+    with contextlib.closing(raw_database(house)) as database:
+        key, before = database.execute(query).fetchone()
+        made = house.operator.pseudonymize("d", ids)
+        house.operator.pseudonymize("d", [f"more {i}" for i in range(600)])
+        assert house.operator.pseudonymize("d", ids) == made
+        assert bytes(database.execute(query).fetchone()[1]) != bytes(before)
+        mark = parameter_mark(house)
+        database.execute(f"UPDATE vault_index SET sealed = {mark} WHERE id = {mark}", (before, key))
+    assert house.operator.pseudonymize("d", ids) == made
+    assert not upkeep.verify(house.owner).ok
+    with contextlib.closing(house.reopen()) as other, pytest.raises(TamperError, match="index"):
+        other.login(house.tokens["Olga"]).pseudonymize("d", ids)
+
+
 def test_rotation_leaves_one_index(house: House) -> None:
     house.owner.create_domain("d")
     made = house.operator.pseudonymize("d", [f"{i}" for i in range(100)])
@@ -136,28 +183,6 @@ def test_rotation_leaves_one_index(house: House) -> None:
     assert after[0][0] - before[0][0] == 1 << 32
     assert house.operator.pseudonymize("d", [f"{i}" for i in range(100)]) == made
     assert upkeep.verify(house.owner).ok
-
-
-def test_an_older_vault_is_migrated(house: House) -> None:
-    """Tables of version 0001 (no buckets): refused with the way out, then brought up to date with every pseudonym kept."""
-    house.owner.create_domain("d")
-    house.owner.create_domain("empty")
-    house.owner.create_domain("other", kind="keyed")
-    ids = [f"{i}" for i in range(3000)]
-    made = house.operator.pseudonymize("d", ids)
-    token = house.owner.issue_token("Otto")
-    with house.vault.store.write() as tx:
-        for rows in tx.state.domains.values():
-            rows.index.clear()
-        migrate.downgrade(tx.connection, "0001")
-    house.vault.close()
-    with pytest.raises(DataError, match="vault migrate"):
-        house.reopen()
-    for _ in range(2):
-        Vault.migrate(house.place, key=house.key, anchor=house.folder / "anchor", clock=house.clock)
-    house.vault = house.reopen()
-    assert house.operator.pseudonymize("d", ids) == made
-    assert upkeep.verify(house.vault.login(token)).ok
 
 
 def test_newer_tables_are_refused(sqlite_house: House) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from protector_support import House, build, new_key
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import Vault, keys, rotation, upkeep
-from shoal.protector.entries import slot_range
+from shoal.protector import Vault, keys, pages, rotation, upkeep
 from shoal.protector.store import KEY
 
 
@@ -37,8 +36,7 @@ def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.Mo
     assert house.operator.pseudonymize("d", ids) == made
     assert house.reveal("d", made[:5]) == dict(zip(made[:5], ids[:5], strict=True))
     with house.vault.store.read() as tx:
-        rows = slot_range(tx, after.number, 1, 5000)
-        assert {row[2][0] for row in rows} == {2}
+        assert {sealed[0] for _, sealed in pages.stored(tx, after.number, 0, 5000)} == {2}
         assert tx.get_secret(KEY, f"{after.id} 1") is None
     assert upkeep.verify(house.owner).ok
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import stat
@@ -15,6 +14,7 @@ from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageE
 from shoal.protector import Vault, checking, migrate, upkeep
 from shoal.protector.connection import connect
 from shoal.protector.entries import size_class
+from shoal.protector.pages import PER_PAGE
 
 PLANTED = "Xq7CANARY"
 
@@ -82,7 +82,7 @@ def test_a_stolen_file_hides_the_count(sqlite_house: House, kind: str) -> None:
             rows = raw.execute("SELECT count(*), min(length(sealed)), max(length(sealed)) FROM vault_entries").fetchone()
         seen.append(rows)
     assert len(set(seen)) == 1
-    assert seen[0][0] == (1024 if kind == "random" else 0)
+    assert seen[0][0] == (1024 // PER_PAGE if kind == "random" else 0)
 
 
 def test_size_classes() -> None:
@@ -104,7 +104,6 @@ def _flip(data: bytes, bit: int) -> bytes:
 
 ROWS = [
     ("vault_entries", "id", "sealed"),
-    ("vault_entries", "id", "lookup"),
     ("vault_index", "id", "sealed"),
     ("vault_objects", "tag", "sealed"),
     ("vault_audit", "seq", "sealed"),
@@ -175,18 +174,16 @@ def test_flipped_state_and_head_are_noticed(filled: House) -> None:
 
 
 def test_swapped_rows_are_noticed(filled: House) -> None:
-    """V5: two rows exchange their contents, with and without their lookup tags; two objects likewise."""
+    """V5: two pages exchange their contents, two buckets likewise."""
     database = raw_database(filled)
     mark = parameter_mark(filled)
-    (a, la, sa), (b, lb, sb) = database.execute("SELECT id, lookup, sealed FROM vault_entries ORDER BY id LIMIT 2").fetchall()
-    update = f"UPDATE vault_entries SET sealed = {mark} WHERE id = {mark}"
-    database.execute(update, (sb, a))
-    database.execute(update, (sa, b))
-    assert detected(filled)
-    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (os.urandom(16), a))
-    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (la, b))
-    database.execute(f"UPDATE vault_entries SET lookup = {mark} WHERE id = {mark}", (lb, a))
-    assert detected(filled)
+    for table in ("vault_entries", "vault_index"):
+        (a, sa), (b, sb) = database.execute(f"SELECT id, sealed FROM {table} ORDER BY id LIMIT 2").fetchall()
+        update = f"UPDATE {table} SET sealed = {mark} WHERE id = {mark}"
+        for one, other in ((sb, sa), (sa, sb)):
+            database.execute(update, (one, a))
+            database.execute(update, (other, b))
+            assert detected(filled) is (one == sb)
     database.close()
 
 
@@ -207,12 +204,12 @@ def test_added_and_doubled_rows_are_noticed(filled: House) -> None:
     database = raw_database(filled)
     mark = parameter_mark(filled)
     row_id, sealed = database.execute("SELECT id, sealed FROM vault_entries ORDER BY id DESC LIMIT 1").fetchone()
-    insert = f"INSERT INTO vault_entries (id, lookup, sealed) VALUES ({mark}, {mark}, {mark})"
-    database.execute(insert, (row_id + 1, os.urandom(16), sealed))
+    insert = f"INSERT INTO vault_entries (id, sealed) VALUES ({mark}, {mark})"
+    database.execute(insert, (row_id + 1, sealed))
     assert detected(filled)
     database.execute(f"DELETE FROM vault_entries WHERE id = {mark}", (row_id + 1,))
     assert not detected(filled)
-    database.execute(insert, (7 << 40, os.urandom(16), sealed))
+    database.execute(insert, (7 << 40, sealed))
     assert detected(filled)
     database.close()
 
