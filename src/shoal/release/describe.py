@@ -17,6 +17,7 @@ from shoal.model.plan import Drop, Keep
 from shoal.release import certificate as cert
 from shoal.release.check import facts_of_counts
 from shoal.release.classes import Decision
+from shoal.release.extent import extent
 from shoal.release.judge import Finding
 from shoal.release.prepare import Prepared
 from shoal.release.presets import SmallCells
@@ -184,11 +185,11 @@ def columns(prepared: Prepared, decision: Decision, changed: Mapping[str, float]
             continue
         role = prepared.schema.roles.get(name)
         word = role.value if role else ("unit" if name == policy.unit else "weight")
-        treatment = "removed" if any(isinstance(s, Drop) for s in steps) else "retained"
+        treatment, why = "removed" if any(isinstance(s, Drop) for s in steps) else "retained", ""
         if steps and not isinstance(steps[0], Keep | Drop):
-            treatment = steps[0].kind
+            treatment, why = steps[0].kind, extent(prepared, steps[0])
         out.append(
-            {"name": name, "role": word, "kind": column.kind, "treatment": treatment, "changed": changed.get(name), "why": ""}
+            {"name": name, "role": word, "kind": column.kind, "treatment": treatment, "changed": changed.get(name), "why": why}
         )
     return out
 

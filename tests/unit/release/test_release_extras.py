@@ -278,3 +278,27 @@ def test_local_recoding_is_not_compared_in_silence(tmp_path):
         shoal.anonymize(table, plain, previous=[tmp_path / "local"]).write(tmp_path / "x")
     with pytest.raises(VerificationError, match="intersection"):
         shoal.anonymize(table, {**plain, "method": "local"}, previous=[tmp_path / "lattice"]).write(tmp_path / "y")
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"noise": {"scale": 50.0}}, "noise with standard deviation 50, 5 % of the column's own, which hides little"),
+        ({"noise": {"scale": 500.0, "distribution": "laplace"}}, "noise with standard deviation 707, 71 % of the column's own"),
+        ({"noise": {"scale": 0.1, "mode": "multiplicative"}}, "each value changed by 10 % of itself"),
+        ({"rank_swap": {"percent": 7}}, "within 7 % of the ranks"),
+        ({"permute": {}}, "exchanged at random"),
+        ({"permute": {"within": ["sex"]}}, "with the same sex"),
+        ({"microaggregate": {"k": 4}}, "mean of groups of at least 4"),
+        ({"round": {"base": 250}}, "multiples of 250"),
+        ({"clamp": {"high": 4000}}, ""),
+    ],
+)
+def test_the_report_says_how_much_a_transformation_changes(step, said):
+    values = [2000.0, 4000.0] * 40  # deviation 1,000
+    table = pa.table({"sex": ["f", "m", "m", "f"] * 20, "pay": pa.array([*values[:-1], None])})
+    release = shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform={"pay": step})
+    column = next(c for c in release.certificate["columns"] if c["name"] == "pay")
+    assert column["treatment"] == next(iter(step))
+    assert said in column["why"]
+    assert not said or said.split()[-1] in release.report()
