@@ -27,11 +27,7 @@ def extent(prepared: Prepared, step: Step) -> str:
     if isinstance(step, RankSwap):
         return f"values exchanged within {step.percent:g} % of the ranks"
     if isinstance(step, Permute):
-        return (
-            f"values exchanged among records with the same {', '.join(step.within)}"
-            if step.within
-            else "values exchanged at random"
-        )
+        return "values exchanged " + (f"among records with the same {', '.join(step.within)}" if step.within else "at random")
     if isinstance(step, Microaggregate):
         return f"{step.publish} of groups of at least {step.k}"
     return f"rounded to multiples of {step.base:g}" if isinstance(step, Round) else ""
@@ -56,11 +52,8 @@ def spread(prepared: Prepared, column: str) -> float:
 
     n, mean, square = 0, 0.0, 0.0
     for batch in prepared.table.scan([column]):
-        array = batch.column(0)
-        cells = pc.drop_null(array if pa.types.is_floating(array.type) else array.cast(pa.float64())).to_numpy(
-            zero_copy_only=False
-        )
-        cells = cells[cells == cells].astype("float64")
+        cells = pc.drop_null(batch.column(0).cast(pa.float64())).to_numpy(zero_copy_only=False)
+        cells = cells[cells == cells]  # without NaN
         if len(cells):
             here, more = float(cells.mean()), len(cells)
             square += float(((cells - here) ** 2).sum()) + (here - mean) ** 2 * n * more / (n + more)
