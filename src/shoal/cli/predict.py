@@ -205,10 +205,9 @@ def population(
     rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in found.models]
     out.print(_shared.table_of("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,)))
     if found.uniques is not None:
-        u = found.uniques
-        out.print(
-            f"spread of the models: {u.low:,.0f} to {u.high:,.0f}; {u.method}: {u.value:,.0f}, grade {u.grade}", markup=False
-        )
+        u, (least, most) = found.uniques, found.uniques.details["spread"]
+        said = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
+        out.print(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"), markup=False)
     for note in found.notes:
         out.print(note, markup=False)
 

@@ -2,7 +2,10 @@ r"""Unique in the population, judged from a sample.
 
 A sample of n out of N people, at rate :math:`\pi=n/N`; :math:`n_j` classes of size j in the sample. The headline is the
 chance that a unique match is right (Skinner & Elliot), which needs no model and is the most reliable. The number of population
-uniques needs a model; the models disagree by factors, so all are given with their spread, never one as fact.
+uniques needs a model; the models disagree by factors, and often all miss to the same side. So all are given with their spread,
+never one as fact, inside the range that holds without a model: with U population uniques, :math:`\pi U` of the :math:`n_1` sample
+uniques are theirs; the others come from classes of F ≥ 2, which show one sampled person at most
+:math:`c=2(1-\pi)/\pi` times as often as two. Hence, in expectation, :math:`(n_1-c\,n_2)/\pi\le U\le n_1/\pi`.
 
 Takes    sizes of the sample's classes, and the population size
 Returns  :class:`PopulationUniqueness`
@@ -41,7 +44,7 @@ class ModelEstimate:
 
 @dataclass(frozen=True)
 class PopulationUniqueness:
-    """``match``: chance that a unique match is right; ``uniques``: in the population, with the models' spread."""
+    """``match``: chance that a unique match is right; ``uniques``: in the population, with the range that needs no model."""
 
     sample_size: int
     population: int
@@ -95,7 +98,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     n, total = int((sizes * numbers).sum()), whole(population_size, what="population_size", least=1)
     if n > total:
         raise UsageError(f"the sample ({n}) is larger than the population ({total}).", hint="Check the population size.")
-    n1, n2 = (int(numbers[sizes == j].sum()) for j in (1, 2))
+    n1, n2, n3 = (int(numbers[sizes == j].sum()) for j in (1, 2, 3))
     rate = n / total
     data = models.Sample(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
     if n == total:
@@ -109,8 +112,8 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         total,
         data.classes,
         n1,
-        match_probability(n1, n2, rate) if n1 else None,
-        _spread(fits, chosen, rule),
+        match_probability(n1, n2, rate, n3=n3) if n1 else None,
+        _ranged(fits, chosen, rule, uniques_range(data)),
         n1 / n,
         benedetti_franconi(rate),
         fits,
@@ -118,16 +121,20 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     )
 
 
-def match_probability(n1: int, n2: int, rate: float, *, level: float = 0.95) -> Estimate:
-    r"""Chance that a unique match between a file and the sample is right, :math:`\pi n_1/(\pi n_1+2(1-\pi)n_2)`.
+def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, level: float = 0.95) -> Estimate:
+    r"""Chance that a unique match between a file and the sample is right, :math:`\pi n_1/(\pi n_1+c'n_2)`, :math:`c'=2(1-\pi)`.
 
-    The interval treats n1 and n2 as Poisson counts (log-odds scale).
+    The true chance is :math:`n_1/(n_1+R)`, R the people of the population who look like a sample unique but were not sampled. R
+    is estimated without bias by :math:`c\,n_2`, :math:`c=2(1-\pi)/\pi`; the interval takes classes as Poisson counts, so that
+    :math:`\mathrm{Var}\ln(c\,n_2/R)\approx(1+1/c+\tfrac32n_3/n_2)/n_2`. Where n3, the classes of three, is not given, n2 stands
+    for it.
 
-    >>> print(match_probability(120, 25, 0.06))
-    0.132841 [0.090548, 0.190746] (95 %, grade B, unique match is right (Skinner & Elliot))
+    >>> print(match_probability(120, 25, 0.06, n3=10))
+    0.132841 [0.0849572, 0.201763] (95 %, grade B, unique match is right (Skinner & Elliot))
     """
     p = fraction(rate, what="rate")
     a, b = whole(n1, what="n1", least=1), whole(n2, what="n2")
+    threes = b if n3 is None else whole(n3, what="n3")
     name = "unique match is right (Skinner & Elliot)"
     if p >= 1:
         return Estimate.exact(1.0, method=name)
@@ -142,13 +149,29 @@ def match_probability(n1: int, n2: int, rate: float, *, level: float = 0.95) -> 
         return Estimate(1.0, low, 1.0, method=name, grade="C", notes=("no class of two in the sample",))
     from scipy.special import ndtri
 
-    z = float(ndtri(0.5 + level / 2))
-    half = math.exp(z * math.sqrt(1 / a + 1 / b))
+    c = 2 * (1 - p) / p
+    half = math.exp(float(ndtri(0.5 + level / 2)) * math.sqrt((1 + 1 / c + 1.5 * threes / b) / b))
     few = min(a, b) < 10
     notes = ("fewer than ten classes of one or of two people",) if few else ()
     return Estimate(
         theta(a, b), theta(a, b * half), theta(a, b / half), level=level, method=name, grade="C" if few else "B", notes=notes
     )
+
+
+def uniques_range(s: models.Sample, *, level: float = 0.95) -> tuple[float, float]:
+    """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
+
+    >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
+    >>> [round(x) for x in uniques_range(models.Sample(sizes, numbers, 170, 145, 120, 25, 340))]
+    [82, 287]
+    """
+    from scipy.special import gammaincinv, ndtri
+
+    pi, tail = s.people / s.population, (1 - level) / 2
+    c = 2 * (1 - pi) / pi
+    low = s.n1 - c * s.n2 - float(ndtri(1 - tail)) * math.sqrt(s.n1 + c * c * (s.n2 + (s.n2 == 0)))
+    high = float(gammaincinv(s.n1 + 1, 1 - tail))  # the most that a Poisson count of n1 leaves plausible
+    return max(0.0, low / pi), min(high / pi, float(s.population - s.people + s.n1))
 
 
 def benedetti_franconi(rate: float) -> float:
@@ -188,22 +211,24 @@ def _dankar(fits: tuple[ModelEstimate, ...], rate: float, n1: int) -> tuple[floa
     return usable[name], name
 
 
-def _spread(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str) -> Estimate | None:
-    values = [m.uniques for m in fits if m.uniques is not None]
+def _ranged(fits: tuple[ModelEstimate, ...], chosen: float | None, rule: str, bounds: tuple[float, float]) -> Estimate | None:
+    """The chosen model's number in the range that needs no model; the models' spread beside it."""
     if chosen is None:
         return None
-    low, high = min([*values, chosen]), max([*values, chosen])
-    failed = tuple(f"{m.name} failed: {m.failed}" for m in fits if not m.ok)
-    notes = ("the range is the spread of the models, not a confidence interval", *failed)
-    wide = high > 2 * max(low, 1e-9) or len(values) < 2
+    values = [m.uniques for m in fits if m.uniques is not None] or [chosen]
+    low, high = min(chosen, bounds[0]), max(chosen, bounds[1])
+    notes = ["the range holds without a model; the value is one model's and may be off by a factor"]
+    if not bounds[0] <= chosen <= bounds[1]:
+        notes.append("the value lies outside what the sample leaves plausible")
+    notes += [f"{m.name} failed: {m.failed}" for m in fits if not m.ok]
     return Estimate(
         chosen,
         low,
         high,
-        level=0.0,
-        method=f"Dankar's rule ({rule})" if rule else "models",
-        grade="C" if wide else "B",
-        notes=notes,
+        method=f"Dankar's rule ({rule})",
+        grade="B" if 0 < high <= 2 * low else "C",
+        notes=tuple(notes),
+        details={"spread": [min(values), max(values)]},
     )
 
 

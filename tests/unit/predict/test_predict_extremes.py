@@ -13,6 +13,8 @@ from shoal import predict
 from shoal.errors import UsageError
 from shoal.predict import Distribution
 from shoal.predict._binomial import binomial
+from shoal.predict._population_models import Sample
+from shoal.predict.population import uniques_range
 
 
 def law_of_singletons(p: list[float], k: int) -> list[Fraction]:
@@ -126,6 +128,18 @@ def test_population_models_scale_with_the_sample(classes: int) -> None:
         assert large.model(m.name).uniques == pytest.approx(m.uniques * classes / 1000, rel=0.02), m.name
 
 
+def test_population_uniques_come_with_a_range_that_needs_no_model() -> None:
+    r = predict.population({1: 120, 2: 25, 3: 10, 4: 6, 5: 3, 8: 2, 15: 1, 30: 1}, 5000)
+    assert r.uniques is not None
+    assert r.uniques.details["spread"] == pytest.approx([152.082, 1144.207], rel=1e-5)
+    assert (r.uniques.low, r.uniques.grade) == (0.0, "C")
+    assert r.uniques.high == pytest.approx(stats.gamma.ppf(0.975, 121) / 0.06)
+    none = predict.population([2, 3, 4, 2], 1000)  # nobody unique in a small sample proves little
+    assert none.uniques is not None
+    assert none.uniques.value == 0
+    assert none.uniques.high > 300
+
+
 def test_zayatz_with_a_large_class_follows_the_hypergeometric_law() -> None:
     classes, population = {1: 120, 2: 25, 3: 10, 20_000: 2}, 200_000
     n = sum(a * b for a, b in classes.items())
@@ -183,3 +197,42 @@ def test_bad_names_and_numbers_are_refused() -> None:
     ):
         with pytest.raises(UsageError):
             call()
+
+
+def _random_population(rng: np.random.Generator, kind: int) -> np.ndarray:
+    """Sizes of the classes of a population: Zipf, log-normal, gamma, two kinds of cells, three crossed columns, uniform."""
+    people, cells = int(10 ** rng.uniform(3.3, 4.7)), int(10 ** rng.uniform(2, 5))
+    three = np.einsum("i,j,k->ijk", *(rng.dirichlet(np.full(n, a)) for n, a in ((60, 3.0), (25, 0.5), (20, 0.4)))).ravel()
+    w = (
+        np.arange(1.0, cells + 1) ** -rng.uniform(0.3, 2),
+        rng.lognormal(0, rng.uniform(0.5, 3), cells),
+        rng.gamma(rng.uniform(0.05, 1), 1, cells) + 1e-300,
+        np.append(np.full(max(1, cells // 100), 100.0), np.full(cells, rng.uniform(0.001, 1))),
+        three,
+        np.ones(cells),
+    )[kind]
+    return rng.multinomial(people, w / w.sum())
+
+
+def test_ranges_from_a_sample_hold_on_skewed_populations() -> None:
+    """360 random populations sampled at 0.1 % to 50 %: ranges at 95 % may miss now and then, and must not be everything."""
+    rng = np.random.default_rng(33)
+    missed_uniques = missed_match = judged = narrow = 0
+    for t in range(360):
+        population = _random_population(rng, t % 6)
+        people = int(population.sum())
+        n = max(20, int(people * 10 ** rng.uniform(-3, math.log10(0.5))))
+        sample = rng.multivariate_hypergeometric(population, n, method="marginals")
+        n1, n2, n3 = (int((sample == j).sum()) for j in (1, 2, 3))
+        low, high = uniques_range(Sample(np.zeros(0), np.zeros(0), n, int((sample > 0).sum()), n1, n2, people))
+        missed_uniques += not low <= (population == 1).sum() <= high
+        narrow += high < 0.5 * people
+        if min(n1, n2) >= 10:
+            judged += 1
+            match, alone = predict.match_probability(n1, n2, n / people, n3=n3), sample == 1
+            assert match.grade == "B"
+            missed_match += not match.low <= alone.sum() / population[alone].sum() <= match.high
+    assert missed_uniques <= 0.05 * 360
+    assert narrow > 100
+    assert judged > 100
+    assert 0 < missed_match <= 0.1 * judged  # 5 % are expected, and none at all would be too wide
