@@ -35,6 +35,10 @@ def publish(
     ),
     key: Key = None,
     cells: Annotated[int | None, typer.Option("--cells", min=1, help="Number of possible cells.")] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
+    ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the signed record to this file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
@@ -60,7 +64,7 @@ def publish(
     book = Ledger.load(ledger)
     proposal = propose(
         counts.sizes, codes, people, holder=holder or "(dry run)", date=today(), cells=cells,
-        method="sample" if sample else "complete count", ledger=book,
+        method="sample" if sample else "complete count", ledger=book, noise=noise,
         published=target.latest(canonical(codes), str(people), own.public) if target and own else None,
     )  # fmt: skip
     record, submitted = proposal.record, False

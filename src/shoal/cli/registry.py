@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _registry_holder, _shared
-from shoal.errors import UnreadableError
+from shoal.errors import UnreadableError, UsageError
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People
 Source = Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")]
 Trust = Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")]
+Earlier = Annotated[
+    Path | None, typer.Option("--earlier", help="A mirror made before: a history that was rewritten since is found.")
+]
 Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How many people will be asked.")]
 
 
@@ -52,7 +56,8 @@ def query(attributes: Codes, population: People, registry: Source, trust: Trust 
         size, cells = record.summary.size, record.summary.cells
         who = f"{_shared.printable(record.holder)} ({fingerprint(record.key)})"
         typer.echo(f"  {who}, {record.date}: about {size:,} people in {cells:,} cells")
-        typer.echo(f"    κ = {kappa.value:g} ± {kappa.step:g} nats from uniform")
+        drawn = f", drawn with noise of ε = {record.summary.noise:g}" if record.summary.noise is not None else ""
+        typer.echo(f"    κ = {kappa.value:g} ± {kappa.step:g} nats from uniform ({record.method}{drawn})")
     for note in answer.notes:
         typer.echo(f"  {_shared.printable(note)}")
 
@@ -64,15 +69,16 @@ def analyse(
     group: Group,
     trust: Trust = "",
     my_share: Annotated[
-        float | None, typer.Option("--my-share", help="For yourself: the share of people who would answer as you do.")
-    ] = None,
+        str,
+        typer.Option("--my-share", help="For yourself: the share of people who answer as you do (0.004, 1/250; one per answer)."),
+    ] = "",
     as_json: _shared.Json = False,
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.analyse import one_person
     from shoal.registry.tell import analysed
 
-    you = one_person(my_share, group) if my_share is not None else None
+    you = one_person(_shares(my_share), group) if my_share else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population), group)
     if you is not None:
         found["you"] = you
@@ -84,14 +90,17 @@ def analyse(
         typer.echo("Nothing is known about this.")
         return
     between = f"between {share['low']:.1%} and {share['high']:.1%}, grade {share['grade']}, {found['fit']}"
-    typer.echo(f"Of {group:,} people about {share['value']:.1%} are one of a kind ({between}).")
+    about = "perhaps" if share["grade"] == "C" else "about"
+    typer.echo(f"Of {group:,} people {about} {share['value']:.1%} are one of a kind ({between}).")
     if "smallest_group" in found:
         typer.echo(found["smallest_group"]["sentence"])
-    for note in found["notes"]:
-        typer.echo(_shared.printable(note))
+    for note in [*found["notes"], *share.get("notes", [])]:
+        typer.echo(f"  {_shared.printable(note)}")
     if you is not None:
+        sure = f"between {you['alone_at_least']:.1%} and {you['alone_at_most']:.1%}, however your answers go together"
         typer.echo(
-            f"You would be alone with a chance of {you['alone']:.1%}; about {you['alike']:.1f} people would answer as you do."
+            f"You would be alone with a chance of {you['alone']:.1%}{f' ({sure})' if ',' in my_share else ''}; "
+            f"about {you['alike']:.1f} people would answer as you do, yourself included."
         )
 
 
@@ -120,11 +129,20 @@ def decide(
     typer.echo(decision.letter)
 
 
-def verify(folder: Annotated[Path, typer.Argument(help="A mirrored registry.")], as_json: _shared.Json = False) -> None:
-    """Check a mirror: the chain of the log, every signature, and that index and log agree."""
-    from shoal.registry.static import Mirror
+def verify(
+    source: Annotated[str, typer.Argument(metavar="REGISTRY", help="A mirrored folder, an SQLite file or a database URL.")],
+    earlier: Earlier = None,
+    as_json: _shared.Json = False,
+) -> None:
+    """Check a mirror or a store: the chain of the log, every signature, and that what is shown is what the log leaves."""
+    from shoal.registry.static import Mirror, verify_store
 
-    found = Mirror(folder).verify()
+    if "://" in source or Path(source).is_file():
+        if earlier is not None:
+            raise UsageError("only mirrors are compared with earlier ones.", hint="Mirror the store first.")
+        found = verify_store(_registry_holder.store_of(source))
+    else:
+        found = Mirror(source).verify(earlier=Mirror(earlier) if earlier is not None else None)
     if as_json:
         _shared.put_json({"verified": True, **found})
     else:
@@ -134,6 +152,7 @@ def verify(folder: Annotated[Path, typer.Argument(help="A mirrored registry.")],
 def mirror(
     folder: Annotated[Path, typer.Argument(help="New folder for the copy.")],
     registry: Annotated[str, typer.Option("--registry", help="SQLite file, database URL or https address of the registry.")],
+    earlier: Earlier = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
@@ -143,7 +162,7 @@ def mirror(
         raise UnreadableError(
             f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
         )
-    write_mirror(_registry_holder.submit_to(registry), folder)
+    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier)
     if as_json:
         _shared.put_json({"folder": str(folder)})
     else:
@@ -178,6 +197,18 @@ def seed(
         _shared.put_json(found)
     else:
         typer.echo(f"Published {found['records']:,} records about {found['populations']:,} populations ({found['source']}).")
+
+
+def _shares(text: str) -> list[float]:
+    """Shares of people, one per answer: 0.004 or 1/250.
+
+    >>> _shares("0.5, 1/4")
+    [0.5, 0.25]
+    """
+    try:
+        return [float(Fraction(part.strip())) for part in text.split(",")]
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise UsageError("a share of people is a number or a fraction.", hint="Write 0.004 or 1/250, one per answer.") from None
 
 
 def _split(attributes: str) -> list[str]:

@@ -24,6 +24,12 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="A host name under which clients reach it. Repeatable.")
+    ] = None,
+    proxy: Annotated[
+        str, typer.Option("--proxy", help="Address of a reverse proxy whose X-Forwarded-For is believed; else nobody's is.")
+    ] = "",
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
 ) -> None:
@@ -44,4 +50,5 @@ def serve(
 
         opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
     _shared.say(f"Serving on http{'s' if tls_cert else ''}://{host}:{port}/registry/v1/ (stop with Ctrl-C)")
-    run(create_app(store, opened, hosts=(*LOOPBACK, host)), host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
+    app = create_app(store, opened, hosts=(*LOOPBACK, host, *(name or ())))
+    run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, proxy=proxy)

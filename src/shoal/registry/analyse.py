@@ -15,24 +15,31 @@ from itertools import pairwise
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
-from shoal.registry.summary import GROUP_SIZES, Summary
+from shoal.registry.summary import GROUP_SIZES, LARGER, LEVEL, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
 AVERAGE = "This is an average over people: somebody with a rare answer is far likelier to be alone."
 
 
-def unique_share(summary: Summary, group_size: int) -> Estimate:
+def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) -> Estimate:
     """Expected share of a group that is one of a kind, with proven bounds.
 
-    They hold for people drawn one by one from the population with or without putting them back.
+    They hold for people drawn one by one from the population with or without putting them back. ``sampled``: the record is of a
+    random sample of the population, whose error the bounds then allow for.
 
     >>> from shoal.registry.summary import summarize
     >>> e = unique_share(summarize([600] * 90 + [10] * 5, cells=95), 100)
     >>> e.grade, e.low < 0.331 < e.high
     ('B', True)
     """
-    k = _group(group_size)
-    points = [(1, 1.0, 1.0)] + [(g, *_band(summary, g)) for g in GROUP_SIZES]
+    k = checked_group(group_size)
+    return _of_people(_drawn(summary, k, sampling_error(summary.fewest) if sampled and k > 1 else 0.0), summary.fewest, k)
+
+
+def _drawn(summary: Summary, k: int, error: float) -> Estimate:
+    """The share for people drawn independently from the cells of the record."""
+    level, notes = _sure(summary, sampled=error > 0)
+    points = [(1, 1.0, 1.0)] + [(g, *_band(summary, g, error)) for g in GROUP_SIZES]
     for (k1, low1, high1), (k2, low2, high2) in pairwise(points):
         if k1 <= k <= k2:
             weight = (k - k1) / (k2 - k1)
@@ -42,18 +49,38 @@ def unique_share(summary: Summary, group_size: int) -> Estimate:
             across = (math.log(k) - math.log(k1)) / (math.log(k2) - math.log(k1))
             middle = (low1 + high1) / 2 * (1 - across) + (low2 + high2) / 2 * across
             value = min(max(middle, low), high)
-            base = Estimate(value, low, high, level=1.0, method="bounds between published group sizes", notes=(ASSUMPTION,))
-            return _of_people(base, summary.fewest, k)
+            return Estimate(value, low, high, level=level, method="bounds between published group sizes", notes=notes)
     high = min(points[-1][2], _ceiling(summary, k))
-    name = "below the largest published group size"
-    base = Estimate(high / 2, 0.0, high, level=1.0, method=name, grade="C", notes=(ASSUMPTION,))
-    return _of_people(base, summary.fewest, k)
+    return Estimate(high / 2, 0.0, high, level=level, method="below the largest published group size", grade="C", notes=notes)
+
+
+def _sure(summary: Summary, *, sampled: bool) -> tuple[float, tuple[str, ...]]:
+    """With what chance an interval holds, and the sentences that go with it."""
+    notes = [ASSUMPTION]
+    if summary.noise is not None:
+        notes.append(f"The record was drawn with noise (ε = {summary.noise:g}): the interval holds in {LEVEL:.0%} of cases.")
+    if sampled:
+        notes.append(f"The record is of a sample: the interval allows for its error, in {LEVEL:.0%} of cases.")
+    return summary.level - (1 - LEVEL) * sampled, tuple(notes)
+
+
+def sampling_error(people: int) -> float:
+    r"""How far the share :math:`\sum p(1-p)^{k-1}` of a sample of n people can lie from its mean, in 99 of 100 samples.
+
+    With f(x) = x(1−x)^{k−1}, −r ≤ f′ ≤ 1 and r ≤ 1/5 for k ≥ 10 (:mod:`shoal.registry.noise`), so exchanging one person moves it
+    by (1 + r)/n at most, and McDiarmid's inequality gives :math:`(1+r)\sqrt{\ln(2/\alpha)/2n}`, α = 0.01. The mean of the share
+    among k of the n, none of them twice, is that of the population; :func:`without_return` leads from one to the other.
+
+    >>> round(sampling_error(10_000), 4)
+    0.0195
+    """
+    return 1.2 * math.sqrt(math.log(2 / (1 - LEVEL)) / (2 * people))
 
 
 def _of_people(base: Estimate, people: int, k: int) -> Estimate:
     """The same share for a group drawn from finitely many people: the value none of them twice, the interval either way."""
     if k > people:
-        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, "The group is larger than the population."))
+        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, LARGER))
     dip, rise = without_return(people, k)
     high = min(1.0, base.high * rise)
     return replace(base, value=min(high, base.value * rise), low=max(0.0, base.low - dip), high=high)
@@ -88,48 +115,38 @@ def _ceiling(summary: Summary, k: int) -> float:
     return min(1.0, largest_possible_mean(summary.cells, k) / k)
 
 
-def _band(summary: Summary, group_size: int) -> tuple[float, float]:
+def _band(summary: Summary, group_size: int, error: float) -> tuple[float, float]:
     rounded = summary.statistics[f"unique_{group_size}"]
-    return max(0.0, rounded.low), min(1.0, max(rounded.high, 0.0))
+    return max(0.0, rounded.low - error), min(1.0, max(rounded.high + error, 0.0))
 
 
-def expected_crowd(summary: Summary, group_size: int) -> Estimate:
+def expected_crowd(summary: Summary, group_size: int, *, sampled: bool = False) -> Estimate:
     """Expected number of people in a group who are like a random member, themselves included: 1 + (k − 1) S_2.
 
-    Drawn without return it is 1 + (k − 1)(n S_2 − 1)/(n − 1): the interval holds both.
+    Drawn without return it is 1 + (k − 1)(n S_2 − 1)/(n − 1): the interval holds both. In a sample, exchanging one person
+    moves S_2 by 2/n at most.
     """
-    k = _group(group_size)
+    k = checked_group(group_size)
     h2, n = summary.statistics["h2"], summary.fewest
-    value, least, high = (1 + (k - 1) * min(1.0, math.exp(-h)) for h in (h2.value, h2.high, h2.low))
-    low = max(1.0, 1 + (k - 1) * (n * math.exp(-h2.high) - 1) / (n - 1))
+    error = 2 / 1.2 * sampling_error(n) if sampled else 0.0
+    value, least, most = (min(1.0, math.exp(-h)) for h in (h2.value, h2.high, h2.low))
+    low = 1 + (k - 1) * max(0.0, min(least, (n * least - 1) / (n - 1)) - error)
+    high = 1 + (k - 1) * min(1.0, most + error)
+    level, notes = _sure(summary, sampled=sampled)
     grade: Grade = "B" if k <= n else "C"
-    notes = (ASSUMPTION,) if k <= n else (ASSUMPTION, "The group is larger than the population.")
-    return Estimate(value, min(low, least), high, level=1.0, method="1 + (k − 1) S_2", grade=grade, notes=notes)
+    if k > n:
+        notes = (*notes, LARGER)
+    return Estimate(1 + (k - 1) * value, low, high, level=level, method="1 + (k − 1) S_2", grade=grade, notes=notes)
 
 
-def everybody_unique(summary: Summary, group_size: int) -> Estimate:
-    """Chance that nobody in the group shares a cell: the range that the published power sums leave, their rounding included."""
-    from shoal.predict.power_sums import uniqueness_from_power_sums
+def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False) -> Estimate:
+    """Chance that nobody in the group shares a cell: the range that the published power sums leave open."""
+    from shoal.registry.everybody import everybody_unique as of_record
 
-    k = _group(group_size)
-    if k > summary.cells:
-        return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
-    orders = range(2, 7)
-    loose = [math.expm1((r - 1) * (e.high - e.low) / 2) for r in orders if (e := summary.statistics[f"h{r}"])]
-    p_max = min(1.0, math.exp(-summary.statistics["hmin"].low))
-    sums = [min(1.0, summary.power_sum(r)) for r in orders]
-    found = uniqueness_from_power_sums(sums, k, p_max=p_max, cells=summary.cells, error=loose)
-    return _all_of_people(found, summary.fewest, k)
-
-
-def _all_of_people(base: Estimate, people: int, k: int) -> Estimate:
-    """Drawn without return, everybody is unique likelier by the factor n^k / (n (n − 1) … (n − k + 1))."""
-    if k > people:
-        return replace(base, low=0.0, high=1.0, grade="C", notes=(*base.notes, "The group is larger than the population."))
-    rise = k * math.log(people) - math.lgamma(people + 1) + math.lgamma(people - k + 1)
-    high = min(1.0, math.exp(min(0.0, rise + math.log(max(base.high, 1e-300)))) + 1e-9)
-    grade = base.grade if rise <= 0.1 else "C"
-    return replace(base, high=max(high, base.value), grade="B" if grade == "A" and high > base.high else grade)
+    found = of_record(summary, checked_group(group_size))
+    if sampled and found.grade != "A":
+        return replace(found, low=0.0, high=1.0, grade="C", notes=(*found.notes, "The record is of a sample."))
+    return found
 
 
 def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
@@ -143,7 +160,7 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
         raise UsageError("combining needs at least two records.", hint="Query a single record with unique_share.")
     from shoal.predict.summaries import largest_possible_mean
 
-    k = _group(group_size)
+    k = checked_group(group_size)
     low = max(unique_share(m, k).low for m in margins)
     cells, people = math.prod(m.cells for m in margins), min(m.fewest for m in margins)
     rise = without_return(people, k)[1] if k <= people else math.inf
@@ -156,40 +173,52 @@ def combine(margins: Sequence[Summary], group_size: int) -> Estimate:
         min(max(guess, low), high),
         low,
         high,
-        level=1.0,
+        level=max(0.0, 1 - sum(1 - m.level for m in margins)),
         method="margins only: independence, with bounds for any dependence",
         grade="C",
         notes=(ASSUMPTION, "No record of the attributes together was found; the value assumes independence."),
     )
 
 
-def one_person(share: float, group_size: int) -> dict[str, float]:
+def one_person(shares: float | Sequence[float], group_size: int) -> dict[str, float]:
     r"""For somebody whose answer a share of the population has: the chance to be alone in a group, and the people alike in it.
 
-    :math:`P(\text{alone}) = (1-p)^{k-1}`, expected people alike :math:`1 + (k-1)p`, oneself included (METHODS §6).
+    :math:`P(\text{alone}) = (1-p)^{k-1}`, expected people alike :math:`1 + (k-1)p`, oneself included. With a share s for each of
+    m answers p is their product, as if they had nothing to do with each other; whatever they have, p lies between
+    :math:`\max(0,\sum s-(m-1))` and the smallest share (Fréchet), which gives the most and the least.
 
     >>> one_person(0.0124221, 40)["alone"]  # doctest: +ELLIPSIS
     0.614...
+    >>> one_person([0.5, 0.01], 101)["alone_at_least"]  # doctest: +ELLIPSIS
+    0.366...
     """
-    k = _group(group_size)
-    if not 0 < share <= 1:
+    k = checked_group(group_size)
+    each = [shares] if isinstance(shares, int | float) else list(shares)
+    if not each or not all(0 < s <= 1 for s in each):
         raise UsageError("the share of people with your answer lies between 0 and 1.", hint="Pass 0.01 for one in a hundred.")
-    return {"share": share, "alone": (1 - share) ** (k - 1), "alike": 1 + (k - 1) * share}
+    share, most, least = math.prod(each), min(each), max(0.0, sum(each) - (len(each) - 1))
+    return {
+        "share": share,
+        "alone": (1 - share) ** (k - 1),
+        "alone_at_least": (1 - most) ** (k - 1),
+        "alone_at_most": (1 - least) ** (k - 1),
+        "alike": 1 + (k - 1) * share,
+    }
 
 
-def smallest_group(summary: Summary, group_size: int) -> tuple[int, str]:
-    """The smallest group to expect, and a sentence: 1 as soon as one unique person is expected."""
-    k = _group(group_size)
-    share = unique_share(summary, k)
+def smallest_group(share: Estimate, group_size: int) -> tuple[int, str]:
+    """The smallest group to expect, and a sentence: 1 as soon as one unique person is to be reckoned with."""
+    k = checked_group(group_size)
     alone = k * share.high
     if k * share.low >= 1:
-        return 1, f"At least {k * share.low:.0f} of {k} people are expected to be one of a kind."
+        return 1, f"At least {math.floor(k * share.low):,} of {k:,} people are expected to be one of a kind."
     if alone >= 0.05:
-        return 1, f"Up to {alone:.1f} of {k} people may be one of a kind: count on somebody being alone."
-    return 2, f"Fewer than one group of {k} in {1 / max(alone, 1e-9):.0f} is expected to have anybody alone."
+        return 1, f"Up to {alone:.1f} of {k:,} people may be one of a kind: count on somebody being alone."
+    return 2, f"Fewer than one group of {k:,} in {1 / max(alone, 1e-9):,.0f} is expected to have anybody alone."
 
 
-def _group(group_size: int) -> int:
+def checked_group(group_size: int) -> int:
+    """How many people will be asked: a whole number of at least 1."""
     if isinstance(group_size, bool) or int(group_size) != group_size or group_size < 1:
         raise UsageError("the group size must be a whole number of at least 1.", hint="Pass how many people will be asked.")
     return int(group_size)

@@ -14,7 +14,7 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.registry.population import Population
 from shoal.registry.query import Answer, Registry
-from shoal.registry.vocabulary import attribute, canonical, coarser
+from shoal.registry.vocabulary import attribute, canonical, coarser, label
 
 Advice = Literal["collect", "band", "do not collect"]
 
@@ -45,15 +45,20 @@ class Decision:
     @property
     def letter(self) -> str:
         """A paragraph for the people who will be asked."""
-        kept = [f"{x.asked} (as {x.code})" if x.advice == "band" else x.asked for x in self.lines if x.advice != "do not collect"]
-        left = [x.asked for x in self.lines if x.advice == "do not collect"]
-        text = f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of these'}."
+        kept = [label(x.code) for x in self.lines if x.code is not None]
+        narrower = [label(x.asked) for x in self.lines if x.advice == "band"]
+        left = [label(x.asked) for x in self.lines if x.advice == "do not collect"]
+        text = (
+            f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of what was planned'}."
+        )
+        if narrower:
+            text += f" We decided not to ask for more detail ({', '.join(narrower)})."
         if left:
             text += f" We decided not to ask for: {', '.join(left)}."
         if self.after is not None:
-            share = max(self.after.value, 0.0)
-            text += f" Together these answers are expected to single out about {share:.1%} of those who answer"
-            text += f" (at most {self.after.high:.1%} by what is known; grade {self.after.grade})."
+            about, most = (_people(share, self.group_size) for share in (self.after.value, self.after.high))
+            text += f" With these answers {about} of the {self.group_size:,} are expected to be the only one of their kind,"
+            text += f" and, as far as is known, not more than {most} (grade {self.after.grade})."
         return text
 
     def to_json(self) -> dict[str, Any]:
@@ -82,7 +87,8 @@ def decide(
     wanted = canonical(codes)
     people = population if isinstance(population, Population) else Population.parse(population)
     now = list(wanted)
-    first = _share(registry.query(now, people), group_size)
+    asked = registry.query(now, people)
+    first = _share(asked, group_size)
     if first is None:
         raise UsageError("the registry knows nothing about these attributes.", hint="Query them one by one to see what it knows.")
     log = [f"{', '.join(now)}: {_said(first)}"]
@@ -90,7 +96,8 @@ def decide(
     while share is not None and share.high > target:
         now, share = _coarsen(registry, now, people, group_size)
         log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
-    return Decision(people, group_size, target, first, share, _lines(wanted, now), share is not None, tuple(log))
+    why = TOO_LITTLE if share is None and asked.elsewhere else TOO_MUCH
+    return Decision(people, group_size, target, first, share, _lines(wanted, now, why), share is not None, tuple(log))
 
 
 def _coarsen(registry: Registry, now: list[str], people: Population, group_size: int) -> tuple[list[str], Estimate | None]:
@@ -110,6 +117,16 @@ def _share(answer: Answer, group_size: int) -> Estimate | None:
     return answer.unique_share(group_size) if answer.records else None
 
 
+def _people(share: float, group_size: int) -> str:
+    """A share of a group, in people and in a hundred.
+
+    >>> _people(0.123, 200), _people(0.001, 200)
+    ('about 25 (12.3%)', 'hardly anybody (0.1%)')
+    """
+    number = share * group_size
+    return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
+
+
 def _said(e: Estimate) -> str:
     return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
 
@@ -127,7 +144,11 @@ def _moves(codes: list[str]) -> list[list[str]]:
     return out
 
 
-def _lines(wanted: tuple[str, ...], kept: list[str]) -> tuple[Line, ...]:
+TOO_MUCH = "the target cannot be reached with it"
+TOO_LITTLE = "too little is known about these people: only a wider population has records"
+
+
+def _lines(wanted: tuple[str, ...], kept: list[str], why: str) -> tuple[Line, ...]:
     now = {attribute(c): c for c in kept}
     lines = []
     for code in wanted:
@@ -137,5 +158,5 @@ def _lines(wanted: tuple[str, ...], kept: list[str]) -> tuple[Line, ...]:
         elif got is not None:
             lines.append(Line(code, "band", got, f"coarsened from {code}"))
         else:
-            lines.append(Line(code, "do not collect", None, "the target cannot be reached with it"))
+            lines.append(Line(code, "do not collect", None, why))
     return tuple(lines)

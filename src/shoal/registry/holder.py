@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from shoal.errors import UnreadableError, UsageError
-from shoal.registry.differencing import MIN_CHANGE, refuse, same_people
+from shoal.errors import RequirementError, UnreadableError, UsageError
+from shoal.registry.differencing import MIN_CHANGE, refuse, related, same_people
 from shoal.registry.population import Population
 from shoal.registry.record import Record
-from shoal.registry.summary import size_slack, summarize
+from shoal.registry.summary import Sizes, Summary, summarize
 from shoal.registry.vocabulary import canonical as canonical_codes
 from shoal.release.sign import Signer
 
@@ -115,6 +115,7 @@ def propose(
     method: str = "complete count",
     ledger: Ledger | None = None,
     published: Record | None = None,
+    noise: float | None = None,
 ) -> Proposal:
     """Compute a record from cell counts, refusing whatever a comparison with earlier records would betray.
 
@@ -123,12 +124,11 @@ def propose(
     from another, or from several others together: refused (:mod:`shoal.registry.differencing`).
 
     ``published`` is this holder's newest record of the topic in the registry. It is remembered where the ledger is lost or
-    older; the number of people behind it is then known only as it was published.
+    older; the number of people behind it is then known only as it was published. ``noise`` is the ε of calibrated noise
+    (:mod:`shoal.registry.noise`); without it the numbers are rounded.
     """
-    import numpy as np
-
-    sorted_codes = canonical_codes(codes)
-    people = int(np.asarray(counts).sum())
+    sorted_codes, sizes = canonical_codes(codes), Sizes.of(counts)
+    people = sizes.people
     book = ledger or Ledger()
     before = _newest(book.latest(sorted_codes, population), published)
     stands = _stands(before, people, date)
@@ -137,21 +137,57 @@ def propose(
     others = list(book.others(sorted_codes, population))
     refuse(population, people, [(e.record.population, e.people) for e in others])
     earlier = [before] if before else [e for e in others if same_people(e.record.population, population)]
-    summary = summarize(counts, cells, previous=earlier[-1].record.summary if earlier else None)
+    summary = _summary(sizes, cells, earlier[-1].record.summary if earlier else None, noise)
     if before is not None and before.record.summary == summary:
         return Proposal(before.record, people, True, ("Nothing visible changed: the old record stands.",))
     version = before.record.version + 1 if before else 1
     record = Record(sorted_codes, population, summary, method, holder, "", date, version, before.record.id if before else None)
-    return Proposal(record, people, False, () if before else (FIRST,))
+    notes = () if before and noise is None else (FIRST,) if noise is None else _spent(book, population, noise)
+    return Proposal(record, people, False, notes)
 
 
-FIRST = "A first version: later ones will not show one person; this one cannot be compared with anything."
+FIRST = (
+    "A first version: later ones will not show one person; this one is the same or one step off with one person more or less. "
+    "Calibrated noise (--noise) promises more."
+)
+
+
+def _summary(sizes: Sizes, cells: int | None, previous: Summary | None, noise: float | None) -> Summary:
+    """Rounded numbers, or numbers drawn with noise."""
+    if noise is None:
+        if previous is not None and previous.noise is not None:
+            raise RequirementError(
+                "an earlier record of these people was drawn with noise; a rounded one would undo it.", hint="Add --noise again."
+            )
+        return summarize(sizes, cells, previous=previous)
+    from shoal.registry.noise import noisy_summary
+
+    if cells is None:
+        raise UsageError(
+            "with noise the number of possible cells must be public knowledge.",
+            hint="Give --cells: the number of values of each attribute, multiplied.",
+        )
+    return noisy_summary(sizes, cells, noise)
+
+
+def _spent(book: Ledger, population: Population, noise: float) -> tuple[str, ...]:
+    """What this publication costs the people in it, and what was spent before."""
+    told = [f"Drawn with noise: whatever is seen is at most e^{noise:g} times as likely with any one person as without."]
+    before = [e.record.summary.noise for e in book.entries if related(e.record.population, population)]
+    if before:
+        total = noise + sum(e for e in before if e is not None)
+        plain = sum(e is None for e in before)
+        told.append(
+            f"With {len(before)} earlier records about people of {population.place}, ε adds up to {total:g}"
+            + (f"; {plain} of them {'was' if plain == 1 else 'were'} rounded only, which no ε covers." if plain else ".")
+        )
+    return tuple(told)
 
 
 def _newest(known: Entry | None, published: Record | None) -> Entry | None:
     if published is None or (known is not None and known.record.version >= published.version):
         return known
-    return Entry(published, published.summary.size, size_slack(published.summary.size))
+    return Entry(published, published.summary.size, published.summary.slack)
 
 
 def _stands(before: Entry | None, people: int, date: str) -> str:

@@ -73,7 +73,18 @@ class Population:
                     out.append(wider)
         return out
 
-    def contains(self, other: Population) -> bool:
-        """Whether everybody of ``other`` belongs to this population, as far as the names tell."""
-        inside = other.place == self.place or other.place.startswith(f"{self.place}/")
-        return inside and self.period == other.period and set(self.filters) <= set(other.filters)
+    def overlaps(self, other: Population) -> bool:
+        """Whether the periods of two populations have a day in common.
+
+        >>> a, b = Population.parse("NL@2021"), Population.parse("NL@2021-11..2022-02")
+        >>> a.overlaps(b), a.overlaps(Population.parse("NL@2022"))
+        (True, False)
+        """
+        (first, last), (begin, end) = _days(self.period), _days(other.period)
+        return first <= end and begin <= last
+
+
+def _days(period: str) -> tuple[str, str]:
+    """First and last day of a period, as text that sorts like the days."""
+    first, _, last = period.partition("..")
+    return first.ljust(10, "-"), (last or first).ljust(10, "~")

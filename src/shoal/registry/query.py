@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import statistics as stats
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -40,6 +41,8 @@ class Answer:
     dispute: Dispute | None = None
     notes: tuple[str, ...] = ()
     trust: dict[str, int] = field(default_factory=dict)
+    siblings: Callable[[], list[Record]] = field(default=list, repr=False, compare=False)
+    """Records of the same quasi-identifier in neighbouring populations: read when a wider population stands in."""
 
     @property
     def best(self) -> Record:
@@ -53,6 +56,11 @@ class Answer:
         return max(self.records, key=_newest)
 
     @property
+    def judged(self) -> tuple[Record, ...]:
+        """The records that a prediction rests on: all sides of a dispute, else the best."""
+        return self.dispute.records if self.dispute is not None else (self.best,)
+
+    @property
     def elsewhere(self) -> bool:
         """Whether the records are about a wider population than was asked for."""
         return any(r.population != self.population for r in self.records)
@@ -62,33 +70,50 @@ class Answer:
         if self.fit == "margins only":
             share = analyse.combine([r.summary for r in self.records], group_size)
         else:
-            share = self._of_one_coding(group_size)
+            share = self.cautious([analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in self.judged])
         if self.elsewhere:
-            return _again(share, 0.0, 1.0, "the record is of a wider population, which may differ")
+            return self._from_neighbours(share, group_size)
         if self.fit == "finer coding":
             return _again(share, 0.0, share.high, "the record is finer than asked: an upper bound")
         if self.fit == "coarser coding":
             return _again(share, share.low, 1.0, "the record is coarser than asked: a lower bound")
         return share
 
-    def _of_one_coding(self, group_size: int) -> Estimate:
-        base = analyse.unique_share(self.best.summary, group_size)
-        if self.dispute is None:
-            return base
-        every = [analyse.unique_share(r.summary, group_size) for r in self.dispute.records]
+    def cautious(self, every: Sequence[Estimate], pick: Callable[[Iterable[float]], float] = max) -> Estimate:
+        """One estimate for all sides of a dispute: the cautious value, and the ends of all of them."""
+        if len(every) == 1:
+            return every[0]
         return replace(
-            base,
-            value=max(e.value for e in every),
+            max(every, key=lambda e: e.grade),
+            value=pick(e.value for e in every),
             low=min(e.low for e in every),
             high=max(e.high for e in every),
-            grade=max(e.grade for e in every),
-            notes=(*base.notes, "holders disagree: the cautious value"),
+            log_value=None,
+            notes=(*every[0].notes, "holders disagree: the cautious value"),
         )
 
+    def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
+        """A wider population proves nothing about a part of it; what neighbours have is told, and is the likelier value."""
+        notes = ["the record is of a wider population: of this one anything between 0 and 1 is possible"]
+        near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled).value for r in self.siblings()]
+        details = {}
+        if len(near) >= ENOUGH:
+            low, middle, high = min(near), stats.median(near), max(near)
+            share = replace(share, value=middle, low=0.0, high=1.0, log_value=None, method="median of neighbouring populations")
+            told = f"the lowest has {low:.1%}, the middle {middle:.1%}, the highest {high:.1%}"
+            notes.append(f"of {len(near)} neighbouring populations {told}")
+            details = {"neighbours": {"populations": len(near), "low": low, "middle": middle, "high": high}}
+        return replace(_again(share, 0.0, 1.0, *notes), details=details)
 
-def _again(base: Estimate, low: float, high: float, note: str) -> Estimate:
+
+ENOUGH = 5
+"""Neighbouring populations from which a likelier value is told."""
+_MOST_NEIGHBOURS = 60
+
+
+def _again(base: Estimate, low: float, high: float, *notes: str) -> Estimate:
     """The same value within wider bounds: grade C."""
-    return replace(base, low=min(low, base.value), high=max(high, base.value), grade="C", notes=(*base.notes, note))
+    return replace(base, low=min(low, base.value), high=max(high, base.value), grade="C", notes=(*base.notes, *notes))
 
 
 class Registry:
@@ -108,32 +133,37 @@ class Registry:
         wanted = canonical(codes)
         people = population if isinstance(population, Population) else Population.parse(population)
         roots = self.anchors if anchors is None else tuple(check_key(key) for key in anchors)
+        self._kept.fresh()
+        view = _View(trusted_keys(roots, self._kept.statements()) if roots else None)
         for place in [people, *people.parents()]:
-            found = self._in_population(wanted, place)
+            found = self._in_population(wanted, place, view)
             if found is None:
                 continue
-            fit, records, note = found
-            notes = [note] if note else []
+            fit, records, notes = found
             if place != people:
                 fit = "parent population" if fit == "exact" else fit
                 notes.append(f"Nothing is known about {people}; this is about {place}.")
-            return self._answer(Answer(wanted, people, fit, records), notes, roots)
+            return self._answer(Answer(wanted, people, fit, records, trust=view.trust or {}), notes, view)
         return Answer(wanted, people, "nothing", ())
 
-    def _in_population(self, wanted: tuple[str, ...], people: Population) -> tuple[Fit, tuple[Record, ...], str] | None:
+    def _in_population(
+        self, wanted: tuple[str, ...], people: Population, view: _View
+    ) -> tuple[Fit, tuple[Record, ...], list[str]] | None:
         exact = self.shelf.topic(wanted, str(people))
         if exact:
-            return "exact", tuple(exact), ""
+            return "exact", view.of(exact), []
         known = self.shelf.codings(str(people))
         finer = self._nearest([c for c in known if compare(c, wanted) == "finer"], people, finer=True)
         if finer:
-            return "finer coding", finer, f"Known only in the finer coding {', '.join(finer[0].codes)}."
+            return "finer coding", view.of(finer), [f"Known only in the finer coding {', '.join(finer[0].codes)}."]
         if len(wanted) > 1 and all((code,) in known for code in wanted):
-            alone = [max(self.shelf.topic((c,), str(people)), key=_newest) for c in wanted]
-            return "margins only", tuple(alone), "The attributes are known one by one, not together."
+            topics = [view.of(self.shelf.topic((c,), str(people))) for c in wanted]
+            notes = ["The attributes are known one by one, not together."]
+            notes += [f"Holders disagree about {t[0].codes[0]}: the cautious record is used." for t in topics if dispute(t)]
+            return "margins only", tuple(_one_of(t) for t in topics), notes
         coarser = self._nearest([c for c in known if compare(c, wanted) == "coarser"], people, finer=False)
         if coarser:
-            return "coarser coding", coarser, f"Known only as {', '.join(coarser[0].codes)}."
+            return "coarser coding", view.of(coarser), [f"Known only as {', '.join(coarser[0].codes)}."]
         return None
 
     def _nearest(self, codings: list[tuple[str, ...]], people: Population, *, finer: bool) -> tuple[Record, ...]:
@@ -145,20 +175,23 @@ class Registry:
         sized = sorted((t for t in topics if t), key=lambda t: (t[0].summary.cells, t[0].codes))
         return tuple(sized[0 if finer else -1]) if sized else ()
 
-    def _answer(self, answer: Answer, notes: list[str], roots: tuple[str, ...]) -> Answer:
-        self._kept.fresh()
-        records, trust = answer.records, {}
-        if roots:
-            trust = trusted_keys(roots, self._kept.statements())
-            records, aside = _by_trust(records, trust, split=answer.fit != "margins only")
-            notes += aside
+    def _answer(self, answer: Answer, notes: list[str], view: _View) -> Answer:
+        records = answer.records
+        notes += view.notes()
         quarrel = dispute(records) if answer.fit != "margins only" else None
         if quarrel is not None:
             notes.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
         notes += self._doubts(records)
         shared = {r.holder for r in records[:5] if self._kept.namesakes(r.holder, r.key)}
         notes += [f"More than one key publishes under the name {name}: compare the fingerprints." for name in sorted(shared)]
-        return replace(answer, records=records, dispute=quarrel, notes=tuple(notes), trust=trust)
+        return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=lambda: self._siblings(answer))
+
+    def _siblings(self, answer: Answer) -> list[Record]:
+        """Records of what was asked for, in populations of the same area and period; spread evenly where there are many."""
+        near = self._kept.neighbours(answer.codes, answer.population.area).all
+        alike = sorted({p for p, _ in near if Population.parse(p).period == answer.population.period})
+        every = -(-len(alike) // _MOST_NEIGHBOURS) or 1
+        return [_one_of(found) for p in alike[::every] if (found := self.shelf.topic(answer.codes, p))]
 
     def _doubts(self, records: tuple[Record, ...]) -> Iterator[str]:
         """Records that stand out from similar ones, or contradict others of their population."""
@@ -234,15 +267,36 @@ def _newest(record: Record) -> tuple[str, int, str]:
     return record.date, record.version, record.id
 
 
-def _by_trust(records: tuple[Record, ...], trust: Mapping[str, int], *, split: bool) -> tuple[tuple[Record, ...], list[str]]:
-    """Records of endorsed holders, and a note about the others; all of them where nobody is endorsed."""
-    known = tuple(r for r in records if r.key in trust)
-    if len(known) == len(records):
-        return records, []
-    if known and split:
-        names = ", ".join(sorted({r.holder for r in records if r.key not in trust}))
-        return known, [f"Set aside, because nobody you trust endorses them: records of {names}."]
-    return records, ["A holder is not endorsed by anybody you trust."]
+def _one_of(records: Sequence[Record]) -> Record:
+    """One record of a topic: the cautious one in a dispute, else the newest."""
+    quarrel = dispute(records)
+    return quarrel.cautious if quarrel else max(records, key=_newest)
+
+
+class _View:
+    """Whose records count for one asker: where somebody endorsed has published, the others are set aside, and named."""
+
+    def __init__(self, trust: dict[str, int] | None) -> None:
+        self.trust = trust
+        self._aside: set[str] = set()
+        self._strangers = False
+
+    def of(self, records: Sequence[Record]) -> tuple[Record, ...]:
+        if self.trust is None:
+            return tuple(records)
+        known = tuple(r for r in records if r.key in self.trust)
+        if known:
+            self._aside |= {r.holder for r in records if r.key not in self.trust}
+        else:
+            self._strangers = True
+        return known or tuple(records)
+
+    def notes(self) -> list[str]:
+        out = ["A holder is not endorsed by anybody you trust."] if self._strangers else []
+        if self._aside:
+            names = ", ".join(sorted(self._aside))
+            out.append(f"Set aside, because nobody you trust endorses them: records of {names}.")
+        return out
 
 
 def _open(source: str | Path | Shelf) -> Shelf:

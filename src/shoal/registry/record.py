@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.registry.population import Population
-from shoal.registry.summary import MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
+from shoal.registry.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
 from shoal.registry.vocabulary import canonical as canonical_codes
 from shoal.release.sign import Signer, canonical, check_signature
 
@@ -65,6 +65,7 @@ class Record:
     def content(self) -> dict[str, Any]:
         """What is hashed and signed."""
         numbers = {k: [r.value, r.step] for k, r in self.summary.statistics.items()}
+        drawn = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
         return {
             "format": FORMAT,
             "attributes": list(self.codes),
@@ -78,6 +79,7 @@ class Record:
             "date": self.date,
             "version": self.version,
             "supersedes": self.supersedes,
+            **drawn,
         }
 
     @cached_property
@@ -88,6 +90,11 @@ class Record:
     def topic(self) -> tuple[tuple[str, ...], str]:
         """Quasi-identifier and population: what several holders may disagree about."""
         return self.codes, str(self.population)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the numbers are those of a sample, not of everybody."""
+        return self.method == "sample"
 
     def signed(self, signer: Signer) -> Record:
         """The same record under a holder's key."""
@@ -118,7 +125,7 @@ class Record:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise DataError(f"the record is not of format '{FORMAT}'.", hint="Publish it again with this version of Shoal.")
         wanted = {"id", "signature", *_FIELDS}
-        if set(data) != wanted:
+        if set(data) - {"noise"} != wanted:
             raise DataError("the record lacks a field or has one too many.", hint=f"Fields: {', '.join(sorted(wanted))}.")
         wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
         if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _listed(data["attributes"])):
@@ -126,13 +133,13 @@ class Record:
         if wrong:
             raise DataError(f"fields of the record have the wrong type: {', '.join(wrong)}.")
         record = cls._of(data, _statistics(data["statistics"]))
-        if record.content() != {k: data[k] for k in _FIELDS} or record.id != data["id"]:
+        if record.content() != {k: v for k, v in data.items() if k not in ("id", "signature")} or record.id != data["id"]:
             raise TamperError("the record's id does not fit its content.", hint="Ask the holder for the record again.")
         return record
 
     @classmethod
     def _of(cls, data: Mapping[str, Any], numbers: Mapping[str, Rounded]) -> Record:
-        summary = Summary(data["size"], data["cells"], numbers)
+        summary = Summary(data["size"], data["cells"], numbers, _epsilon(data["noise"]) if "noise" in data else None)
         codes, people = _topic(tuple(data["attributes"]), data["population"])
         return cls(
             codes, people, summary, data["method"], data["holder"], data["key"], data["date"],
@@ -167,8 +174,25 @@ def _statistics(data: Mapping[str, Any]) -> dict[str, Rounded]:
     return out
 
 
+def noise_of(epsilon: float) -> dict[str, float]:
+    """What a record says of its noise: the guarantee, and with what chance its steps hold together."""
+    return {"epsilon": epsilon, "delta": DELTA, "level": LEVEL}
+
+
+def _epsilon(data: Any) -> float:
+    """The ε of a record; whatever this version of Shoal does not draw is refused."""
+    given = data.get("epsilon") if isinstance(data, Mapping) else None
+    if type(given) is not float or not 0 < given <= 100 or dict(data) != noise_of(given):
+        raise DataError("the record's noise is not one of this format.", hint="Publish it again with this version of Shoal.")
+    return given
+
+
 def plausible(summary: Summary) -> None:
-    """Refuse numbers that no population has: signs, bounds, order of entropies, shares that rise with the group."""
+    r"""Refuse numbers that no population has, as far as their steps leave no doubt.
+
+    Signs and bounds; entropies and shares that rise; more entropy than people; more in the largest cell than the other entropies
+    allow (:math:`H_r\le\frac{r}{r-1}H_\infty`); fewer unique people than the mean cell (:math:`\varphi(k)\ge(1-S_2)^{k-1}`).
+    """
     s = summary.statistics
     slack = {name: s[name].step for name in STATISTICS}
     entropies = ["h2", "h3", "h4", "h5", "h6", "hmin"]
@@ -177,13 +201,16 @@ def plausible(summary: Summary) -> None:
     checks = (
         MIN_POPULATION <= summary.size <= LARGEST_SIZE,
         1 <= summary.cells <= 10**15,
-        all(r.step in STEPS for r in s.values()),
+        all(r.step in STEPS if summary.noise is None else 0 < r.step <= 40 for r in s.values()),
         -slack["kappa"] <= s["kappa"].value <= math.log(max(summary.cells, 1)) + slack["kappa"],
         s["h2"].value <= shannon + slack["h2"] + slack["kappa"],
         all(s[b].value <= s[a].value + slack[a] + slack[b] for a, b in pairwise(entropies)),
         s["hmin"].value >= -slack["hmin"],
         all(-slack[n] <= s[n].value <= 1 + slack[n] for n in shares),
         all(s[b].value <= s[a].value + slack[a] + slack[b] for a, b in pairwise(shares)),
+        s["kappa"].high >= math.log(max(summary.cells, 1)) - math.log(summary.size + summary.slack),
+        all(s[f"h{r}"].low <= r / (r - 1) * s["hmin"].high for r in range(2, 7)),
+        all(s[f"unique_{k}"].high >= (1 - min(1.0, math.exp(-s["h2"].low))) ** (k - 1) for k in GROUP_SIZES),
     )
     if not all(checks):
         raise DataError("the record's numbers contradict each other.", hint="Publish it again from the counts.")

@@ -6,19 +6,22 @@ and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.registry import strict_json
 from shoal.registry.chain import START, Replay
 from shoal.registry.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.trust import Statement
 from shoal.release.sign import canonical
+
+if TYPE_CHECKING:
+    from shoal.registry.store import Store
 
 FORMAT = "shoal-registry/1"
 
@@ -31,8 +34,11 @@ class Source(Protocol):
     def statements(self) -> list[Statement]: ...
 
 
-def write_mirror(source: Source, folder: str | Path) -> Path:
-    """Copy a registry into a new folder; it appears whole or not at all."""
+def write_mirror(source: Source, folder: str | Path, *, earlier: str | Path | None = None) -> Path:
+    """Copy a registry into a new folder; it appears whole or not at all.
+
+    ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history.
+    """
     target = Path(folder)
     if target.exists():
         raise OutputError(f"'{target.name}' exists already.", hint="Mirror into a new folder.")
@@ -40,7 +46,7 @@ def write_mirror(source: Source, folder: str | Path) -> Path:
     work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mirror-"))
     try:
         _write(source, work)
-        Mirror(work).verify()  # a source that changed meanwhile, or lies, makes no mirror
+        Mirror(work).verify(earlier=Mirror(earlier) if earlier is not None else None)  # a source that lies makes no mirror
         work.chmod(0o755)
         os.rename(work, target)
     finally:
@@ -71,6 +77,29 @@ def _write(source: Source, work: Path) -> None:
     (work / "index.json").write_bytes(canonical(index) + b"\n")
 
 
+def verify_store(store: Store) -> dict[str, int]:
+    """Replay the log of a store as that of a mirror: a database from elsewhere may hold records that nobody signed."""
+
+    def record(identity: str) -> Record:
+        found = store.get(identity)
+        if found is None:
+            raise TamperError("a record of the log is missing.", hint="Restore the database from a copy.")
+        return Record.from_json(found[0].to_json()).verify()
+
+    replay, after = Replay(record, [s.verify() for s in store.statements()]), 0
+    while page := store.log(after=after):
+        for entry in page:
+            replay.take(entry)
+        after = replay.head[0]
+    shown, last = set[str](), ""
+    while batch := store.page(after=last, limit=500):
+        shown |= {r.id for r in batch}
+        last = batch[-1].id
+    if shown != set(replay.current):
+        raise TamperError("the database shows other records than its log leaves current.", hint="Restore it from a copy.")
+    return {"lines": replay.head[0], "records": len(shown), "statements": replay.statements}
+
+
 def _topic(codes: Sequence[str], population: str) -> str:
     return f"{','.join(codes)}|{population}"
 
@@ -93,7 +122,7 @@ class Mirror:
         try:
             if path.stat().st_size > limit:
                 raise UnreadableError(f"'{name}' of the mirror is larger than it can be.")
-            return json.loads(path.read_text(encoding="utf-8"))
+            return strict_json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             raise UnreadableError(f"'{name}' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
@@ -141,15 +170,26 @@ class Mirror:
         try:
             with (self.folder / "log.jsonl").open("rb") as source:
                 while text := source.readline(2000):
-                    yield json.loads(text)
+                    yield strict_json.loads(text)
         except (OSError, ValueError, RecursionError):
             raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
-    def verify(self) -> dict[str, int]:
-        """Replay the log: its chain, every record and statement it names, every signature; and the index is what results."""
+    def verify(self, *, earlier: Mirror | None = None) -> dict[str, int]:
+        """Replay the log: its chain, every record and statement it names, every signature; and the index is what results.
+
+        With an ``earlier`` mirror of the same registry: that one's last line must still be there, unchanged.
+        """
         replay = Replay(self._record, self.statements())
+        line, head = earlier.head() if earlier is not None else (0, START)
+        goes_on = line == 0
         for entry in self._log():
             replay.take(entry)
+            goes_on |= replay.head == (line, head)
+        if not goes_on:
+            raise TamperError(
+                "the registry's log does not go on from the earlier mirror: its history was rewritten or cut.",
+                hint="Keep both mirrors, show them to other users of the registry, and ask whoever runs it.",
+            )
         if replay.head != self.head():
             raise TamperError("the log ends elsewhere than the index says.", hint="Lines were cut off or added.")
         listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}

@@ -26,18 +26,23 @@ def shown(answer: Answer) -> dict[str, Any]:
 
 
 def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
-    """Predictions for a group: share unique, how many, everybody unique, crowd, smallest group."""
+    """Predictions for a group: the share unique and how many; from a record of these very people also the rest.
+
+    That is: everybody unique, the crowd, the smallest group. In a dispute each is the cautious one
+    of all sides: most unique, likeliest that nobody is alike, smallest crowd.
+    """
     out = {"attributes": list(answer.codes), "population": str(answer.population), "fit": answer.fit, "group_size": group_size}
     if not answer.records:
         return {**out, "notes": ["Nothing is known."], "unique_share": None}
     share = answer.unique_share(group_size)
     out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
-    if answer.fit in ("exact", "parent population"):
-        summary = answer.best.summary
-        smallest, sentence = analyse.smallest_group(summary, group_size)
+    if answer.fit == "exact":
+        crowds = [analyse.expected_crowd(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
+        alike = [analyse.everybody_unique(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
+        smallest, sentence = analyse.smallest_group(share, group_size)
         out |= {
-            "everybody_unique": analyse.everybody_unique(summary, group_size).to_json(),
-            "expected_crowd": analyse.expected_crowd(summary, group_size).to_json(),
+            "everybody_unique": answer.cautious(alike).to_json(),
+            "expected_crowd": answer.cautious(crowds, min).to_json(),
             "smallest_group": {"size": smallest, "sentence": sentence},
         }
     return out

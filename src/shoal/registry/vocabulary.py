@@ -50,6 +50,33 @@ MOST_VALUES = {
 }  # fmt: skip
 """The most different values that a column in each coding can have, generously: more of them are another coding."""
 
+LABELS = {
+    "age/years": "age in years", "age/5y": "age in bands of five years", "age/10y": "age in bands of ten years",
+    "age/20y": "age in bands of twenty years", "sex": "sex",
+    "birth/date": "date of birth", "birth/month": "month and year of birth", "birth/year": "year of birth",
+    "birth/decade": "decade of birth",
+    "postcode/NL/pc6": "postcode", "postcode/NL/pc4": "the digits of the postcode",
+    "postcode/NL/pc2": "the first two digits of the postcode",
+    "postcode/US/zip5": "ZIP code", "postcode/US/zip3": "the first three digits of the ZIP code",
+    "postcode/UK/unit": "postcode", "postcode/UK/sector": "postcode sector", "postcode/UK/district": "postcode district",
+    "postcode/UK/area": "postcode area",
+    "postcode/DE/plz5": "postcode", "postcode/DE/plz3": "the first three digits of the postcode",
+    "postcode/DE/plz2": "the first two digits of the postcode", "postcode/DE/plz1": "the first digit of the postcode",
+    "place/municipality": "municipality", "place/province": "province", "place/country": "country",
+    "education/detailed": "education in detail", "education/level": "level of education",
+    "occupation/isco4": "occupation", "occupation/isco3": "minor group of occupations",
+    "occupation/isco2": "sub-major group of occupations", "occupation/isco1": "major group of occupations",
+    "diagnosis/icd10-4": "diagnosis in detail", "diagnosis/icd10-3": "diagnosis by its category",
+    "diagnosis/icd10-chapter": "diagnosis by its chapter",
+    "income/1k": "income in thousands", "income/5k": "income in bands of 5,000", "income/10k": "income in bands of 10,000",
+    "income/50k": "income in bands of 50,000",
+    "nationality/country": "nationality", "nationality/region": "region of nationality", "marital/status": "marital status",
+    "household/size": "size of the household",
+    "height/cm": "height in centimetres", "height/5cm": "height in bands of 5 cm", "height/10cm": "height in bands of 10 cm",
+    "weight/kg": "weight in kilograms", "weight/5kg": "weight in bands of 5 kg", "weight/10kg": "weight in bands of 10 kg",
+}  # fmt: skip
+"""Each code in words, for letters to the people who will be asked."""
+
 SINGLE = frozenset({"age/years", "birth/year", "height/cm", "weight/kg", "household/size"})
 """Codings by single whole numbers."""
 _BAND = re.compile(r"\W*\d+\s*(-|–|—|to|\.\.)\s*\d+\W*\Z")
@@ -90,6 +117,18 @@ def check_values(code: str, column: str, values: Sequence[object]) -> None:
         )
     if code in SINGLE and 2 * sum(bool(_BAND.match(str(v))) for v in values) > len(values):
         raise DataError(f"column '{column}' holds bands; the coding '{code}' has single values.", hint=hint)
+
+
+def label(code: str) -> str:
+    """A code in words.
+
+    >>> label("age/5y"), label("x/shoe-size/eu")
+    ('age in bands of five years', 'shoe-size (eu)')
+    """
+    if code in LABELS:
+        return LABELS[code]
+    _, name, *scheme = code.split("/")
+    return f"{name} ({scheme[0]})" if scheme else name
 
 
 def canonical(codes: Iterable[str]) -> tuple[str, ...]:

@@ -35,10 +35,12 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"").lower()
-        name = host if host.endswith(b"]") else host.rsplit(b":", 1)[0]
-        if name not in self._hosts:
-            refusal = JSONResponse(_problem("WrongHost", "this address is not served here.", ""), status_code=400)
+        hosts = [value.lower() for name, value in scope["headers"] if name == b"host"]
+        names = [host if host.endswith(b"]") else host.rsplit(b":", 1)[0] for host in hosts]
+        if len(names) != 1 or names[0] not in self._hosts:
+            refusal = JSONResponse(
+                _problem("WrongHost", "this address is not served here.", "Serve it with --name."), status_code=400
+            )
             await refusal(scope, receive, send)
             return
 
@@ -104,18 +106,21 @@ def _problem(kind: str, message: str, hint: str) -> dict[str, str]:
     return {"error": kind, "message": message, "hint": hint}
 
 
-def run(app: FastAPI, *, host: str, port: int, tls_cert: Path | None = None, tls_key: Path | None = None) -> None:
-    """Serve until stopped. Beyond loopback, TLS is required."""
+def run(
+    app: FastAPI, *, host: str, port: int, tls_cert: Path | None = None, tls_key: Path | None = None, proxy: str = ""
+) -> None:
+    """Serve until stopped. Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks."""
     import uvicorn
 
     if (tls_cert is None) != (tls_key is None):
-        raise UsageError("TLS needs both a certificate and its key.")
+        raise UsageError("TLS needs both a certificate and its key.", hint="Give --tls-cert and --tls-key.")
     if host not in LOOPBACK and tls_cert is None:
         raise UsageError(
             f"serving on '{host}' without TLS would send tokens in the clear.",
             hint="Give --tls-cert and --tls-key, or use 127.0.0.1.",
         )
     options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
     if tls_cert is not None:
         options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
     uvicorn.run(app, host=host, port=port, **options)

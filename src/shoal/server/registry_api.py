@@ -7,6 +7,7 @@ are kept in memory while the head of the log stands.
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
 import time
 from collections import OrderedDict
@@ -22,6 +23,7 @@ from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
 from shoal.model.plain import plain
+from shoal.registry import strict_json
 from shoal.registry.decide import decide
 from shoal.registry.query import Registry
 from shoal.registry.record import LARGEST_BYTES, Record
@@ -62,6 +64,21 @@ class Limiter:
             return left >= 1
 
 
+def neighbourhood(address: str) -> str:
+    """Whom a limit is for: an IPv4 address, or the 64 bits of an IPv6 network, whose every address one machine may use.
+
+    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8:0:1:aaaa::7") == neighbourhood("2001:db8:0:1::9")
+    ('192.0.2.7', True)
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+
+
 class Answers:
     """Answers kept under the head of the log, up to a number of bytes: a new record empties them."""
 
@@ -94,7 +111,7 @@ def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2
     limiter = Limiter(rate, burst)
 
     async def calm(request: Request) -> None:
-        if not limiter.allow(request.client.host if request.client else ""):
+        if not limiter.allow(neighbourhood(request.client.host if request.client else "")):
             raise AccessError("too many questions from this address.", hint="Wait a moment, or mirror the registry.", status=429)
 
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
@@ -116,23 +133,25 @@ def _answer(request: Request, body: bytes) -> Response:
 
 
 def _add_reading(router: APIRouter, store: Store) -> None:
+    as_given: dict[str, Any] = {"response_model_exclude_unset": True}
+
     @router.get("/", summary="Head of the log")
     def head() -> models.Head:
         line, digest = store.head()
         return models.Head(format="shoal-registry/1", line=line, head=digest)
 
-    @router.get("/records", summary="Current records, a page at a time", response_model=models.RecordPage)
+    @router.get("/records", summary="Current records, a page at a time", response_model=models.RecordPage, **as_given)
     def records(after: After = "", limit: Limit = 100) -> dict[str, Any]:
         page = store.page(after=after, limit=limit)
         return {"records": [r.to_json() for r in page], "next": page[-1].id if len(page) == limit else None}
 
-    @router.get("/history", summary="Every record ever taken, with its status", response_model=models.HistoryPage)
+    @router.get("/history", summary="Every record ever taken, with its status", response_model=models.HistoryPage, **as_given)
     def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:
         page = store.history(after=after, limit=limit)
         shown = [{"record": r.to_json(), "status": status} for r, status in page]
         return {"records": shown, "next": page[-1][0].id if len(page) == limit else None}
 
-    @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus)
+    @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus, **as_given)
     def record(identity: Annotated[str, StringConstraints(max_length=64), _Plain]) -> dict[str, Any]:
         found = store.get(identity)
         if found is None:
@@ -252,7 +271,7 @@ async def _json(request: Request) -> Any:
                 "the submission is larger than a record can be.", hint=f"At most {LARGEST_BYTES:,} bytes.", status=413
             )
     try:
-        return json.loads(content)
+        return strict_json.loads(content)
     except (ValueError, RecursionError):
         raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
 

@@ -21,8 +21,16 @@ class Problem(Strict):
     hint: str = ""
 
 
+class NoiseBody(Strict):
+    """How the numbers of a record were drawn: (epsilon, delta)-differential privacy; all steps hold together at ``level``."""
+
+    epsilon: float
+    delta: float
+    level: float
+
+
 class RecordBody(Strict):
-    """A signed record."""
+    """A signed record; ``noise`` only where its numbers were drawn with noise."""
 
     format: Literal["shoal-record/1"]
     attributes: list[str]
@@ -38,6 +46,7 @@ class RecordBody(Strict):
     supersedes: str | None
     id: str
     signature: str
+    noise: NoiseBody | None = None
 
 
 class StatementBody(Strict):

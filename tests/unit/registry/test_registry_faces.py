@@ -139,7 +139,11 @@ def test_a_mirror_answers_an_individual_offline_like_the_registry(shoal, people,
     assert advice["advice"][0]["advice"] == "collect"
     assert shoal("registry", "verify", "copy")["records"] == 1
     mine = shoal("registry", "analyse", *ask, "--registry", "copy", "--my-share", "0.0125")
-    assert mine["you"] == {"share": 0.0125, "alone": pytest.approx(0.9875**99), "alike": pytest.approx(1 + 99 * 0.0125)}
+    assert mine["you"]["alone"] == pytest.approx(0.9875**99)
+    assert mine["you"]["alike"] == pytest.approx(1 + 99 * 0.0125)
+    two = shoal("registry", "analyse", *ask, "--registry", "copy", "--my-share", "0.5, 1/40")["you"]
+    assert two["alone"] == pytest.approx(0.9875**99)
+    assert (two["alone_at_least"], two["alone_at_most"]) == (pytest.approx(0.975**99), 1.0)
     assert (
         shoal("registry", "analyse", *ask, "--registry", "copy", "--my-share", "1.5", expect=2)["error"]["type"] == "UsageError"
     )

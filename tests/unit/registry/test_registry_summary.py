@@ -127,13 +127,13 @@ def test_everybody_unique_is_near_the_exact_value_inside_its_validity():
 
 
 def test_smallest_group_sentences():
-    assert smallest_group(summarize([10] * 500), 400)[0] == 1
-    size, sentence = smallest_group(summarize([5000] * 2), 1000)
+    assert smallest_group(unique_share(summarize([10] * 500), 400), 400)[0] == 1
+    size, sentence = smallest_group(unique_share(summarize([5000] * 2), 1000), 1000)
     assert (size, "may be one of a kind" in sentence) == (
         1,
         True,
     )  # two cells: at most 0.74 people, so nobody is promised company
-    assert smallest_group(summarize([5000] * 2), 1_000_000)[0] == 1
+    assert smallest_group(unique_share(summarize([5000] * 2), 1_000_000), 1_000_000)[0] == 1
 
 
 def test_refusals():

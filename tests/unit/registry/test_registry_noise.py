@@ -1,0 +1,255 @@
+"""Calibrated noise: the sensitivities hold, the draws are exact, the loss stays within ε, the half-widths hold the truth."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from registry_support import AGES, UTRECHT
+from shoal.errors import DataError, RequirementError, UsageError
+from shoal.registry import noise as module
+from shoal.registry.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.holder import Ledger, propose, publish
+from shoal.registry.noise import discrete_laplace, grid, half_width, noisy_summary, on_grid
+from shoal.registry.population import Population
+from shoal.registry.record import Record, plausible
+from shoal.registry.summary import DELTA, GROUP_SIZES, LEVEL, size_reach
+from shoal.release.sign import signer
+
+many = st.builds(
+    lambda exponent, cells, people: (
+        np.maximum(1, people * np.arange(1, cells + 1) ** -exponent).astype(int).tolist() + [2000] * (cells % 2)
+    ),
+    st.floats(0, 3),
+    st.integers(1, 400),
+    st.integers(3000, 9000),
+)
+
+
+def neighbour(counts: list[int], data: st.DataObject) -> list[int]:
+    """The same people and one more, perhaps in a new cell."""
+    i = data.draw(st.integers(0, len(counts)))
+    return [*counts, 1] if i == len(counts) else [*counts[:i], counts[i] + 1, *counts[i + 1 :]]
+
+
+class Recorder:
+    """Stands in for the drawing: keeps what would be drawn, with its scale, and draws nothing."""
+
+    seen: ClassVar[list[tuple[int, Fraction, Fraction]]] = []
+
+    def __init__(self, people: int, _below: object) -> None:
+        self.people = people
+        self.seen.clear()
+
+    def __call__(self, raw: float, sensitivity: float, epsilon: Fraction) -> tuple[float, float]:
+        unit, steps = grid(sensitivity, epsilon)
+        self.seen.append((on_grid(raw, unit), epsilon / steps, unit))
+        at = float(on_grid(raw, unit) * unit)
+        return at, at
+
+
+@given(many, st.data(), st.sampled_from([0.3, 1.0, 4.0]))
+@settings(max_examples=150, deadline=None)
+def test_one_person_costs_at_most_epsilon(counts, data, epsilon):
+    """The exact privacy loss: steps of the grid that one person moves each number, times the ε of one step, summed.
+
+    What is drawn first (size, largest share) is held equal, as for one and the same outcome; their own share of ε is added.
+    """
+    after = neighbour(counts, data)
+    reach = size_reach(epsilon)
+    if sum(counts) < 1000 + reach:
+        return
+    people, steps = sum(counts) - reach, []
+    for c in (counts, after):
+        p = np.array(c) / sum(c)
+        bound = max(counts) / sum(counts) * 1.01
+        row = [(math.log(1000) + float((p * np.log(p)).sum()), (1 + math.log(people)) / people, Fraction(str(epsilon)) / 10)]
+        row.append((float(p.max()), 1 / (people + 1), Fraction(str(epsilon)) / 10))
+        for r in range(2, 7):
+            s = float((np.minimum(p, bound) ** r).sum())
+            row.append((s, r * bound ** (r - 1) / (people + 1), Fraction(str(epsilon)) / 25))
+        for k in GROUP_SIZES:
+            f = float((p * (1 - p) ** (k - 1)).sum())
+            row.append((f, (1 + (1 - 2 / k) ** (k - 2)) / (people + 1), Fraction(str(epsilon)) / 32))
+        steps.append([(on_grid(raw, grid(s, e)[0]), e / grid(s, e)[1]) for raw, s, e in row])
+    each = [abs(a[0] - b[0]) * a[1] for a, b in zip(*steps, strict=True)]
+    assert sum(each) + Fraction(str(epsilon)) / 10 <= Fraction(str(epsilon))
+
+
+def test_the_numbers_and_scales_of_the_summary_are_those_whose_loss_was_summed(monkeypatch):
+    """What the test above computes by hand is what is drawn."""
+    monkeypatch.setattr(module, "_Draw", Recorder)
+    monkeypatch.setattr(module, "_cut", lambda *_: 0)
+    noisy_summary(AGES, 1000, 1.0)
+    seen = Recorder.seen
+    people, p = sum(AGES) - size_reach(1.0), np.array(AGES) / sum(AGES)
+    assert len(seen) == 23
+    assert seen[0] == _step(math.log(1000) + float((p * np.log(p)).sum()), (1 + math.log(people)) / people, Fraction(1, 10))
+    assert seen[1] == _step(float(p.max()), 1 / (people + 1), Fraction(1, 10))
+    bound = float(seen[1][0] * seen[1][2])
+    for r, got in zip(range(2, 7), seen[2:7], strict=True):
+        assert got == _step(float((np.minimum(p, bound) ** r).sum()), r * bound ** (r - 1) / (people + 1), Fraction(1, 25))
+    for k, got in zip(GROUP_SIZES, seen[7:], strict=True):
+        assert got == _step(float((p * (1 - p) ** (k - 1)).sum()), (1 + (1 - 2 / k) ** (k - 2)) / (people + 1), Fraction(1, 32))
+
+
+def _step(raw: float, sensitivity: float, epsilon: Fraction) -> tuple[int, Fraction, Fraction]:
+    unit, steps = grid(sensitivity, epsilon)
+    return on_grid(raw, unit), epsilon / steps, unit
+
+
+@given(st.floats(-5, 5), st.floats(0, 0.1), st.fractions(Fraction(1, 10**6), Fraction(1, 10)))
+def test_the_grid_moves_no_further_than_the_sensitivity_allows(x, d, unit):
+    assert abs(on_grid(x + d, unit) - on_grid(x, unit)) <= math.ceil((Fraction(x + d) - Fraction(x)) / unit)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(2, 3), Fraction(5, 2)])
+def test_draws_follow_the_discrete_laplace_law(epsilon):
+    below, n = random.Random(11).randrange, 40_000
+    x = np.array([discrete_laplace(epsilon, below) for _ in range(n)])
+    q = math.exp(-float(epsilon))
+    reach = max(1, int(3 / float(epsilon)))
+    law = np.array([(1 - q) / (1 + q) * q ** abs(i) for i in range(-reach, reach + 1)])
+    seen = np.array([(x == i).sum() for i in range(-reach, reach + 1)])
+    chances, counts = [*law, 1 - law.sum()], [*seen, n - seen.sum()]
+    assert 1e-4 < stats.chisquare(counts, np.array(chances) * n).pvalue < 1 - 1e-4
+    t = half_width(epsilon, 0.01)
+    tail = 2 * q ** (t + 1) / (1 + q)
+    assert tail <= 0.01 < 2 * q**t / (1 + q)
+
+
+def test_the_size_is_cut_where_its_last_value_is_a_rarity():
+    for epsilon in (0.1, 1.0, 7.0):
+        q, reach = math.exp(-epsilon / 10), size_reach(epsilon)
+        assert (1 - q) / (1 + q) * q**reach / (1 - 2 * q ** (reach + 1) / (1 + q)) <= DELTA
+    below = random.Random(5).randrange
+    for _ in range(200):
+        assert abs(module._cut(Fraction(1, 3), 4, below)) <= 4
+
+
+SHAPES = {
+    "ages": (AGES, 95),
+    "many": ([5] * 4000 + [1] * 3000 + [400], 100_000),
+    "two": ([30_000, 8000], 2),
+    "one": ([50_000], 3),
+    "village": ([100] * 20, 40),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_half_widths_hold_the_truth_together_and_are_not_idle(name):
+    counts, cells = SHAPES[name]
+    c = np.array(counts)
+    n, p = int(c.sum()), c / c.sum()
+    truth = {"kappa": math.log(cells) + float((p * np.log(p)).sum()), "hmin": -math.log(p.max())}
+    truth |= {f"h{r}": -math.log((p**r).sum()) / (r - 1) for r in range(2, 7)}
+    truth |= {f"unique_{k}": float((p * (1 - p) ** (k - 1)).sum()) for k in GROUP_SIZES}
+    below, missed, runs = random.Random(7).randrange, 0, 300
+    for _ in range(runs):
+        found = noisy_summary(counts, cells, 2.0, below=below)
+        plausible(found)
+        assert abs(found.size - n) <= found.slack
+        assert found.fewest <= n
+        missed += any(abs(found.statistics[k].value - v) > found.statistics[k].step + 1e-9 for k, v in truth.items())
+    assert missed <= stats.binom.ppf(0.9999, runs, 1 - LEVEL)
+
+
+def test_the_noise_has_the_size_that_is_said():
+    """Neither less noise than promised nor more: the spread of κ over many draws."""
+    below = random.Random(3).randrange
+    people = sum(AGES) - 208
+    scale = 10 * (1 + math.log(people)) / people
+    values = np.array([noisy_summary(AGES, 95, 1.0, below=below).statistics["kappa"].value for _ in range(600)])
+    assert 0.8 * scale < np.abs(values - np.median(values)).mean() < 1.25 * scale
+
+
+@pytest.mark.parametrize("name", ["ages", "many", "two"])
+def test_answers_widen_and_hold_the_truth(name):
+    counts, cells = SHAPES[name]
+    p = np.array(counts) / sum(counts)
+    below, missed, total = random.Random(2).randrange, 0, 0
+    for _ in range(20):
+        summary = noisy_summary(counts, cells, 1.0, below=below)
+        for k in (2, 9, 40, 300, 7000):
+            share = unique_share(summary, k)
+            assert share.level == LEVEL
+            assert "noise" in " ".join(share.notes)
+            total += 1
+            missed += not share.low - 1e-9 <= float((p * (1 - p) ** (k - 1)).sum()) <= share.high + 1e-9
+            crowd = expected_crowd(summary, k)
+            assert crowd.low - 1e-9 <= 1 + (k - 1) * float((p**2).sum()) <= crowd.high + 1e-9 or missed
+    assert missed <= 3 + 0.02 * total
+    assert everybody_unique(noisy_summary(AGES, 95, 1.0), 10).level == LEVEL
+
+
+def ask(counts, epsilon=1.0, ledger=None, date="2025-06-01", cells=95, **options):
+    people = options.pop("population", UTRECHT)
+    return propose(counts, ["x/thing"], people, holder="H", date=date, cells=cells, ledger=ledger, noise=epsilon, **options)
+
+
+class TestPublishing:
+    def test_the_record_says_how_it_was_drawn_and_comes_back_whole(self):
+        record = publish(ask(AGES), signer(), Ledger())
+        data = record.to_json()
+        assert data["noise"] == {"epsilon": 1.0, "delta": 1e-9, "level": 0.99}
+        assert Record.from_json(data).verify() == record
+        assert "noise" not in publish(ask(AGES, None), signer(), Ledger()).to_json()
+
+    def test_asking_again_gives_the_same_record_so_that_nothing_averages_out(self):
+        ledger, key = Ledger(), signer()
+        first = publish(ask(AGES, ledger=ledger), key, ledger)
+        seen = {publish(ask(AGES, ledger=ledger, date=f"2026-0{m}-01"), key, ledger).id for m in range(1, 10)}
+        assert seen == {first.id}
+        assert ask([AGES[0] + 1, *AGES[1:]], published=first).record == first  # the ledger was lost
+
+    def test_two_first_versions_differ_by_chance(self):
+        assert ask(AGES).record.summary != ask(AGES).record.summary
+
+    def test_what_was_spent_adds_up(self):
+        ledger, key = Ledger(), signer()
+        publish(ask(AGES, 0.5, ledger), key, ledger)
+        later = ask([2 * c for c in AGES], 0.5, ledger, date="2025-09-01")
+        assert later.record.version == 2
+        assert "ε adds up to 1." in later.notes[1]
+        part = ask([3 * c for c in AGES], 0.5, ledger, population=Population.parse("NL@2021"))
+        assert "adds up to 1" in part.notes[1]
+
+    def test_a_rounded_version_after_a_noisy_one_is_refused(self):
+        ledger, key = Ledger(), signer()
+        publish(ask(AGES, 1.0, ledger), key, ledger)
+        with pytest.raises(RequirementError, match="undo"):
+            ask([2 * c for c in AGES], None, ledger, date="2025-09-01")
+
+    def test_refusals(self):
+        with pytest.raises(UsageError, match="possible cells"):
+            ask(AGES, cells=None)
+        for epsilon in (0, -1, 11, float("nan"), True):
+            with pytest.raises(UsageError, match="ε between"):
+                ask(AGES, epsilon)
+        with pytest.raises(DataError, match="1,000"):
+            ask([500, 499])
+        with pytest.raises(RequirementError, match="open by"):
+            ask([1500, 2000], 0.2)
+        with pytest.raises(UsageError, match="occupied"):
+            ask(AGES, cells=12)
+
+    @pytest.mark.parametrize(
+        "noise",
+        [
+            None, 1.0, {}, {"epsilon": 1.0}, {"epsilon": 1, "delta": 1e-9, "level": 0.99},
+            {"epsilon": 1.0, "delta": 1e-9, "level": 0.5}, {"epsilon": 1e9, "delta": 1e-9, "level": 0.99},
+            {"epsilon": float("nan"), "delta": 1e-9, "level": 0.99},
+        ],
+    )  # fmt: skip
+    def test_other_noise_in_a_record_is_refused(self, noise):
+        data = publish(ask(AGES), signer(), Ledger()).to_json()
+        with pytest.raises(DataError, match="noise"):
+            Record.from_json({**data, "noise": noise})
