@@ -11,6 +11,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._vault_shared import Answer, acting, opening, read_json, read_secret, require_ok, secret_file
+from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
 
@@ -23,6 +24,7 @@ def register(vault: typer.Typer) -> None:
     vault.command("withdraw")(_decision("withdraw", "Take back your own request."))
     vault.command("reveal")(reveal)
     vault.command("audit")(audit)
+    vault.command("reveals")(reveals)
     vault.command("resolve")(resolve)
 
 
@@ -85,7 +87,10 @@ def reveal(
 def audit(
     session: Any,
     verify: Annotated[bool, typer.Option("--verify", help="Check chain, signatures, state and anchors.")] = False,
-    report: Annotated[str | None, typer.Option("--report", help="Reveals per actor, purpose and day, month or year.")] = None,
+    report: Annotated[str | None, typer.Option("--report", help="Reveals per person, purpose and day, month or year.")] = None,
+    by: Annotated[
+        str, typer.Option("--by", help="Which person: actor (who got identities) or subject (whose they are).")
+    ] = "actor",
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the timeline as SVG.")] = None,
     checkpoint: Annotated[Path | None, typer.Option("--against", help="Checkpoint kept outside, to check against.")] = None,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
@@ -98,7 +103,7 @@ def audit(
         require_ok(verdict.ok, verdict.problems)
         return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
     if report is not None or plot is not None:
-        rows = upkeep.report(session, period=report or "month")
+        rows = upkeep.report(session, period=report or "month", by=by)
         if plot is not None:
             from shoal.protector.plot import timeline
 
@@ -106,6 +111,23 @@ def audit(
         return {"reveals": rows}, _table("Reveals", rows)
     events = upkeep.read_log(session, last=last)
     return {"events": events}, _table("Log", [_event(e) for e in events])
+
+
+@acting
+def reveals(
+    session: Any,
+    of: Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")] = "",
+    purpose: Annotated[str, typer.Option("--purpose", help="Only this purpose.")] = "",
+    since: Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")] = "",
+    until: Annotated[str, typer.Option("--until", help="Only up to this day.")] = "",
+) -> Answer:
+    """List every identity that was revealed: whose, to whom, when, what for. All under audit pseudonyms (auditor)."""
+    from shoal.protector import upkeep
+
+    rows = upkeep.reveals(session, of=of, purpose=purpose, since=since, until=until)
+    shown = [{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")} for r in rows]
+    days = [{"day": r["time"][:10], **told} for r, told in zip(rows, shown, strict=True)]
+    return {"reveals": rows}, _table("Reveals", days)
 
 
 def _event(event: dict[str, Any]) -> dict[str, Any]:
@@ -118,19 +140,26 @@ def _event(event: dict[str, Any]) -> dict[str, Any]:
 @opening
 def resolve(
     vault: Any,
-    pseudonym: Annotated[str, typer.Argument(help="Audit pseudonym, A-… or S-….")],
     owner_token: Annotated[Path, typer.Option("--owner-token", help="File with the owner's token.")],
     owner_share: Annotated[Path, typer.Option("--owner-share", help="File with the owner's share.")],
     auditor_token: Annotated[Path, typer.Option("--auditor-token", help="File with the auditor's token.")],
     auditor_share: Annotated[Path, typer.Option("--auditor-share", help="File with the auditor's share.")],
     reason: Annotated[str, typer.Option("--reason", help="Why; goes into the log.")],
+    pseudonym: Annotated[str | None, typer.Argument(help="Audit pseudonym, A-… or S-….")] = None,
+    identity_file: Annotated[Path | None, typer.Option("--identity-file", help="The other way: file with an identity.")] = None,
+    domain: Annotated[str, typer.Option("--domain", help="Domain of that identity.")] = "",
 ) -> Answer:
-    """Who is behind an audit pseudonym: owner and auditor together, and the log remembers it."""
+    """Who is behind an audit pseudonym, or which one a person has: owner and auditor together, and the log remembers it."""
     from shoal.protector import upkeep
 
+    if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
+        raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
     owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
-    shares = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share)}
-    name = upkeep.resolve(owner, auditor, pseudonym, reason=reason, **shares)
+    told = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
+    if identity_file is not None:
+        subject = upkeep.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
+        return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
+    name = upkeep.resolve(owner, auditor, pseudonym or "", **told)
     return {"pseudonym": pseudonym, "name": name}, name
 
 

@@ -7,11 +7,11 @@ some domains, and in time. What a role may do is fixed here and cannot be config
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shoal.errors import AccessError, UsageError, nearest
+from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
+from shoal.model.roles import check_names
 from shoal.protector import crypto
 from shoal.protector.store import ACTOR, TOKEN, Store, Tx
 
@@ -77,16 +77,16 @@ def check_name(name: str) -> str:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names may be taken for one: equal after Unicode compatibility composition and without case.
+    """Whether two names may be taken for one: by the rule for column names, also with letters of another script.
 
-    >>> same_name("Anna", "anna"), same_name("Rita", "Ｒita"), same_name("Rita", "Rieta")
-    (True, True, False)
+    >>> same_name("Anna", "anna"), same_name("Rita", "Ｒita"), same_name("Rita", "Rieta"), same_name("Anna", "\u0410nna")
+    (True, True, False, True)
     """
-    return _folded(one) == _folded(other)
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    try:
+        check_names((one, other), table="actors")
+    except AmbiguousColumnError:
+        return True
+    return False
 
 
 def require_another_owner(tx: Tx, name: str) -> None:

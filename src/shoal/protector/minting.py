@@ -50,8 +50,8 @@ class OpenDomain(crypto._Opaque):
         return None
 
     def subject(self, identity: bytes) -> str:
-        """The audit pseudonym of a data subject."""
-        return "S-" + crypto.encode(self.subjects.digest(identity)[:10])
+        """The audit pseudonym of a data subject: one, however the identity is composed where the domain does not care."""
+        return "S-" + crypto.encode(self.subjects.digest(self.matched(identity))[:10])
 
     def matched(self, identity: bytes) -> bytes:
         """The identity as it is compared."""

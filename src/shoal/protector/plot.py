@@ -20,7 +20,7 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
     """
     from shoal.engines.writers import atomic
     from shoal.protector.limits import DAY, read
-    from shoal.protector.upkeep import report
+    from shoal.protector.reporting import report
 
     rows = report(session, period=period, action=action)
     with session._reading("audit") as (tx, _):

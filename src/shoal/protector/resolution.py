@@ -51,14 +51,9 @@ def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
 def resolve(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> bytes:
     """The sealed name, opened with both shares."""
     from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+    private = joined(tx, owner_share, auditor_share)
     stored = tx.get(SETTING, f"name {pseudonym}")
-    setting = tx.get(SETTING, "resolution")
-    first, second = _bytes("owner", owner_share), _bytes("auditor", auditor_share)
-    private = X25519PrivateKey.from_private_bytes(bytes(a ^ b for a, b in zip(first, second, strict=True)))
-    if setting is None or private.public_key().public_bytes_raw().hex() != setting["public"]:
-        raise AccessError("the two shares do not belong together, or not to this vault.", reason="shares")
     if stored is None:
         raise UsageError("the log knows no such audit pseudonym.", hint="Audit pseudonyms begin with A- or S-.")
     try:
@@ -66,6 +61,18 @@ def resolve(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> byt
     except (InvalidTag, ValueError):
         raise AccessError("the name cannot be opened.", reason="shares") from None
     return opened
+
+
+def joined(tx: Tx, owner_share: str, auditor_share: str) -> Any:
+    """The private half from its two shares; shares that do not belong together are refused."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    setting = tx.get(SETTING, "resolution")
+    first, second = _bytes("owner", owner_share), _bytes("auditor", auditor_share)
+    private = X25519PrivateKey.from_private_bytes(bytes(a ^ b for a, b in zip(first, second, strict=True)))
+    if setting is None or private.public_key().public_bytes_raw().hex() != setting["public"]:
+        raise AccessError("the two shares do not belong together, or not to this vault.", reason="shares")
+    return private
 
 
 def _text(who: str, share: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.protector import audit, entries, index, pages
+from shoal.protector import audit, entries, head, index, pages
 from shoal.protector.anchor import default_path, replace_path
 from shoal.protector.domains import Domain
 from shoal.protector.keys import KeyProvider, require_provider
@@ -99,15 +99,13 @@ def destroy_key(session: Session, name: str, version: int) -> Domain:
 
 def rotate_master(session: Session, new_key: KeyProvider) -> str:
     """Wrap the vault's root key with another master key; open vaults go on working. The new key's id."""
-    from shoal.protector.vault import _check_separation, _context
-
     provider = require_provider(new_key)
-    _check_separation(session.vault.place, provider)
+    head.require_separation(session.vault.place, provider)
     vault = session.vault
     with session._acting("rotate") as (tx, now):
         from shoal.protector.schema import meta
 
-        wrapped = provider.wrap(vault.root.expose(), _context(vault.id))
+        wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
         for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
             tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))
         session._log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")

@@ -1,9 +1,9 @@
-"""Care of a vault: what owner and auditor do with the log; rotation, shredding and checking under one name."""
+"""Care of a vault: what owner and auditor do with the log; reports, rotation, shredding and checking under one name."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import AccessError, UsageError
@@ -11,6 +11,7 @@ from shoal.protector import audit, resolution
 from shoal.protector.audit import Verdict
 from shoal.protector.checking import Findings, verify
 from shoal.protector.domains import Domain
+from shoal.protector.reporting import read_log, report, reveals
 from shoal.protector.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
 from shoal.protector.shredding import check_shred, shred
 from shoal.protector.store import DOMAIN, Tx
@@ -27,10 +28,12 @@ __all__ = [
     "read_log",
     "report",
     "resolve",
+    "reveals",
     "rotate_domain",
     "rotate_master",
     "rotate_signer",
     "shred",
+    "subject_of",
     "verify",
     "verify_log",
 ]
@@ -53,60 +56,43 @@ def checkpoint(session: Session) -> dict[str, Any]:
         return audit.sign_checkpoint(tx, now)
 
 
-def read_log(session: Session, *, actions: Iterable[str] | None = None, last: int | None = None) -> list[dict[str, Any]]:
-    """Events of the log, under audit pseudonyms, for the auditor."""
-    with session._reading("audit") as (tx, _):
-        first = 1 if last is None else max(1, tx.state.audit_seq - last + 1)
-        return list(audit.events(tx, first=first, actions=actions))
-
-
-def report(session: Session, *, period: str = "month", action: str = "reveal") -> list[dict[str, Any]]:
-    """Counts of reveals (or another action) per actor, purpose and period; refusals and alarms beside them.
-
-    ``period`` is ``day``, ``month`` or ``year``.
-    """
-    lengths = {"day": 10, "month": 7, "year": 4}
-    if period not in lengths:
-        raise UsageError(f"period '{period}' is not known.", hint="Known: day, month, year.")
-    totals: dict[tuple[str, str, str], Counter[str]] = {}
-    subjects: dict[tuple[str, str, str], set[str]] = {}
-    for event in read_log(session, actions=[action]):
-        key = (event["actor"], event.get("purpose", ""), event["time"][: lengths[period]])
-        counter = totals.setdefault(key, Counter())
-        counter[event["outcome"]] += 1
-        counter["records"] += event.get("count", 0) if event["outcome"] == "done" else 0
-        subjects.setdefault(key, set()).update(event.get("subjects", ()))
-    return [
-        {
-            "actor": actor,
-            "purpose": purpose,
-            "period": when,
-            action + "s": counts["done"],
-            "records": counts["records"],
-            "people": len(subjects[actor, purpose, when]),
-            "refused": counts["refused"],
-            "alarms": counts["alarm"],
-        }
-        for (actor, purpose, when), counts in sorted(totals.items(), key=lambda item: (item[0][2], item[0][0], item[0][1]))
-    ]
-
-
 def resolve(owner: Session, auditor: Session, pseudonym: str, *, owner_share: str, auditor_share: str, reason: str) -> str:
     """Who is behind an audit pseudonym: owner and auditor together, each with their share; the log remembers it."""
+    with _together(owner, auditor, pseudonym, reason) as tx:
+        sealed = resolution.resolve(tx, pseudonym, owner_share, auditor_share)
+        name = sealed if pseudonym.startswith("A-") else _subject_name(owner.vault, tx, pseudonym, sealed)
+    return name.decode()
+
+
+def subject_of(
+    owner: Session, auditor: Session, domain: str, identity: str, *, owner_share: str, auditor_share: str, reason: str
+) -> str:
+    """The audit pseudonym of a data subject, for the report of all reveals of this person (:func:`reveals`).
+
+    As :func:`resolve`, in the other direction and with the same two people: the answer to "who has been told my name?".
+    """
+    vault = owner.vault
+    with vault.store.read() as tx:
+        name = vault.opened(tx, vault.domain(tx, domain)).subject(identity.encode("utf-8", "replace"))
+    with _together(owner, auditor, name, reason) as tx:
+        resolution.joined(tx, owner_share, auditor_share)
+    return name
+
+
+@contextlib.contextmanager
+def _together(owner: Session, auditor: Session, pseudonym: str, reason: str) -> Iterator[Tx]:
+    """A transaction of owner and auditor about one audit pseudonym; logged when it succeeds, and when it is refused."""
     if owner.name == auditor.name:
         raise UsageError("owner and auditor resolve together: two people are needed.")
     if not reason.strip():
         raise UsageError("a resolution needs a reason.")
-    vault = owner.vault
     with auditor._acting("resolve", of=pseudonym[:20]) as (tx, now):
         for session, role in ((owner, "owner"), (auditor, "auditor")):
             if role not in session._require(tx, now, "resolve").roles:
                 raise AccessError(f"the {role}'s token does not have the role {role}.", reason="role")
-        sealed = resolution.resolve(tx, pseudonym, owner_share, auditor_share)
-        name = sealed if pseudonym.startswith("A-") else _subject_name(vault, tx, pseudonym, sealed)
-        together = audit.actor_pseudonym(vault.store, owner.name)
+        yield tx
+        together = audit.actor_pseudonym(owner.vault.store, owner.name)
         auditor._log(tx, now, "resolve", of=pseudonym, together_with=together, purpose=reason)
-    return name.decode()
 
 
 def _subject_name(vault: Vault, tx: Tx, pseudonym: str, sealed: bytes) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -183,9 +184,24 @@ def _add_audit_routes(router: APIRouter) -> None:
     async def events(session: Acting, last: Annotated[int, Field(ge=1, le=10_000)] = 100) -> models.Events:
         return models.Events(events=await run_in_threadpool(upkeep.read_log, session, last=last))
 
-    @router.get("/audit/report", summary="Reveals per actor, purpose and period (auditor)")
-    async def report(session: Acting, period: Annotated[str, Field(pattern="^(day|month|year)$")] = "month") -> dict[str, Any]:
-        return {"reveals": await run_in_threadpool(upkeep.report, session, period=period)}
+    @router.get("/audit/report", summary="Reveals per person (actor or subject), purpose and period (auditor)")
+    async def report(
+        session: Acting,
+        period: Annotated[str, Field(pattern="^(day|month|year)$")] = "month",
+        by: Annotated[str, Field(pattern="^(actor|subject)$")] = "actor",
+    ) -> dict[str, Any]:
+        return {"reveals": await run_in_threadpool(upkeep.report, session, period=period, by=by)}
+
+    @router.get("/audit/reveals", summary="Every identity revealed: whose, to whom, when, what for (auditor)")
+    async def reveals(
+        session: Acting,
+        of: Annotated[str, Field(pattern="^([AS]-[0-9A-Za-z]{1,40})?$")] = "",
+        purpose: Annotated[str, Field(max_length=200)] = "",
+        since: date | None = None,
+        until: date | None = None,
+    ) -> models.Reveals:
+        found = await run_in_threadpool(upkeep.reveals, session, of=of, purpose=purpose, since=since or "", until=until or "")
+        return models.Reveals(reveals=[models.RevealView(**row) for row in found])
 
 
 def install_errors(app: FastAPI) -> None:

@@ -118,6 +118,23 @@ class Revealed(BaseModel):
     identities: dict[str, str | None]
 
 
+class RevealView(BaseModel):
+    """One identity revealed once, under audit pseudonyms."""
+
+    subject: str
+    n: int
+    time: str
+    actor: str
+    request: str
+    domain: str
+    purpose: str
+    case: str
+
+
+class Reveals(BaseModel):
+    reveals: list[RevealView]
+
+
 class DomainView(BaseModel):
     name: str
     id: str

@@ -76,6 +76,13 @@ def test_the_walk(served: tuple[House, dict[str, Client]]) -> None:
     verdict = people["Udo"].get("/audit/verify").json()
     assert verdict["ok"]
     assert sum(r["records"] for r in people["Udo"].get("/audit/report").json()["reveals"]) == 2
+    assert len(people["Udo"].get("/audit/report?by=subject").json()["reveals"]) == 2
+    told = people["Udo"].get("/audit/reveals").json()["reveals"]
+    assert len({r["subject"] for r in told}) == len(told) == 2
+    assert people["Udo"].get(f"/audit/reveals?of={told[0]['subject']}&since=2025-01-01").json()["reveals"] == told[:1]
+    assert people["Udo"].get("/audit/reveals?until=2025-01-01").json()["reveals"] == []
+    assert people["Udo"].get("/audit/reveals?of=Rita").status_code == 422
+    assert people["Rita"].get("/audit/reveals").status_code == 403
     log = people["Udo"].get("/audit/events?last=500").text
     assert "0012" not in log
     assert "Rita" not in log

@@ -198,6 +198,64 @@ def test_report_and_timeline(busy: House, tmp_path: Path) -> None:
         upkeep.report(busy.owner)
 
 
+def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
+    """Each identity revealed stands in the list once per reveal; a second domain gives the same person another subject."""
+    busy.clock.now += 40 * 86400
+    busy.owner.create_domain("e", matching="nfc")
+    made = busy.operator.pseudonymize("d", ["0012", "0013"])
+    other = busy.operator.pseudonymize("e", ["0012", "e\u0301"])
+    never = "P-" + "0" * 26
+    busy.reveal("d", [*made, never])
+    asked = busy["Rita"].request("e", other, purpose="Complaint", case="77")
+    busy["Aldo"].approve(asked.id)
+    busy["Rita"].reveal(asked.id)
+    with pytest.raises(AccessError):
+        busy["Rita"].reveal(asked.id)
+    rows = upkeep.reveals(busy.auditor)
+    assert [(r["time"][:7], r["domain"], r["purpose"]) for r in rows] == [
+        ("2025-10", "d", "adverse event"),
+        ("2025-11", "d", "adverse event"),
+        ("2025-11", "d", "adverse event"),
+        ("2025-11", "e", "Complaint"),
+        ("2025-11", "e", "Complaint"),
+    ]
+    shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
+    subject = upkeep.subject_of(busy.owner, busy.auditor, "d", "0012", reason="asked for it", **shares)
+    assert [r["subject"] == subject for r in rows] == [True, True, False, False, False]
+    assert upkeep.reveals(busy.auditor, of=subject) == rows[:2]
+    assert upkeep.resolve(busy.owner, busy.auditor, subject, reason="check", **shares) == "0012"
+    composed = upkeep.subject_of(busy.owner, busy.auditor, "e", "\u00e9", reason="asked for it", **shares)
+    assert [r["subject"] for r in rows][4] == composed
+    assert upkeep.reveals(busy.auditor, purpose=" complaint ") == rows[3:]
+    assert upkeep.reveals(busy.auditor, until="2025-10-31") == rows[:1]
+    assert upkeep.reveals(busy.auditor, since=rows[1]["time"][:10], of=rows[0]["actor"]) == rows[1:]
+    assert upkeep.reveals(busy.auditor, of="A-0000000000000000") == []
+    counts = upkeep.report(busy.auditor, by="subject", period="year")
+    assert {(r["subject"], r["purpose"], r["period"], r["reveals"], r["actors"]) for r in counts if r["domain"] == "d"} == {
+        (subject, "adverse event", "2025", 2, 1),
+        (rows[2]["subject"], "adverse event", "2025", 1, 1),
+    }
+
+
+def test_reports_say_what_they_do_not_know(busy: House) -> None:
+    shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
+    with pytest.raises(UsageError, match="audit pseudonym"):
+        upkeep.reveals(busy.auditor, of="Rita")
+    with pytest.raises(UsageError, match="2025-01-31"):
+        upkeep.reveals(busy.auditor, since="yesterday")
+    with pytest.raises(UsageError, match="actor, subject"):
+        upkeep.report(busy.auditor, by="name")
+    with pytest.raises(AccessError):
+        upkeep.reveals(busy["Rita"])
+    with pytest.raises(AccessError, match="belong together"):
+        upkeep.subject_of(
+            busy.owner, busy.auditor, "d", "0012", reason="x", **{**shares, "owner_share": "share-owner-" + "0" * 52}
+        )
+    with pytest.raises(UsageError, match="two people"):
+        upkeep.subject_of(busy.owner, busy.owner, "d", "0012", reason="x", **shares)
+    assert [e["outcome"] for e in upkeep.read_log(busy.auditor, actions=["resolve"])] == ["refused"]
+
+
 def test_broken_log_event_is_named(busy: House) -> None:
     database, mark = raw_database(busy), parameter_mark(busy)
     database.execute(f"UPDATE vault_audit SET sealed = {mark} WHERE seq = 2", (os.urandom(200),))

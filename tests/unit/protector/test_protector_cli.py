@@ -80,6 +80,18 @@ def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
     actor = next(e["actor"] for e in events if e["action"] == "reveal" and e["outcome"] == "done")
     words = [f"--{who}-{what}=hands/{who}.{what}" for who in ("owner", "auditor") for what in ("token", "share")]
     assert shoal("resolve", actor, "--reason", "complaint", *words)["name"] == "Rita"
+    asking = tmp_path / "asking.txt"
+    asking.write_text("0012\n")
+    asking.chmod(0o600)
+    words += ["--reason", "asked who was told"]
+    subject = shoal("resolve", "--identity-file", "asking.txt", "--domain", "study7", *words)["pseudonym"]
+    listed = shoal("reveals", "--of", subject, "--purpose", "adverse event", who="auditor")["reveals"]
+    assert [(r["subject"], r["actor"], r["case"]) for r in listed] == [(subject, actor, "12")]
+    assert shoal("reveals", "--until", "2020-01-01", who="auditor") == {"reveals": []}
+    by = shoal("audit", "--report", "year", "--by", "subject", who="auditor")["reveals"]
+    assert [(r["subject"], r["reveals"]) for r in by] == [(subject, 1)]
+    shoal("resolve", "--identity-file", "asking.txt", *words, code=2)
+    shoal("resolve", *words, code=2)
 
 
 def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:

@@ -133,11 +133,13 @@ def test_a_token_for_one_domain_reaches_no_other(house: House) -> None:
 
 
 def test_names_that_look_the_same_are_one(house: House, tmp_path: object) -> None:
-    for name in ("rita", "RITA", "\uff32ita", "OLGA"):
+    for name in ("rita", "RITA", "\uff32ita", "OLGA", "Rit\u0430", "\u041elga", "RI\u0422\u0410"):
         with pytest.raises(UsageError, match="looks the same"):
             house.owner.add_actor(name, ["approver"])
     with pytest.raises(UsageError, match="two people"):
         Vault.create(f"{tmp_path}/b.vault", key=new_key(), owner="Anna", auditor="anna", anchor=f"{tmp_path}/b.anchor")
+    with pytest.raises(UsageError, match="two people"):
+        Vault.create(f"{tmp_path}/b.vault", key=new_key(), owner="Anna", auditor="\u0410nna", anchor=f"{tmp_path}/b.anchor")
 
 
 def test_the_last_owner_stays(house: House) -> None:
