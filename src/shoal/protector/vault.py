@@ -31,6 +31,7 @@ from shoal.protector.anchor import Anchor, Mark
 from shoal.protector.domains import Domain
 from shoal.protector.interior import Interior
 from shoal.protector.keys import KeyProvider, Secret, require_provider
+from shoal.protector.migrate import VERSIONS
 from shoal.protector.store import DOMAIN, Tx
 
 if TYPE_CHECKING:
@@ -82,11 +83,11 @@ class Vault(Interior):
             raise UsageError(f"the anchor file '{fresh.path.name}' belongs to another vault.", hint="Name a new one.")
 
         def prepare(connection: Connection) -> None:
-            if migrate.version(connection) is not None:
+            if VERSIONS.found(connection) is not None:
                 raise UsageError(
                     f"there is a vault at {storage.describe(place)} already.", hint="Open it, or name another place."
                 )
-            migrate.upgrade(connection)
+            VERSIONS.upgrade(connection)
             head.write(connection, vault_id, provider, root)
             vault.store.begin(connection)
 
@@ -155,7 +156,7 @@ class Vault(Interior):
                 vault_id, root = head.read(connection, provider)
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault._meet_anchor(None)
-            with vault.store.write(migrate.upgrade) as tx:
+            with vault.store.write(VERSIONS.upgrade) as tx:
                 if upgrading.is_needed(tx):
                     vault._convert(tx)
                 vault.record(tx, tx.now(clock), "", "migrate", detail=f"tables of version {migrate.HEAD}")

@@ -58,7 +58,7 @@ def make_old(house: House, version: str) -> None:
         for d in random:
             if d.shredded:  # unreadable rows, as many as slots
                 rows += [((d.number << 40) + s, os.urandom(16), os.urandom(80)) for s in range(1, 1025)]
-        migrate.downgrade(tx.connection, version)
+        migrate.VERSIONS.downgrade(tx.connection, version)
         for row in rows:
             tx.run("INSERT INTO vault_entries (id, lookup, sealed) VALUES (?, ?, ?)", *row)
         if version == "0001":

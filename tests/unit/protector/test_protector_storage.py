@@ -354,14 +354,14 @@ def test_migrations_make_the_tables_of_the_schema(place: str) -> None:
 
     engine = connect(place)
     with engine.begin() as connection:
-        assert migrate.version(connection) is None
-        migrate.upgrade(connection)
-        assert migrate.version(connection) == migrate.HEAD
-        assert ScriptDirectory.from_config(migrate.config(connection)).get_heads() == [migrate.HEAD]
+        assert migrate.VERSIONS.found(connection) is None
+        migrate.VERSIONS.upgrade(connection)
+        assert migrate.VERSIONS.found(connection) == migrate.HEAD
+        assert ScriptDirectory.from_config(migrate.VERSIONS.config(connection)).get_heads() == [migrate.HEAD]
         migration = MigrationContext.configure(connection, opts={"version_table": "vault_version"})
         assert compare_metadata(migration, metadata) == []
-        migrate.downgrade(connection, "base")
-        migrate.upgrade(connection)
+        migrate.VERSIONS.downgrade(connection, "base")
+        migrate.VERSIONS.upgrade(connection)
     engine.dispose()
 
 
