@@ -78,6 +78,25 @@ def test_the_release_report(browser: Any, people: pa.Table, tmp_path: Path) -> N
 
 
 @pytest.mark.browser
+def test_the_release_report_on_a_telephone_in_the_dark_and_on_paper(browser: Any, people: pa.Table, tmp_path: Path) -> None:
+    shoal.anonymize(people, quasi=people.column_names[:2], sensitive=["diagnosis"], k=5).write(tmp_path / "release")
+    address = (tmp_path / "release" / "report.html").as_uri()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = browser.new_page(viewport={"width": 320, "height": 700}, color_scheme="dark")
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320, "nothing sticks out"
+    dark = page.evaluate(ground)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "A", "the first stop of the keyboard is a link"
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(ground) != dark
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)", "paper is white"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 39, 51)"
+    page.close()
+
+
+@pytest.mark.browser
 def test_the_measurement_report(browser: Any, people: pa.Table, tmp_path: Path) -> None:
     measured = shoal.measure(people, qi=people.column_names[:2], sensitive=["diagnosis"])
     page = tmp_path / "measured.html"

@@ -78,7 +78,14 @@ def _tell(release: Release, out: Path) -> None:
     if release.private_file is not None:
         typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")
     typer.echo(f"Signed with key {made['key']['fingerprint']} ({made['key']['origin']}).")
-    typer.echo(f"Written and counted again: {out}/  Check it any time with: shoal verify {out}")
+    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
+
+
+def _word(path: str | Path) -> str:
+    """A path as it can be typed after a command."""
+    import shlex
+
+    return shlex.quote(_shared.printable(str(path)))
 
 
 def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -> None:
@@ -96,5 +103,6 @@ def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:
         typer.echo(
-            f"Wrote {target}. Read it, correct the roles, then run: shoal anonymize {table} --policy {target} --out release"
+            f"Wrote {_shared.printable(str(target))}. Read it, correct the roles, then run: "
+            f"shoal anonymize {_word(table)} --policy {_word(target)} --out release"
         )

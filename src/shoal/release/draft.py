@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 _HEAD = """\
@@ -17,6 +16,10 @@ _TAIL = """\
 require: {k: 5}
 allow: {suppress: 0.05}
 """
+
+
+_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+"""Bare words that some readers of YAML do not take as text."""
 
 
 def draft_policy(found: Any) -> str:
@@ -47,9 +50,19 @@ def _line(column: Any, role: str) -> str:
 
 
 def _key(name: str) -> str:
-    return (
-        name if name.isidentifier() and name.lower() not in ("true", "false", "null", "yes", "no", "y", "n") else json.dumps(name)
-    )
+    """A column name as YAML reads it back; what cannot be printed is written as its number.
+
+    >>> print(_key("age"), _key("no"), _key("cost (€)"), _key("a\\u202eb"))
+    age "no" "cost (€)" "a\\u202eb"
+    """
+    plain = name.isidentifier() and name.isascii() and name.lower() not in _WORDS
+    return name if plain else '"' + "".join(map(_sign, name)) + '"'
+
+
+def _sign(c: str) -> str:
+    if c.isprintable():
+        return f"\\{c}" if c in '"\\' else c
+    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
 def _why(reason: str) -> str:

@@ -73,7 +73,7 @@ def chance(value: float) -> str:
 def small_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A plain table whose cells are escaped."""
     cell = "padding:2px 12px 2px 0;text-align:left;font-size:13px"
-    head = "".join(f'<th style="{cell};color:{GREY}">{escape(h)}</th>' for h in heads)
+    head = "".join(f'<th scope="col" style="{cell};color:{GREY}">{escape(h)}</th>' for h in heads)
     body = "".join("<tr>" + "".join(f'<td style="{cell}">{escape(c)}</td>' for c in row) + "</tr>" for row in rows)
     return f'<table style="border-collapse:collapse;margin:6px 0"><tr>{head}</tr>{body}</table>'
 

@@ -79,8 +79,9 @@ def report_html(m: Measured) -> str:
     ]
     title = escape(f"How well do people hide in {m.table}?")
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{title}</title>'
-    body = f"<body><h1>{title}</h1>{''.join(parts)}</body>"
+    wide = '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    head = f'<meta charset="utf-8">{wide}<meta http-equiv="Content-Security-Policy" content="{policy}"><title>{title}</title>'
+    body = f"<body><main><h1>{title}</h1>{''.join(parts)}</main></body>"
     return f'<!doctype html><html lang="en"><head>{head}<style>{STYLE}</style></head>{body}</html>\n'
 
 

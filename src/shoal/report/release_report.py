@@ -15,7 +15,9 @@ from html import escape
 from string import Template
 from typing import Any
 
-from shoal.report.release_charts import frontier_chart, size_chart
+from shoal.report.release_charts import bins, frontier_chart, size_chart
+
+NOT_STATED = "not stated"
 
 
 def render(body: Mapping[str, Any]) -> str:
@@ -23,6 +25,7 @@ def render(body: Mapping[str, Any]) -> str:
     folder = importlib.resources.files("shoal.report").joinpath("templates")
     style = folder.joinpath("release.css").read_text(encoding="utf-8")
     page = Template(folder.joinpath("release.html").read_text(encoding="utf-8"))
+    sections = [part for part in _sections(body) if part[2]]
     return page.substitute(
         style=style,
         style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
@@ -30,30 +33,47 @@ def render(body: Mapping[str, Any]) -> str:
         subtitle=escape(f"Release report, {body['date']}, made with {body['tool']}"),
         verdict=escape(body["verdict"]),
         cards=_cards(body),
-        requirements=_requirements(body),
-        risks=_risks(body),
-        histograms=_histograms(body),
-        frontier=_frontier(body),
-        columns=_columns(body),
-        suppressed=_suppressed(body),
-        analyses=_analyses(body),
-        attacks=_attacks(body),
-        wp216=_lines(body["wp216"]),
-        recipient=_recipient(body),
-        limits=_limits(body),
-        check=_check(body),
-        signoff=_signoff(body),
+        points=_points(body),
+        nav="".join(f'<li><a href="#{place}">{title}</a></li>' for place, title, _ in sections),
+        sections="\n".join(_section(*part) for part in sections),
     )
+
+
+def _sections(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Place, title and content of each part, in the order of the page; empty ones are left out."""
+    return [
+        ("asked", "What was asked, and what the file has", _requirements(body)),
+        ("risks", "Risk before and after", _risks(body)),
+        ("classes", "How many people share a class", f'<div class="two">{_histograms(body)}</div>'),
+        ("detail", "Safety against detail", _frontier(body)),
+        ("columns", "What happened to each column", _columns(body)),
+        ("left-out", "Who was left out", _suppressed(body)),
+        ("results", "Results that should survive", _analyses(body)),
+        ("attacks", "Attacks that were tried", _attacks(body)),
+        ("questions", "Singling out, linking, inference", _lines(body["wp216"])),
+        ("recipient", "Who receives it", _recipient(body)),
+        ("limits", "Limits", _limits(body)),
+        ("check", "Check it yourself", _check(body)),
+        ("sign-off", "Sign-off", _signoff(body)),
+    ]
+
+
+def _section(place: str, title: str, content: str) -> str:
+    return f'<section id="{place}" aria-labelledby="h-{place}"><h2 id="h-{place}">{title}</h2>{content}</section>'
 
 
 def one_in(risk: float) -> str:
     """A chance in the words people read best.
 
-    >>> one_in(0.2), one_in(1.0), one_in(0.0834)
-    ('1 in 5', '1 in 1', 'about 1 in 12')
+    >>> one_in(0.2), one_in(1.0), one_in(0.0834), one_in(0.9), one_in(0.6)
+    ('1 in 5', 'certain', 'about 1 in 12', 'nearly certain', 'about 1 in 1.7')
     """
+    if risk >= 1:
+        return "certain"
     n = 1.0 / risk
-    return f"1 in {round(n):,}" if abs(n - round(n)) < 1e-9 else f"about 1 in {round(n):,}"
+    if abs(n - round(n)) < 1e-9:
+        return f"1 in {round(n):,}"
+    return "nearly certain" if n < 1.25 else f"about 1 in {n:.2g}" if n < 10 else f"about 1 in {round(n):,}"
 
 
 def percent(share: float) -> str:
@@ -66,15 +86,20 @@ def percent(share: float) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
-    """An HTML table; cells are escaped unless they are :class:`Html`. Each cell carries its heading for narrow screens."""
+    """An HTML table whose first column names the rows; cells are escaped unless they are :class:`Html`.
+
+    Each cell carries its heading for narrow screens, and its part in the table for readers of them.
+    """
     mark = [' class="n"' if i in right else "" for i in range(len(heads))]
-    head = "".join(f"<th{m}>{escape(h)}</th>" for h, m in zip(heads, mark, strict=True))
+    head = "".join(f'<th scope="col" role="columnheader"{m}>{escape(h)}</th>' for h, m in zip(heads, mark, strict=True))
+    top = f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>' if any(heads) else ""
     lines = []
     for row in rows:
-        shown = [c if isinstance(c, Html) else escape(str(c)) for c in row]
-        named = [f'{m} data-h="{escape(h)}"' if h and c else m for m, h, c in zip(mark, heads, shown, strict=True)]
-        lines.append("<tr>" + "".join(f"<td{m}>{c}</td>" for m, c in zip(named, shown, strict=True)) + "</tr>")
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        first, *shown = [c if isinstance(c, Html) else escape(str(c)) for c in row]
+        named = [f'{m} data-h="{escape(h)}"' if h and c else m for m, h, c in zip(mark[1:], heads[1:], shown, strict=True)]
+        cells = "".join(f'<td role="cell"{m}>{c}</td>' for m, c in zip(named, shown, strict=True))
+        lines.append(f'<tr role="row"><th scope="row" role="rowheader">{first}</th>{cells}</tr>')
+    return f'<table role="table">{top}<tbody role="rowgroup">{"".join(lines)}</tbody></table>'
 
 
 class Html(str):
@@ -92,8 +117,14 @@ def _number(value: Any) -> str:
 
 
 def _chance(value: float) -> str:
-    """A count as it is; a chance as a number and in words."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g} ({one_in(value)})"
+    """A count as it is; a chance as a number and in words.
+
+    >>> _chance(12), _chance(0.2), _chance(0.9999)
+    ('12', '0.2 (1 in 5)', 'above 0.999 (nearly certain)')
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{'above 0.999' if 0.9995 <= value < 1 else f'{value:.3g}'} ({one_in(value)})"
 
 
 def _cards(body: Mapping[str, Any]) -> str:
@@ -102,11 +133,31 @@ def _cards(body: Mapping[str, Any]) -> str:
         (_number(body["k"]), "people in the smallest class" if body["unit"]["column"] else "records in the smallest class"),
         (one_in(1.0 / body["k"]), "best chance to name the owner of a record"),
         (_number(body["after"]["records"]), f"records published, of {body['input']['records']:,}"),
-        (_number(utility["loss"]), f"loss ({utility['optimize']}, 0 = nothing changed)"),
+        (_number(utility["loss"]), f"information lost (measured by {utility['optimize']}; 0 is nothing)"),
     ]
     return "".join(
         f'<div class="card"><span class="n">{escape(n)}</span><span class="w">{escape(w)}</span></div>' for n, w in shown
     )
+
+
+def _points(body: Mapping[str, Any]) -> str:
+    """What a person should look at before signing; each point leads to its part of the page."""
+    found = [a["name"] for a in body["attacks"] if a["verdict"] in ("broken", "warning")]
+    missed = [a["name"] for a in body["attacks"] if a["verdict"] == "not run"]
+    guessed = [c["name"] for c in body["columns"] if str(c.get("why", "")).startswith("guessed")]
+    words = {"kind": "kind of release", "run_by": "who ran it", "approved_by": "who approved it", "review": "review date"}
+    unsaid = [words.get(n, n) for n, value in body["release"].items() if value == NOT_STATED]
+    points = [
+        ("attacks", "Attacks with a warning", found),
+        ("attacks", "Attacks that were not run", missed),
+        ("columns", "Columns whose groups were guessed from the data", guessed),
+        ("recipient", "Not stated in the policy", unsaid),
+    ]
+    lines = [f'<a href="#{place}">{title}</a>: {escape(", ".join(names))}.' for place, title, names in points if names]
+    if body["unit"]["column"] is None:
+        lines.append('<a href="#limits">Each record is taken as one person.</a>')
+    listed = "".join(f"<li>{line}</li>" for line in lines)
+    return f'<div class="points"><h2>&#9888; Look at this before you sign</h2><ul>{listed}</ul></div>' if lines else ""
 
 
 def _requirements(body: Mapping[str, Any]) -> str:
@@ -116,7 +167,7 @@ def _requirements(body: Mapping[str, Any]) -> str:
             kind, word = ("met", "\u2713 met") if f["met"] else ("unmet", "\u2717 not met")
             by = f" (counted by {counted})" if body["unit"]["column"] else ""
             rows.append((f["sentence"] + by, _number(f["asked"]), _number(f["found"]), Html(f'<b class="{kind}">{word}</b>')))
-    out = table(["requirement", "asked", "found", ""], rows, right=(1, 2))
+    out = table(["requirement", "asked", "found", "result"], rows, right=(1, 2)) + _missing(body)
     preset = body["threshold"].get("preset")
     if preset:
         words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']} ({preset['read']}). "
@@ -125,17 +176,32 @@ def _requirements(body: Mapping[str, Any]) -> str:
     return out
 
 
+def _missing(body: Mapping[str, Any]) -> str:
+    """k under the three rules for missing values, where they differ."""
+    found = body["missing"]["k"]
+    if len(set(found.values())) < 2:
+        return ""
+    words = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
+    told = "; ".join(f"{words.get(name, name)}: {_number(k)}" for name, k in found.items())
+    return f'<p class="small">{escape(f"k, if missing values are {told}.")}</p>'
+
+
 def _risks(body: Mapping[str, Any]) -> str:
     rows = [(r["attacker"], r["sentence"], _chance(r["before"]), _chance(r["after"])) for r in body["attackers"]]
     return table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))
 
 
 def _histograms(body: Mapping[str, Any]) -> str:
+    """Two charts with the same axes."""
     asked = body["threshold"]["smallest_class"]
     k = asked if asked > 1 else body["k"]
+    both = (("before", body["before"]["sizes"]), ("after", (body.get("after_people") or body["after"])["sizes"]))
+    largest = max(int(s) for _, sizes in both for s in sizes)
+    top = max(b[1] / sum(int(s) * n for s, n in sizes.items()) for _, sizes in both for b in bins(sizes, k, largest))
     out = []
-    for title, sizes in (("before", body["before"]["sizes"]), ("after", (body.get("after_people") or body["after"])["sizes"])):
-        out.append(f"<figure>{size_chart(sizes, k)}<figcaption>{escape(_histogram_words(title, sizes, k))}</figcaption></figure>")
+    for title, sizes in both:
+        drawn = size_chart(sizes, k, title=f"Class sizes {title}", largest=largest, top=top)
+        out.append(f"<figure>{drawn}<figcaption>{escape(_histogram_words(title, sizes, k))}</figcaption></figure>")
     return "".join(out)
 
 
@@ -150,8 +216,7 @@ def _frontier(body: Mapping[str, Any]) -> str:
     if len(points) < 2:
         return ""
     words = "Each dot is the best plan for that k at the allowed suppression; the ring is the one chosen."
-    figure = f"<figure>{frontier_chart(points)}<figcaption>{words}</figcaption></figure>"
-    return f"<section><h2>Safety against detail</h2>{figure}</section>"
+    return f"<figure>{frontier_chart(points)}<figcaption>{words}</figcaption></figure>"
 
 
 def _columns(body: Mapping[str, Any]) -> str:
@@ -182,8 +247,7 @@ def _analyses(body: Mapping[str, Any]) -> str:
     if not found:
         return ""
     rows = [(a["analysis"], a["before"], a["after"], a["change"]) for a in found]
-    shown = table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))
-    return f"<section><h2>Results that should survive</h2>{shown}</section>"
+    return table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))
 
 
 def _attacks(body: Mapping[str, Any]) -> str:
@@ -206,7 +270,7 @@ def _attacks(body: Mapping[str, Any]) -> str:
                 Html(f'<b class="{verdict.replace(" ", "-")}">{escape(verdict)}</b>'),
             )
         )
-    return table(["attack", "finding", "success", "95 % interval", "claimed", ""], rows, right=(2, 3, 4))
+    return table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))
 
 
 def _lines(items: Sequence[Mapping[str, str]]) -> str:
