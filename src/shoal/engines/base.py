@@ -42,6 +42,7 @@ class Relation:
     details: dict[str, Any] = field(default_factory=dict)
     native: dict[str, str] = field(default_factory=dict)
     reader: Any = None  # a shoal.engines.readers.Reader where Arrow chunks can be had without SQL
+    reads_as_text: tuple[str, ...] = ()  # columns whose own type has no kind: ``sql`` reads them as text
 
 
 class Engine(ABC):

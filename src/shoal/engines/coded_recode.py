@@ -150,7 +150,7 @@ def _one(chunks: list[Any], column: Column) -> Any:
         return normalize(pa.array([], pa.string() if column.kind == "text" else pa.null()), column.kind)
     values = pa.chunked_array(chunks)
     if pa.types.is_dictionary(values.type):
-        if column.kind != "text":
+        if column.kind != "text" or any(c.dictionary.null_count for c in values.chunks):
             return normalize(values, column.kind)
         values = values.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
         return _from_dictionary(values.combine_chunks())

@@ -168,7 +168,8 @@ class CodedColumn:
                 used = np.unique(codes)
                 ranges.append(used[used > 0].astype(np.int64))
                 parts.append(_in_kind(pa.array(ranges[-1] - 1 + m[0]), self.column.kind))
-        encoded = pa.concat_arrays([p.cast(parts[-1].type) for p in parts]).dictionary_encode()
+        wide = next((p.type for p in parts if pa.types.is_decimal(p.type)), parts[-1].type)  # some numbers may need 20 digits
+        encoded = pa.concat_arrays([p.cast(wide) for p in parts]).dictionary_encode()
         everywhere = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         starts = np.cumsum([0, *(len(p) for p in parts)])
         positions, next_range = [], 0

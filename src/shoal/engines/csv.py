@@ -8,6 +8,7 @@ empty unquoted field is missing; ``?`` or ``NA`` are values unless ``null=`` say
 from __future__ import annotations
 
 import codecs
+import io
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.base import Relation
-from shoal.engines.csv_sniff import Dialect, guess_encoding, guess_types, sample_bytes, sniff
+from shoal.engines.csv_sniff import Dialect, guess_encoding, guess_types, is_packed, opened, sample_bytes, sniff
 from shoal.engines.duckdb import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.readers import EngineReader
-from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column
+from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
+from shoal.model.atomic import disk_full
 from shoal.model.roles import check_names
 
 OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates")
@@ -62,6 +64,8 @@ class Field:
         else:
             typed = f"TRY_CAST({text} AS {self.sql_type})"
         fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
+        if self.sql_type == "DOUBLE":  # 1e400 is no infinity
+            fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
         return f"CASE WHEN {self.raw} IS NULL THEN NULL WHEN {fits} THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
@@ -73,8 +77,17 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     dialect, names = sniff(raw, encoding, path, options)
     check_names(names, table=path.name)
     engine = DuckDB(stable_order=True)
-    file = path if encoding in _NATIVE else _transcoded(path, encoding, engine)
-    reading = _reading(file, dialect, len(names), _null_texts(options.get("null")), _NATIVE.get(encoding, "utf-8"))
+    engine.source = path.name
+    packed = is_packed(path)
+    file = path if encoding in _NATIVE else transcoded(path, encoding, engine, ".csv")
+    reading = _reading(
+        file,
+        dialect,
+        len(names),
+        _null_texts(options.get("null")),
+        _NATIVE.get(encoding, "utf-8"),
+        "gzip" if packed and file == path else "none",
+    )
     sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
     fields, decimal = _fields(names, sample, dialect, options)
     chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
@@ -91,7 +104,7 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         header=dialect.header,
         null=_null_texts(options.get("null")),
     )
-    if path.suffix.lower() == ".gz":
+    if packed:
         return engine, relation
     most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
     return engine, replace(relation, reader=EngineReader(engine, relation, most))
@@ -112,24 +125,34 @@ def _null_texts(null: str | Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(["", *more]))
 
 
-def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding: str) -> str:
+def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding: str, compression: str) -> str:
     columns = ", ".join(f"'f{i}': 'VARCHAR'" for i in range(width))
     texts = ", ".join(literal(n) for n in null)
     quote = literal(dialect.quote)
     return (
         f"read_csv({path_literal(path)}, auto_detect = false, columns = {{{columns}}}, delim = {literal(dialect.delimiter)}, "
-        f"quote = {quote}, escape = {quote}, header = {str(dialect.header).lower()}, nullstr = [{texts}], "
+        f"quote = {quote}, escape = {quote}, header = {str(dialect.header).lower()}, skip = {dialect.skip}, "
+        f"compression = '{compression}', nullstr = [{texts}], "
         f"allow_quoted_nulls = false, encoding = '{encoding}', strict_mode = true, null_padding = false)"
     )
 
 
-def _transcoded(path: Path, encoding: str, engine: DuckDB) -> Path:
+def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str) -> Path:
     """A private UTF-8 copy (mode 0600) that goes with the engine, for encodings that DuckDB does not read."""
-    with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=".csv", delete=False) as out:
+    with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=suffix, delete=False) as out:
         target = Path(out.name)
     try:
-        with path.open(encoding=encoding, newline="") as source, target.open("w", encoding="utf-8", newline="") as copy:
+        with (
+            io.TextIOWrapper(opened(path), encoding=encoding, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as copy,
+        ):
             shutil.copyfileobj(source, copy, 1 << 20)
+    except OSError as error:
+        if disk_full(error):
+            raise OutputError(
+                f"there is no room for a copy of '{path.name}' in the temporary folder.", hint="Free space, or save it as UTF-8."
+            ) from None
+        raise UnreadableError(f"'{path}' may not be read.", hint="Check the file and its rights.") from None
     except UnicodeError:
         raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
     return target

@@ -22,44 +22,55 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_C1 = re.compile(rb"[\x80-\x9f]")  # control characters in Latin-1, the euro sign and quotes in Windows-1252
+_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the fields are separated and quoted, and whether the first line holds names."""
+    """How the fields are separated and quoted, whether the first line holds names, and lines before it that say nothing."""
 
     delimiter: str = ","
     quote: str = '"'
     header: bool = True
+    skip: int = 0
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is gzip, by its first bytes: its name may say otherwise."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """The file's bytes, unpacked if it is gzip."""
+    return gzip.GzipFile(path) if is_packed(path) else path.open("rb")
 
 
 def sample_bytes(path: Path) -> bytes:
     """The beginning of the file, unpacked if it is gzip."""
     try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-            plain.seek(0)
-            if packed:
-                with gzip.open(plain) as unpacked:
-                    raw = unpacked.read(SAMPLE_BYTES)
-            else:
-                raw = plain.read(SAMPLE_BYTES)
-    except OSError:
-        raise UnreadableError(f"file '{path}' may not be read.", hint="Check the path and its rights.") from None
+        with opened(path) as file:
+            raw = file.read(SAMPLE_BYTES)
+    except (OSError, EOFError):
+        raise UnreadableError(f"file '{path}' may not be read, or is cut off.", hint="Check the path and its rights.") from None
     if not raw.strip():
-        raise UnreadableError(f"file '{path}' is empty.", hint="A CSV file needs at least a line of column names.")
+        raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
     return raw
 
 
 def guess_encoding(raw: bytes) -> str:
-    """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else Latin-1.
+    """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else that of Western spreadsheets.
 
-    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1"))
-    ('utf-8', 'latin-1')
+    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
+    ('utf-8', 'latin-1', 'cp1252')
     """
     if raw.startswith(b"\xef\xbb\xbf"):
         return "utf-8"
+    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     head = raw[:4096]
@@ -69,7 +80,7 @@ def guess_encoding(raw: bytes) -> str:
     try:
         decoder.decode(raw, final=len(raw) < SAMPLE_BYTES)  # a longer file may be cut in the middle of a character
     except UnicodeDecodeError:
-        return "latin-1"
+        return "cp1252" if _C1.search(raw) and not _NOT_CP1252.search(raw) else "latin-1"
     return "utf-8"
 
 
@@ -78,10 +89,16 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
     whole = len(raw) < SAMPLE_BYTES
     quote = options.get("quote", '"')
-    delimiter = options.get("delimiter") or ("\t" if path.suffix.lower() in (".tsv", ".tab") else _delimiter(text, quote, whole))
+    said = _SEPARATOR_LINE.match(text)  # Excel's own first line
+    if said:
+        text = text[said.end() :]
+    by_name = "\t" if path.suffix.lower() in (".tsv", ".tab") else None
+    delimiter = options.get("delimiter") or (said and said.group(1)) or by_name or _delimiter(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
     rows = _rows(text, delimiter, quote, whole)
+    if not rows:
+        raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
     header = options.get("header")
     if header is None:
         header = _has_header(rows)
@@ -89,7 +106,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     unnamed = [i for i, n in enumerate(names, start=1) if not n.strip()]
     if unnamed:
         names = [n if n.strip() else f"column{i}" for i, n in enumerate(names, start=1)]
-    return Dialect(delimiter, quote, bool(header)), names
+    return Dialect(delimiter, quote, bool(header), int(bool(said))), names
 
 
 def _rows(text: str, delimiter: str, quote: str, whole: bool) -> list[list[str]]:
@@ -155,9 +172,9 @@ def _guess(values: Sequence[str], decimal: str) -> tuple[str, bool, bool]:
         return ("DOUBLE", False, True)
     if decimal == "." and all(_NUMBER.fullmatch(v) for v in values):
         return _number_type(values)
-    if all(_DATE.fullmatch(v) and _is_date(v) for v in values):
+    if all(_DATE.fullmatch(v) and is_date(v) for v in values):
         return ("DATE", True, False)
-    if all(_MOMENT.fullmatch(v) and _is_date(v[:10]) for v in values):
+    if all(_MOMENT.fullmatch(v) and is_date(v[:10]) for v in values):
         return ("TIMESTAMP", True, False)
     return text
 
@@ -171,7 +188,8 @@ def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
     return ("DOUBLE", False, False) if digits <= 15 else ("VARCHAR", False, False)
 
 
-def _is_date(text: str) -> bool:
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, as YYYY-MM-DD."""
     import datetime
 
     try:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
-from shoal.engines.kinds import columns_of
+from shoal.engines.base import column as column_of
+from shoal.engines.kinds import columns_of, is_nested, kind_of
 from shoal.engines.remote import Remembered, spellings, table_expression
 from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.roles import Column
@@ -45,6 +46,7 @@ class DuckDB(Engine):
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
         self._registered: dict[str, Any] = {}
         self._pending: dict[str, Callable[[], Any]] = {}
+        self.source = "the table"  # what messages call it
         self.explain_late: Callable[[int], ShoalError] | None = None
         self._connection = self._connect(read_only=True)
 
@@ -78,8 +80,7 @@ class DuckDB(Engine):
         """The columns of a query or table, from its plan alone."""
         query = exp.select("*").from_(sql.copy()).limit(0)
         table = self._table(self.render(query), source)
-        columns = columns_of(table.schema)
-        return Relation(sql, columns, source, details)
+        return flat(Relation(sql, columns_of(table.schema), source, details), table.schema)
 
     def view(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
         """A relation over a query in DuckDB's own words (its literals made with :func:`literal`)."""
@@ -95,7 +96,7 @@ class DuckDB(Engine):
         return self.describe(exp.table_(name, quoted=True), source, **details)
 
     def defer(self, load: Callable[[], Any], columns: Sequence[Column], source: str, **details: Any) -> Relation:
-        """A relation over an Arrow table that is loaded when it is first asked for."""
+        """A relation over an Arrow table with these columns that is loaded when it is first asked for."""
         name = self.fresh("frame")
         self._pending[name] = load
         return Relation(exp.table_(name, quoted=True), tuple(columns), source, details)
@@ -127,11 +128,6 @@ class DuckDB(Engine):
         if isinstance(found, LateTypeError) and self.explain_late is not None:
             return self.explain_late(found.position)
         return found
-
-    def types(self, relation: Relation) -> dict[str, str]:
-        """DuckDB's own type of each column."""
-        found = self._table(f"DESCRIBE {self.render(exp.select('*').from_(relation.sql.copy()))}", relation.source)
-        return dict(zip(found["column_name"].to_pylist(), found["column_type"].to_pylist(), strict=True))
 
     def fresh(self, prefix: str) -> str:
         self._names += 1
@@ -166,7 +162,7 @@ class DuckDB(Engine):
             raise self._error(error, source) from None
 
     def fetch(self, query: exp.Expr) -> Any:
-        return self._table(self.render(query), "the table")
+        return self._table(self.render(query), self.source)
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         return self.stream_sql(self.render(query), batch_rows)
@@ -186,7 +182,7 @@ class DuckDB(Engine):
             if empty:
                 yield pa.RecordBatch.from_pylist([], schema=reader.schema)
         except (duckdb.Error, OSError, RuntimeError, pa.ArrowException) as error:
-            raise self._error(error, "the table") from None
+            raise self._error(error, self.source) from None
         finally:
             cursor.close()
 
@@ -275,6 +271,22 @@ class DuckDB(Engine):
         self._cleanup()
 
 
+def flat(relation: Relation, schema: Any) -> Relation:
+    """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested."""
+    odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}
+    if not odd:
+        return relation
+    terms = []
+    for c in relation.columns:
+        value: exp.Expr = column_of(c.name, "r")
+        if c.name in odd:
+            value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
+        terms.append(exp.alias_(value, c.name, quoted=True))
+    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
+    columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
+    return replace(relation, sql=exp.Subquery(this=exp.select(*terms).from_(inside)), columns=columns, reads_as_text=tuple(odd))
+
+
 def _in_utc(connection: Any) -> Any:
     """Moments with a zone are spelled in UTC, whatever the zone of the machine."""
     import duckdb
@@ -352,8 +364,15 @@ def _translated(error: BaseException, source: str) -> ShoalError:
         return LateTypeError("a column typed from a sample holds something else.", position=int(found.group(1)))
     if found := _CSV_LINE.search(words):
         return _csv_error(int(found.group(1)), words, source)
+    if "state machine reached an invalid state" in words:
+        return UnreadableError(
+            f"'{source}' is no regular CSV: its lines end in different ways, or a quote stands where none may.",
+            hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
+        )
+    if "not latin-1 encoded" in words:
+        return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
     if found := _JSON_LINE.search(words):
-        line = int(found.group(1))
+        line = int(found.group(1)) - 1  # DuckDB counts the line break before it
         return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
     kind = type(error).__name__
     if "No files found" in words or "No such file" in words or "Cannot open file" in words:

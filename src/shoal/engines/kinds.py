@@ -2,15 +2,18 @@
 
 Values come back from every engine in these types, so that counts from a file and from a database can be compared: ``text``
 is string, ``integer`` int64 (decimal where it does not fit), ``float`` double, ``date`` date32, ``timestamp``
-microseconds without zone (zoned ones in UTC), ``time`` microseconds.
+microseconds without zone (zoned ones in UTC), ``time`` microseconds. Lists, structures and other types of an engine's own are
+text: JSON where they are nested, else as the engine spells them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from shoal.errors import DataError, InternalError
 from shoal.model.roles import Column
 
+MOST_DIGITS = 38
 NUMBERS = ("integer", "decimal", "float")
 MOMENTS = ("date", "timestamp")
 
@@ -49,6 +52,27 @@ def columns_of(schema: Any) -> tuple[Column, ...]:
     return tuple(Column(f.name, kind_of(f.type), f.nullable) for f in schema)
 
 
+def is_nested(arrow_type: Any) -> bool:
+    """Whether a value holds others: lists, structures, maps."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(arrow_type)) and not pa.types.is_run_end_encoded(arrow_type)
+
+
+def check_digits(schema: Any, source: str) -> None:
+    """Refuse decimals that would be rounded: different values would fall together."""
+    import pyarrow as pa
+
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_decimal(kind) and kind.precision > MOST_DIGITS:
+            raise DataError(
+                f"column '{field.name}' of '{source}' has decimals of {kind.precision} digits; at most {MOST_DIGITS} are kept.",
+                hint="Store it as text or as a smaller decimal, or leave it out.",
+                column=field.name,
+            )
+
+
 def normalize(values: Any, kind: str) -> Any:
     """An Arrow array in the one type of its kind; NaN becomes missing and −0.0 becomes 0.0.
 
@@ -77,7 +101,7 @@ def normalize(values: Any, kind: str) -> Any:
     if target is None:
         return values
     wanted = getattr(pa, target[0])(*target[1:])
-    return values if values.type == wanted else values.cast(wanted)
+    return values if values.type == wanted else values.cast(wanted, safe=kind != "time")  # as moments: to the microsecond
 
 
 _TYPES: dict[str, tuple[str, ...]] = {
@@ -95,6 +119,8 @@ def _whole(values: Any) -> Any:
 
     if values.type == pa.int64():
         return values
+    if not pa.types.is_integer(values.type) and not pa.types.is_decimal(values.type):
+        raise InternalError("a column announced as whole numbers holds something else.")
     try:
         return values.cast(pa.int64())
     except pa.ArrowInvalid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -74,11 +74,17 @@ class EngineReader:
 
 
 class ParquetReader:
-    """Parquet files, one row group after the other; text columns come as the dictionaries of the file."""
+    """Parquet files, one row group after the other; text columns come as the dictionaries of the file.
 
-    def __init__(self, files: Sequence[str], text: Sequence[str]) -> None:
+    ``folders`` are columns that have one value per file.
+    """
+
+    def __init__(
+        self, files: Sequence[str], text: Sequence[str], folders: Mapping[str, Sequence[str | None]] | None = None
+    ) -> None:
         self._files = list(files)
         self._text = set(text)
+        self._folders = dict(folders or {})
 
     def rows(self) -> int:
         import pyarrow.parquet as pq
@@ -89,9 +95,22 @@ class ParquetReader:
     def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
         import pyarrow.parquet as pq
 
-        dictionaries = [n for n in names if n in self._text]
-        for path in self._files:
+        inside = [n for n in names if n not in self._folders]
+        dictionaries = [n for n in inside if n in self._text]
+        for i, path in enumerate(self._files):
+            above = {n: values[i] for n, values in self._folders.items()}
             with _whole_files(), pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
-                for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(names), use_threads=True):
+                if not inside:
+                    rows = file.metadata.num_rows
+                    for start in range(0, rows, CHUNK_ROWS):
+                        yield [_repeated(above[n], min(CHUNK_ROWS, rows - start)) for n in names]
+                    continue
+                for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=inside, use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
-                    yield [by_name[n] for n in names]
+                    yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
+
+
+def _repeated(value: str | None, rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(value, pa.string()), rows)

@@ -80,6 +80,8 @@ def _prepared(tables: Iterator[Any], columns: Sequence[Column]) -> tuple[Any, di
             frame[column.name], labels[column.name] = _banded(values)
             continue
         frame[column.name] = _pandas(values)
+        if column.kind == "text" and any(str(m).startswith(".") for m in column.user_missing):
+            continue  # lettered missing values beside numbers: neither format labels such a text
         if column.labels:
             labels[column.name] = dict(column.labels)
         if column.user_missing:
