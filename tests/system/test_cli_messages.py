@@ -53,3 +53,18 @@ def test_ctrl_c_is_answered_in_words(tmp_path):
         said = process.communicate(timeout=300)[1]
     assert process.returncode == 130
     assert said.endswith("Stopped. Nothing was left half-written.\n")
+
+
+def test_names_cannot_drive_the_terminal_or_a_pipeline(tmp_path):
+    """Escape sequences and line ends in names of columns and files stay inert, also in the hint of an error."""
+    table = tmp_path / "p\n::error::x.csv"
+    table.write_text("age,\x1b]0;PWN\x07red\n1,2\n3,4\n", encoding="utf-8")
+    for words in (("--qi", "age", "--sensitive", "b"), ("--qi", "zz")):
+        done = run("measure", table.name, *words, folder=tmp_path)
+        assert done.returncode == 2
+        assert "Columns:" in done.stderr or "Did you mean" in done.stderr, done.stderr
+        assert not {"\x1b", "\x07"} & set(done.stderr + done.stdout)
+        assert not any(line.lstrip().startswith("::") for line in (done.stderr + done.stdout).splitlines())
+    missing = run("measure", "q\n::error::x.csv", "--qi", "a", folder=tmp_path)
+    assert missing.returncode == 3
+    assert not any(line.lstrip().startswith("::") for line in missing.stderr.splitlines())

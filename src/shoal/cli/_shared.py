@@ -93,8 +93,15 @@ def console() -> Console:
 
 
 def say(message: str) -> None:
-    """A message beside the result: to stderr."""
-    typer.echo(message, err=True)
+    """A message of one line beside the result: to stderr."""
+    typer.echo(printable(message), err=True)
+
+
+def tell(error: ShoalError) -> None:
+    """An error and its hint on a line each, whatever names they hold."""
+    say(f"{type(error).__name__}: {error.message}")
+    if error.hint:
+        say(f"  {error.hint}")
 
 
 def put_json(value: Any) -> None:
@@ -119,10 +126,11 @@ def progress(title: str) -> Iterator[Progress]:
 
 def fail(error: ShoalError, *, as_json: bool) -> int:
     """Tell a ShoalError; its exit code."""
-    name = type(error).__name__
-    say(f"{name}: {error}")
+    tell(error)
     if as_json:
-        put_json({"error": {"type": name, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}})
+        put_json(
+            {"error": {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}}
+        )
     return error.exit_code
 
 

@@ -156,7 +156,7 @@ def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
     if as_json:
         _shared.put_json(result)
     elif isinstance(words, str):
-        typer.echo(_shared.printable(words) if "\n" not in words else words)
+        typer.echo("\n".join(_shared.printable(line) for line in words.split("\n")))
     else:
         _shared.console().print(words)
 

@@ -150,7 +150,7 @@ def _watch(
             try:
                 _show(*_compute(path, population, respondents, target, registry))
             except ShoalError as error:  # keep watching: the file is being edited
-                _shared.say(f"{type(error).__name__}: {error}")
+                _shared.tell(error)
             if rounds and shown >= rounds:
                 return
             _shared.say("Watching for changes; Ctrl-C ends.")
