@@ -151,5 +151,5 @@ def test_a_broken_line_of_json_is_named_by_number(tmp_path: Path, capsys: pytest
     file.write_text('{"a": "canary1"}\n{"a": "canary2"\n{"a": "canary3"}\n')
     code, out, err = run(capsys, "measure", file, "--qi", "a")
     assert code == 3
-    assert "line 3" in err
+    assert "line 2" in err
     assert "canary" not in out + err

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError, RoleError, UsageError
 from shoal.measures.closeness import Distance
 from shoal.measures.measurement import Measured
-from shoal.model.counts import ClassCounts, IntArray
+from shoal.measures.missing import adds_up, drop_missing
+from shoal.model.counts import MISSING, ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
@@ -34,13 +37,23 @@ class Measurement(Measured):
     """
 
     source: Any = field(default=None, repr=False)
+    left: ClassCounts | None = field(default=None, repr=False)
+    """Under the rule ``drop`` with a unit: the classes by person and quasi-identifiers without a missing one."""
+
+    @cached_property
+    def counts(self) -> ClassCounts:
+        if self.left is None:
+            return super().counts
+        return drop_missing(self.base, n_people=_people(self.left, ()).n_members)
 
     @property
     def knows_subsets(self) -> bool:
         return self.source is not None or super().knows_subsets
 
     def recount(self, columns: Sequence[str]) -> ClassCounts:
-        """Count the table over other columns, people where a unit is named."""
+        """Count the table over other columns, people where a unit is named; only rows that the rule for missing values leaves."""
+        if self.left is not None:
+            return _people(self.left, columns)
         if self.source is None:
             return super().recount(columns)
         found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
@@ -48,8 +61,6 @@ class Measurement(Measured):
 
     def _affordable(self) -> int:
         from math import comb
-
-        from shoal.measures.missing import adds_up
 
         if adds_up(self.counts):
             return super()._affordable()
@@ -64,8 +75,6 @@ class Measurement(Measured):
         >>> m.per_record(m.counts.sizes).tolist()
         [2, 1, 2]
         """
-        import numpy as np
-
         if self.source is None or self.policy is MissingPolicy.DROP:
             raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
         values = np.asarray(of_class)
@@ -85,9 +94,19 @@ class Measurement(Measured):
         return write_report(self, Path(path))
 
 
+def _people(left: ClassCounts, columns: Sequence[str]) -> ClassCounts:
+    """People in each class over some columns, from classes by person (the first column) and all of them."""
+    from shoal.kernels.group import count_by, group_codes
+
+    codes = [left.codes[left.column(name)] for name in columns]
+    pairs = group_codes([left.codes[0], *codes])  # a person with several rows in a class is in it once
+    grouping = group_codes([c[pairs.first] for c in codes], n_rows=pairs.n)
+    first = pairs.first[grouping.first]
+    return ClassCounts(count_by(grouping.ids, grouping.n), columns=tuple(columns), codes=[c[first] for c in codes])
+
+
 def _classes_of(batch: Any, counts: ClassCounts) -> IntArray:
     """The class of each row of a batch."""
-    import numpy as np
     import pyarrow.compute as pc
 
     from shoal.kernels.group import group_codes
@@ -171,20 +190,33 @@ def measure(
         memory_budget=memory_budget,
         progress=progress,
     )
-    size, presence = _population(population, counts, quasi, person)
+    size, presence = _population(population, counts, quasi, person, rule)
+    left = None
+    if person is not None and rule is MissingPolicy.DROP and bool(counts.has_missing().any()) and not adds_up(counts):
+        left = _without_missing(opened.count((person, *quasi)), quasi)
     return Measurement(
         counts,
         opened.name,
         rule,
         presence,
         size,
-        _sample(counts, size) if presence is None and size is not None else None,
+        _sample(drop_missing(counts) if rule is MissingPolicy.DROP else counts, size) if presence is None else None,
         _by(opened, quasi, by, person) if by else None,
         dict(distances or {}),
         {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items() if _is_sensitive(n, secret)},
         c,
         source=opened,
+        left=left,
     )
+
+
+def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:
+    """Classes by person and quasi-identifiers, those with a missing quasi-identifier left out."""
+    codes = [pairs.codes[pairs.column(name)] for name in (*pairs.columns[:1], *quasi)]
+    keep = np.logical_and.reduce([c != MISSING for c in codes[1:]])
+    if not bool(keep.any()):
+        drop_missing(ClassCounts([1], quasi, [[MISSING]] * len(quasi)))  # says that nothing is left
+    return ClassCounts(pairs.sizes[keep], columns=(pairs.columns[0], *quasi), codes=[c[keep] for c in codes])
 
 
 def _opened(table: Any) -> Table:
@@ -257,31 +289,42 @@ def population_size(text: str) -> int | None:
         return None
 
 
-def _population(population: Any, counts: ClassCounts, quasi: tuple[str, ...], unit: str | None) -> tuple[int | None, Any]:
+def _population(
+    population: Any, counts: ClassCounts, quasi: tuple[str, ...], unit: str | None, rule: MissingPolicy
+) -> tuple[int | None, Any]:
     if population is None:
         return None, None
     if isinstance(population, str) and _NEGATIVE.match(population):
         raise UsageError("the population is a number of people, so it cannot be negative.", hint="Use for example 17.5M.")
     size = population_size(population) if isinstance(population, str) else population
     if isinstance(size, int | float) and not isinstance(size, bool):
-        if size != int(size) or size < counts.n_members:
+        people = counts.n_members if counts.n_people is None else counts.n_people
+        if size != int(size) or size < people:
             raise UsageError(
-                f"the population ({size:,}) is smaller than the table ({counts.n_members:,}).",
+                f"the population ({size:,}) is smaller than the table ({people:,}).",
                 hint="The population holds everybody in the table; check the number.",
             )
         return int(size), None
     from shoal.measures.presence import presence
 
+    if rule is MissingPolicy.WILDCARD:
+        raise UsageError(
+            "a population table is compared under the rules 'own' and 'drop' only.", hint="Use missing='own', the strict rule."
+        )
     other = _opened(population)
     person = unit if unit is not None and unit in other.schema else other.schema.unit
-    found = presence(counts, other.count(quasi, unit=person))
+    everybody = other.count(quasi, unit=person)
+    if rule is MissingPolicy.DROP:
+        counts, everybody = drop_missing(counts), drop_missing(everybody)
+    found = presence(counts, everybody)
     return int(found.population.sum()), found
 
 
-def _sample(counts: ClassCounts, size: int) -> dict[str, Any]:
-    """From sample to population: Skinner–Elliot first, the models of population uniques beside it with their spread."""
-    import numpy as np
-
+def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
+    """From sample to population: Skinner–Elliot first, the models of population uniques beside it; not without class sizes that
+    add up to the people."""
+    if size is None or not (counts.unit is None or adds_up(counts)):
+        return None
     from shoal.predict.population import population
 
     sizes, numbers = np.unique(counts.sizes, return_counts=True)

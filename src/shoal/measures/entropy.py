@@ -212,6 +212,9 @@ def renyi_entropy(p: npt.ArrayLike, order: float) -> float:
         return max(0.0, -float(logs.max()))
     if order == 1:
         return max(0.0, -float((np.exp2(logs) * logs).sum()))
+    if abs(order - 1.0) < 1e-3:  # Σp^α = 1 + Σp(p^(α−1) − 1): no digits are lost around order 1
+        excess = float((np.exp2(logs) * np.expm1((order - 1.0) * logs * math.log(2.0))).sum())
+        return max(0.0, math.log1p(excess) / ((1.0 - order) * math.log(2.0)))
     top = float((order * logs).max())
     return max(0.0, (top + math.log2(float(np.exp2(order * logs - top).sum()))) / (1.0 - order))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shoal.measures.checking import number_of
 from shoal.measures.missing import adds_up
+from shoal.measures.profile import profile
 from shoal.measures.registry import lookup
 from shoal.model.roles import MissingPolicy
 
@@ -76,11 +77,38 @@ def notes(m: Measured) -> list[str]:
         out.append("Under the rule 'wildcard' people of matching classes cannot be added up: k is a cautious lower bound.")
     if m.policy is not MissingPolicy.OWN:
         out.append("Only the rule 'own' is ever certified.")
+    if m.policy is MissingPolicy.WILDCARD and m.sample:
+        out.append("The estimates from sample to population follow the rule 'own'.")
+    if m.sample is None and m.population is not None and m.presence is None:
+        out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
+    if m.individual is not None and m.counts.unit is not None:
+        out.append("The individual risk counts each person once, with the mean weight of the rows of the class.")
+    for name in m.counts.sensitive:
+        if (classes := held_by_all(m, name)) > 0:
+            out.append(
+                f"People have several values of {name}; in {classes:,} of {m.classes:,} classes one value is held by everybody, "
+                "which diversity and closeness, made of shares among all values, do not show."
+            )
     if m.presence is None and m.population is None:
         out.append("No population was given: journalist and marketer are the worst case, as if the table were the population.")
     if any(c.delta_disclosure == float("inf") for c in m.closeness.values()):
         out.append("δ-disclosure is infinite where a class lacks a value of the table: the class rules that value out.")
     return out
+
+
+def held_by_all(m: Measured, column: str) -> int:
+    """Classes of several values in which nevertheless every person has one and the same (people may have several each).
+
+    >>> from shoal.measures.measurement import Measured
+    >>> from shoal.model.counts import ClassCounts, SensitiveCounts
+    >>> ill = SensitiveCounts.from_dense("ill", [[2, 1, 1], [1, 1, 0]])
+    >>> held_by_all(Measured(ClassCounts((2, 2), sensitive={"ill": ill}, unit="id", n_people=4)), "ill")
+    1
+    """
+    if m.counts.unit is None:
+        return 0
+    found = profile(m.counts, column)
+    return int(((found.largest == m.counts.sizes) & (found.distinct > 1)).sum())
 
 
 def _missing_note(m: Measured) -> str:

@@ -57,14 +57,16 @@ class IndividualRisk:
 def individual_risk(counts: ClassCounts) -> IndividualRisk:
     """Individual risk of each class from its sampling weights.
 
+    Where people were counted (``unit``), each is one, with the mean weight of the rows of the class.
+
     >>> c = ClassCounts((1, 3), weights=(10.0, 30.0))
     >>> [round(r, 5) for r in individual_risk(c).risk.tolist()]
     [0.25584, 0.04637]
     """
     if counts.weights is None:
         raise UsageError("individual risk needs sampling weights.", hint="Name the weight column: weight='w' or --weight w.")
-    records = counts.sizes if counts.records is None else counts.records
-    return IndividualRisk(benedetti_franconi(records, counts.weights), records)
+    rows = counts.sizes if counts.records is None else counts.records
+    return IndividualRisk(benedetti_franconi(counts.sizes, counts.weights * (counts.sizes / rows)), counts.sizes)
 
 
 def benedetti_franconi(sample: npt.ArrayLike, population: npt.ArrayLike) -> FloatArray:

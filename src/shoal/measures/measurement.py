@@ -298,4 +298,4 @@ def _above(found: Crowds, threshold: float) -> int:
     from fractions import Fraction
 
     ratio = Fraction(str(threshold))
-    return int(found.members[found.sizes * ratio.numerator < ratio.denominator].sum())
+    return int(found.members[found.sizes <= (ratio.denominator - 1) // ratio.numerator].sum())

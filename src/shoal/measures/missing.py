@@ -79,8 +79,8 @@ def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN) -> Cr
     return Crowds(policy, wildcard_sizes(counts), counts.sizes, exact=adds_up(counts))
 
 
-def drop_missing(counts: ClassCounts) -> ClassCounts:
-    """The classes without a missing quasi-identifier.
+def drop_missing(counts: ClassCounts, *, n_people: int | None = None) -> ClassCounts:
+    """The classes without a missing quasi-identifier; ``n_people`` are the people who are left, where somebody counted them.
 
     >>> c = ClassCounts((1, 2), columns=("age",), codes=([0, -1],))
     >>> drop_missing(c).sizes.tolist()
@@ -95,6 +95,8 @@ def drop_missing(counts: ClassCounts) -> ClassCounts:
             hint="Use the rule 'own', or leave out the column that is never filled.",
         )
     place = np.cumsum(keep) - 1
+    if n_people is None and counts.unit is not None and adds_up(counts):
+        n_people = int(counts.sizes[keep].sum())
     return ClassCounts(
         counts.sizes[keep],
         columns=counts.columns,
@@ -103,7 +105,7 @@ def drop_missing(counts: ClassCounts) -> ClassCounts:
         sensitive={n: _kept(s, keep, place) for n, s in counts.sensitive.items()},
         records=None if counts.records is None else counts.records[keep],
         weights=None if counts.weights is None else counts.weights[keep],
-        n_people=None,
+        n_people=n_people,
         unit=counts.unit,
         missing=MissingPolicy.DROP,
     )

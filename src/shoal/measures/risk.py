@@ -185,8 +185,9 @@ def members_above(counts: ClassCounts, threshold: float) -> int:
         raise UsageError(f"a risk threshold lies between 0 and 1; found {threshold}.", hint="Use for example 0.09.")
     from fractions import Fraction
 
-    ratio = Fraction(str(threshold)).limit_denominator(10**9)
-    return int(counts.sizes[counts.sizes * ratio.numerator < ratio.denominator].sum())
+    ratio = Fraction(str(threshold))
+    largest = (ratio.denominator - 1) // ratio.numerator if ratio else counts.n_members  # the largest size with 1/size above it
+    return int(counts.sizes[counts.sizes <= largest].sum())
 
 
 def share_above(counts: ClassCounts, threshold: float) -> float:

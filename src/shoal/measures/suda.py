@@ -11,7 +11,8 @@ MSUs; a column's contribution is the share of the score in MSUs that hold the co
 probability that a unique match is right (Skinner and Elliot) over the records by their scores.
 
 Takes    ClassCounts with codes
-Keeps    only records that are unique on all columns score; a score is 0 exactly where there is no MSU
+Keeps    only records that are unique on all columns score; an original score is 0 exactly where there is no MSU (scaled, an MSU
+         of all columns weighs 0 too)
 Cost     sets of columns, pruned: see ``kernels/measures_suda.py``
 Source   Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008; scores checked against the SDC practice guide
 """
