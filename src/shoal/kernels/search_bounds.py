@@ -1,4 +1,4 @@
-"""Bookkeeping over a listed lattice: the next node to look at.
+"""Bookkeeping over a lattice: the next node to look at, and nodes that need none.
 
 Nodes are numbered in mixed radix: node = Σ_j level_j · strides_j.
 """
@@ -48,3 +48,22 @@ def climb(
         at = chosen
         path[length] = at
         length += 1
+
+
+@lean_njit
+def is_below_any(node: Ints, others: Ints, n: int) -> bool:
+    """Whether the node is at or below one of the first ``n`` of the others in every column.
+
+    >>> others = np.array([[0, 3], [2, 0]])
+    >>> is_below_any(np.array([1, 0]), others, 2), is_below_any(np.array([1, 1]), others, 2)
+    (True, False)
+    """
+    for i in range(n):
+        inside = True
+        for j in range(len(node)):
+            if node[j] > others[i, j]:
+                inside = False
+                break
+        if inside:
+            return True
+    return False

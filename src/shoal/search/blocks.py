@@ -1,7 +1,7 @@
 """Blocks of columns: the values of a few columns packed into one code, so that a cell's key needs few lookups.
 
 A block lists the combinations of its columns' codes that occur. At a node it needs one table, combination → group, which
-depends only on the levels of its own columns and is kept for the next node that has the same.
+depends only on the levels of its own columns and is kept for the next node that has the same; when too many are kept, all go.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ WIDTH = 4096
 LARGEST_KEY = 2**62
 TABLED = 2**20
 """Keys up to this are numbered through a table, larger ones by sorting."""
+
+KEPT = 64 * 2**20
+"""Bytes of tables that are kept."""
 
 Table = tuple[npt.NDArray[np.int64], int]
 
@@ -100,6 +103,7 @@ class Tables:
         self._blocks = blocks
         self._columns = columns
         self._known: dict[tuple[int, ...], Table] = {}
+        self._held = 0
 
     def at(self, node: Sequence[int]) -> list[Table]:
         """The table of each block at this node."""
@@ -108,9 +112,17 @@ class Tables:
             key = (b, *[node[j] for j in block.columns])
             table = self._known.get(key)
             if table is None:
-                table = self._known[key] = self._make(block, key[1:])
+                table = self._make(block, key[1:])
+                self._keep(key, table)
             out.append(table)
         return out
+
+    def _keep(self, key: tuple[int, ...], table: Table) -> None:
+        if self._held > KEPT:
+            self._known.clear()
+            self._held = 0
+        self._known[key] = table
+        self._held += table[0].nbytes
 
     def _make(self, block: Block, levels: Sequence[int]) -> Table:
         groups = np.zeros(block.combinations.shape[1], dtype=np.int64)

@@ -6,8 +6,10 @@ Keeps    the open boxes are disjoint and hold every node that could still be bet
 Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the records lost at hi. Take the box with the lowest
          bound; climb from lo by the cheapest steps while the bound stays below the best plan; evaluate the node reached
          (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
-         falls into one box per column. Nodes below a node known to be infeasible are never evaluated.
-Cost     memory and time grow with the nodes evaluated, not with the lattice
+         falls into one box per column. Nodes below a node known to be infeasible are never evaluated. First plans are
+         sought on several paths and the best is lowered while that loses less: a search that is stopped early has a good one.
+Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
+         that, a box is searched to its end, depth first, before the next is taken
 """
 
 from __future__ import annotations
@@ -18,14 +20,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.kernels.search_bounds import is_below_any
 from shoal.model.counts import FloatArray
 from shoal.search.control import Control
 from shoal.search.evaluate import Evaluation, Evaluator, Node
 from shoal.search.listed import EPSILON, Found
 from shoal.search.objective import Objective
 
+OPEN = 200_000
+"""Boxes that wait in the queue; about 100 MiB."""
+KNOWN = 100_000
+"""Nodes whose evaluation is remembered; the oldest is forgotten, and evaluated again if it is ever needed."""
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Box:
     """Nodes between two corners; ``terms`` bound the contribution of each column at each level inside it."""
 
@@ -33,10 +41,27 @@ class Box:
     hi: Node
     terms: FloatArray
     more: float = 0.0  # class losses: what the records lost at hi cost
-    low_known: bool = False  # class losses: lo is evaluated and in the bound
+    seen: bool = False  # hi is evaluated
+    foot: float | None = None  # class losses: the bound from lo, once it is evaluated
 
     def bound(self) -> float:
+        if self.foot is not None:
+            return self.foot + self.more
         return float(sum(self.terms[j, level] for j, level in enumerate(self.lo)))
+
+
+@dataclass(eq=False, slots=True)
+class Known:
+    """What is remembered of an evaluated node: whether it is a plan, whether nothing below it is, and what it bounds."""
+
+    dead: bool
+    feasible: bool
+    terms: FloatArray | None  # cell losses: for specialisations
+    more: float = 0.0  # class losses: for specialisations
+    above: float = 0.0  # class losses: for generalizations
+
+
+Entry = tuple[float, int, Box]
 
 
 class LazySearch:
@@ -50,79 +75,137 @@ class LazySearch:
         self._start = start
         self._free = objective.free_terms()
         self._class_loss = objective.cells is None
-        self._known: dict[Node, Evaluation] = {}
-        self._dead = np.empty((0, len(evaluator.problem.columns)), dtype=np.int64)
-        self._heap: list[tuple[float, int, Box]] = []
+        self._known: dict[Node, Known] = {}
+        self._dead = np.empty((64, len(evaluator.problem.columns)), dtype=np.int64)
+        self._n_dead = 0
+        self._heap: list[Entry] = []
+        self._stack: list[Entry] | None = None  # boxes of a search depth first
+        self._pruned = float("inf")  # the best total when boxes were last dropped from the queue
         self._pushed = 0
 
     def run(self, control: Control) -> Found:
         top = self.evaluator.problem.heights
         bottom = tuple(0 for _ in top)
-        if self._look(top) is None:
+        if self._look(top).dead:
             self.found.lower = self.found.total
             return self.found
         for node in self._start:
-            self._look(node)
+            if not self._is_dead(node):
+                self._look(node)
         if not self._start:
-            self._first_climb(bottom, top, control)
+            self._first_climbs(bottom, top, control)
+            self._descend(control)
         if self.found.best is not None:
             self.evaluator.arrange(self.found.best.node)
-        self._push(self._box(bottom, top, self._free, 0.0))
+        self._push(self._part(Box(bottom, top, self._free), bottom, top))
         while self._heap:
             bound, _, box = heapq.heappop(self._heap)
             if bound >= self.found.total - EPSILON:
                 break
-            if control.stop():
+            if not self._search(box, bound, control):
                 self.found.stopped, self.found.lower = control.reason, bound
                 return self.found
-            control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            self._split(box, bound)
         self.found.lower = self.found.total
         return self.found
 
-    def _look(self, node: Node) -> Evaluation | None:
-        """Evaluate a node once; None where it and everything below it is infeasible."""
-        e = self._known.get(node)
-        if e is None:
-            if len(self._dead) and bool((self._dead >= np.asarray(node)).all(axis=1).any()):
-                return None
+    def _search(self, box: Box, bound: float, control: Control) -> bool:
+        """Split a box or, where the queue is full, search it to its end. False where that was stopped."""
+        if len(self._heap) > OPEN and self.found.total < self._pruned:
+            self._pruned = self.found.total
+            self._heap = [entry for entry in self._heap if entry[0] < self._pruned - EPSILON]
+            heapq.heapify(self._heap)
+        self._stack = [] if len(self._heap) > OPEN else None
+        waiting: Entry | None = (bound, 0, box)
+        while waiting is not None:
+            if control.stop():
+                return False
+            control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
+            if waiting[0] < self.found.total - EPSILON:
+                self._split(waiting[2], waiting[0])
+            waiting = self._stack.pop() if self._stack else None
+        self._stack = None
+        return True
+
+    def _is_dead(self, node: Node) -> bool:
+        """Whether a generalization of the node is known to need too much suppression."""
+        return is_below_any(np.array(node, dtype=np.int64), self._dead, self._n_dead)
+
+    def _look(self, node: Node) -> Known:
+        """Evaluate a node, once."""
+        known = self._known.get(node)
+        if known is None:
             e = self.evaluator(node)
             self.found.offer(e, self.objective.total(e))
-            self._remember(node, e)
-        return None if e.lower > self.evaluator.limit else e
+            known = self._remember(node, e)
+        return known
 
-    def _remember(self, node: Node, e: Evaluation) -> None:
-        self._known[node] = e
-        if e.lower > self.evaluator.limit:
-            at = np.asarray(node, dtype=np.int64)
-            self._dead = np.concatenate([self._dead[~(self._dead <= at).all(axis=1)], at[None, :]])
+    def _remember(self, node: Node, e: Evaluation) -> Known:
+        dead = e.lower > self.evaluator.limit
+        if self._class_loss:
+            known = Known(dead, e.feasible, None, self.objective.more_below(e), self.objective.total_above(e))
+        else:
+            known = Known(dead, e.feasible, self.objective.terms_below(e) if e.gone.any() else None)
+        if len(self._known) >= KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[node] = known
+        if dead:
+            if self._n_dead == len(self._dead):
+                self._dead = np.concatenate([self._dead, np.empty_like(self._dead)])
+            self._dead[self._n_dead] = node
+            self._n_dead += 1
+        return known
 
-    def _box(self, lo: Node, hi: Node, terms: FloatArray, more: float) -> Box:
-        """A box whose upper corner may be evaluated already, which tightens its terms."""
-        e = self._known.get(hi)
-        if e is not None and self._class_loss:
-            more = max(more, self.objective.more_below(e))
-        elif e is not None:
-            terms = np.maximum(terms, self.objective.terms_below(e))
-        return Box(lo, hi, terms, more)
+    def _part(self, box: Box, lo: Node, hi: Node, foot: float | None = None) -> Box:
+        """A part of a box; where its upper corner is evaluated already, that tightens its terms."""
+        known = self._known.get(hi)
+        terms, more = box.terms, box.more
+        if known is not None:
+            more = max(more, known.more)
+            terms = terms if known.terms is None else np.maximum(terms, known.terms)
+        return Box(lo, hi, terms, more, known is not None or (box.seen and hi == box.hi), foot)
 
-    def _push(self, box: Box, bound: float | None = None) -> None:
-        value = box.bound() if bound is None else bound
+    def _push(self, box: Box, least: float = float("-inf")) -> None:
+        """Queue a box; ``least`` bounds it already."""
+        value = max(least, box.bound())
         if value < self.found.total - EPSILON:
-            heapq.heappush(self._heap, (value, self._pushed, box))
+            entry = (value, self._pushed, box)
             self._pushed += 1
+            if self._stack is None:
+                heapq.heappush(self._heap, entry)
+            else:
+                self._stack.append(entry)
 
-    def _first_climb(self, lo: Node, hi: Node, control: Control) -> None:
-        """Bisect the cheapest path from bottom to top for a first plan."""
-        path = self._path(lo, hi, self._free, float("inf"))
+    def _first_climbs(self, lo: Node, hi: Node, control: Control) -> None:
+        """First plans: bisect the cheapest path from bottom to top, then those that take one column last, or first."""
+        ways = [self._path(lo, hi, self._free, float("inf"))]
+        for j in range(len(hi)):
+            without = self._path(lo, (*hi[:j], lo[j], *hi[j + 1 :]), self._free, float("inf"))
+            ways.append([*without, *self._path(without[-1], hi, self._free, float("inf"))[1:]])
+            ways.append(self._path((*lo[:j], hi[j], *lo[j + 1 :]), hi, self._free, float("inf")))
+        for path in ways:
+            self._bisect(path, control)
+
+    def _bisect(self, path: list[Node], control: Control) -> None:
+        """Look for the lowest plan of a path."""
         low, high = 0, len(path) - 1
         while low <= high and not control.stop():
             middle = (low + high) // 2
-            e = self._look(path[middle])
-            if e is not None and e.feasible:
+            if not self._is_dead(path[middle]) and self._look(path[middle]).feasible:
                 high = middle - 1
             else:
                 low = middle + 1
+
+    def _descend(self, control: Control) -> None:
+        """From the best plan to the specialisation, by one level of one column, that loses least; again while it loses less."""
+        at = None
+        while self.found.best is not None and self.found.best.node != at:
+            at = self.found.best.node
+            for j, level in enumerate(at):
+                lower = (*at[:j], level - 1, *at[j + 1 :])
+                if control.stop():
+                    return
+                if level > 0 and not self._is_dead(lower):
+                    self._look(lower)
 
     def _path(self, lo: Node, hi: Node, terms: FloatArray, best: float) -> list[Node]:
         """Upward from lo by the step that adds least, inside the box, while the bound stays below ``best``."""
@@ -140,31 +223,19 @@ class LazySearch:
             path.append(tuple(at))
 
     def _split(self, box: Box, bound: float) -> None:
-        if len(self._dead) and bool((self._dead >= np.asarray(box.hi)).all(axis=1).any()):
+        if self._is_dead(box.hi):
             return
-        if self._class_loss and not box.low_known:
-            self._bound_by_foot(box, bound)
+        if self._class_loss and box.foot is None:
+            box.foot = self._look(box.lo).above
+            self._push(box, bound)
             return
         t = self._probe(box)
         if t is None:
             return
-        e = self._look(t)
-        if e is not None and t != box.lo:
-            below = self._box(box.lo, t, box.terms, box.more)
-            below.low_known = box.low_known
-            self._push(below, bound if self._class_loss else None)
+        dead = self._is_dead(t) or self._look(t).dead
+        if not dead and t != box.lo:
+            self._push(self._part(box, box.lo, t, box.foot), bound)
         self._push_rest(box, t, bound)
-
-    def _bound_by_foot(self, box: Box, bound: float) -> None:
-        e = self._look(box.lo)
-        if e is None:
-            known = self._known.get(box.lo)
-            if known is None:
-                self._push_rest(box, box.lo, bound)
-                return
-            e = known
-        box.low_known = True
-        self._push(box, max(bound, self.objective.total_above(e) + box.more))
 
     def _probe(self, box: Box) -> Node | None:
         """The node of the box to evaluate next; None when nothing in it is left to know."""
@@ -175,7 +246,7 @@ class LazySearch:
             t: Node = tuple((a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True))
             return t
         path = self._path(box.lo, box.hi, box.terms, self.found.total)
-        if path[-1] == box.hi and box.hi in self._known and len(path) > 1:
+        if path[-1] == box.hi and box.seen and len(path) > 1:
             return path[-2]
         return path[-1]
 
@@ -187,6 +258,5 @@ class LazySearch:
             if t[j] < box.hi[j]:
                 lo = list(box.lo)
                 lo[j] = t[j] + 1
-                part = self._box(tuple(lo), tuple(hi), box.terms, box.more)
-                self._push(part, bound if self._class_loss else None)
+                self._push(self._part(box, tuple(lo), tuple(hi)), bound)
                 hi[j] = t[j]

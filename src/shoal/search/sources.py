@@ -27,7 +27,8 @@ SHRINK = 0.5
 KEPT = 0.25
 """The groups of a node that was looked at are kept where they are at most this share of the cells they came from."""
 MEMORY = 192 * 2**20
-"""Bytes of copies that are kept; the copy used longest ago goes first."""
+COPIES = 128
+"""Bytes and number of the copies that are kept; the copy used longest ago goes first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ class Sources:
     def _keep(self, key: Node, made: Source) -> None:
         self._kept[key] = made
         self._held += made.n_bytes
-        while self._held > MEMORY and len(self._kept) > 1:
+        while (self._held > MEMORY and len(self._kept) > 1) or len(self._kept) > COPIES:
             _, old = self._kept.popitem(last=False)
             self._held -= old.n_bytes
         self._list()

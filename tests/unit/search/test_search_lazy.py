@@ -1,0 +1,91 @@
+"""Lattices too large to list: the same optimum with little memory, and Ctrl-C."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from search_oracle import judge, random_table
+from shoal.model import requirement as req
+from shoal.model.counts import ClassCounts
+from shoal.model.hierarchy import Hierarchy
+from shoal.search import blocks, lattice, lazy
+from shoal.search.checks import build_checks
+from shoal.search.control import Control
+from shoal.search.evaluate import Evaluator
+from shoal.search.lazy import LazySearch
+from shoal.search.objective import Objective
+from shoal.search.problem import build_problem
+
+LOSSES = ("loss", "ncp", "precision", "entropy", "discernibility", "average_class_size")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_full_queue_and_a_short_memory_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes are searched depth first, nodes are forgotten and evaluated again, tables are made again: the optimum stays."""
+    monkeypatch.setattr(lazy, "OPEN", 1)
+    monkeypatch.setattr(lazy, "KNOWN", 2)
+    monkeypatch.setattr(blocks, "KEPT", 100)
+    done = 0
+    for seed in range(8):
+        table = random_table(64_000 + seed)
+        asked = [req.K(3)] if seed % 2 else [req.K(2), req.EntropyDiversity("s", 1.5)]
+        limit = math.floor(0.2 * len(table.rows) + 1e-9)
+        good = [v.loss for v in (judge(table, n, asked, limit, loss) for n in table.nodes()) if v.feasible]
+        if good:
+            found = lattice(table.counts(), table.hierarchies(), asked, suppress=0.2, loss=loss, lazy=True)
+            assert found.proven
+            assert found.loss == pytest.approx(min(good), rel=1e-9, abs=1e-12)
+            done += 1
+    assert done >= 4
+
+
+def wide(columns: int = 14) -> tuple[ClassCounts, dict[str, Hierarchy]]:
+    rng = np.random.default_rng(5)
+    names = tuple(f"q{j}" for j in range(columns))
+    lines = [[f"{i:02d}", f"a{i // 2}", f"b{i // 4}", f"c{i // 8}", "*"] for i in range(16)]
+    codes = np.unique(rng.integers(0, 16, (800, columns)), axis=0).T
+    values = [pa.array([f"{i:02d}" for i in range(16)])] * columns
+    counts = ClassCounts(np.ones(codes.shape[1], dtype=np.int64), names, list(codes), values)
+    return counts, {n: Hierarchy.from_rows(n, lines) for n in names}
+
+
+@pytest.mark.parametrize("loss", ["loss", "discernibility"])
+def test_memory_stays_within_its_bounds(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """5^14 nodes, 600 steps: the queue, what is remembered and the tables stay small, and the gap is still proven."""
+    monkeypatch.setattr(lazy, "OPEN", 60)
+    monkeypatch.setattr(lazy, "KNOWN", 50)
+    monkeypatch.setattr(blocks, "KEPT", 2**16)
+    counts, trees = wide()
+    problem = build_problem(counts, trees)
+    checks = build_checks(counts, [req.K(3)], has_population=False)
+    evaluator, objective = Evaluator(problem, checks, 40), Objective(problem, loss)
+    left = itertools.count(-600)
+    search = LazySearch(evaluator, objective)
+    found = search.run(Control(cancel=SimpleNamespace(is_set=lambda: next(left) >= 0)))
+    assert found.stopped == "cancelled"
+    assert found.best is not None
+    assert found.lower < found.total
+    assert evaluator.evaluated > 100
+    assert len(search._heap) <= 60 + len(counts.columns)
+    assert len(search._known) <= 50
+    assert evaluator._tables._held <= 2**16 + 8 * max(b.combinations.shape[1] for b in problem.blocks)
+
+
+def test_ctrl_c_ends_the_search_at_once() -> None:
+    counts, trees = wide()
+    asked = itertools.count()
+
+    def interrupted() -> bool:
+        if next(asked) == 30:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        lattice(counts, trees, [req.K(3)], suppress=0.05, cancel=SimpleNamespace(is_set=interrupted))
+    assert next(asked) == 31
