@@ -231,7 +231,31 @@ def test_the_gate_takes_several_tables(tmp_path, table, policy, capsys, form):
     if form == "junit":
         assert len(ET.fromstring(out).findall("testsuite")) == 2
     if form == "sarif":
-        assert len(json.loads(out)["runs"]) == 2
+        (run_,) = json.loads(out)["runs"]
+        names = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run_["results"]}
+        assert names == {"people.csv", "more.csv"}
+        rules = [r["id"] for r in run_["tool"]["driver"]["rules"]]
+        assert len(rules) == len(set(rules))
+        assert all(rules[r["ruleIndex"]] == r["ruleId"] for r in run_["results"])
+
+
+def test_the_gate_stays_well_formed_with_any_column_name():
+    """XML cannot hold control characters, Markdown cells end at bars, JSON needs quotes: a name breaks none of them."""
+    import pyarrow as pa
+
+    import shoal
+    from shoal.release.check import check, render_all
+
+    for name in ("a\x01b\x0b", "x]]>y", "a|b`c", 'q"<&>', "\ufffe", "=1+1", "a\r\nb", "\u202eevil"):
+        table = shoal.open(pa.table({name: ["f", "f", "m"], "s": ["x", "x", "y"]}))
+        asked = {"k": 2, "diversity": {name: {"distinct": 2}}}
+        result = check(table, shoal.Policy.of(quasi=["s"], sensitive=[name], require=asked))
+        for several in ([result], [result, result]):
+            assert len(ET.fromstring(render_all(several, "junit")).findall(".//failure")) == 2 * len(several)
+            assert len(json.loads(render_all(several, "sarif"))["runs"][0]["results"]) == 2 * len(several)
+            json.loads(render_all(several, "json"))
+            rows = [line for line in render_all(several, "md").splitlines() if line.startswith("| ") and "---" not in line]
+            assert all(len(re.findall(r"(?<!\\)\|", row)) == 5 for row in rows)
 
 
 def test_a_release_into_the_same_database(tmp_path, table, policy, capsys):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from shoal.errors import UsageError
@@ -20,12 +23,17 @@ FORMATS = ("text", "json", "junit", "sarif", "md")
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What the gate found. ``below`` is how many classes, and how many members of them, are smaller than asked."""
+    """What the gate found.
+
+    ``below`` is how many classes, and how many members of them, are smaller than asked; ``file`` is the file as it was named,
+    where it is one (of an absolute path the last part).
+    """
 
     table: str
     facts: Facts
     findings: tuple[Finding, ...]
     below: tuple[int, int]
+    file: str = ""
 
     @property
     def ok(self) -> bool:
@@ -49,6 +57,7 @@ class CheckResult:
 
     def render(self, form: str) -> str:
         """The result as ``json``, ``junit``, ``sarif``, ``md`` or ``text``."""
+        makers: dict[str, Callable[[CheckResult], str]]
         makers = {"json": _json, "junit": _junit, "sarif": _sarif, "md": _markdown, "text": _text}
         if form not in makers:
             raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
@@ -59,6 +68,8 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
     """Several tables in one text of the same format; one table is written as it is."""
     if len(results) == 1:
         return results[0].render(form)
+    if form not in FORMATS:
+        raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
     texts = [r.render(form) for r in results]
     if form == "json":
         return json.dumps({"ok": all(r.ok for r in results), "tables": [r.to_json() for r in results]}, indent=2) + "\n"
@@ -66,9 +77,7 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
         head, *_ = texts[0].split("\n", 1)
         return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
     if form == "sarif":
-        logs = [json.loads(t) for t in texts]
-        logs[0]["runs"] = [run for log in logs for run in log["runs"]]
-        return json.dumps(logs[0], indent=2, ensure_ascii=False) + "\n"
+        return _sarif(*results)
     return "\n".join(texts)
 
 
@@ -87,7 +96,18 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     sentence = "no direct identifier is left in the table"
     extra = [Finding("direct", sentence, 0, present, present == 0)] if policy.direct else []
     small = counts.sizes[counts.sizes < policy.smallest_class]
-    return CheckResult(table.name, facts, (*judge(require, facts), *extra), (len(small), int(small.sum())))
+    findings = (*judge(require, facts), *extra)
+    return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
+
+
+def _file(table: Any) -> str:
+    """The file of a table with slashes, relative as it was named; empty where the table is not a file."""
+    source = Path(str(table.source.get("source", "")))
+    try:
+        there = source.is_file()
+    except (OSError, ValueError):
+        there = False
+    return ("" if not there else source.name if source.is_absolute() else source.as_posix()).removeprefix("./")
 
 
 def _apply(policy: Policy, schema: Schema) -> Schema:
@@ -164,30 +184,49 @@ def _junit(result: CheckResult) -> str:
         cases.append(
             f"  <testcase classname={quoteattr('shoal.' + result.table)} name={quoteattr(f.requirement)}>{body}</testcase>"
         )
-    head = f'<testsuite name="shoal" tests="{len(result.findings)}" failures="{len(result.failed)}" errors="0">'
-    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n"
+    head = f'<testsuite name="shoal" tests="{len(result.findings)}" failures="{len(result.failed)}" errors="0" skipped="0">'
+    return _xml("\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n")
 
 
-def _sarif(result: CheckResult) -> str:
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML 1.0 cannot hold: a hostile column name stays one bad sign, not a broken file."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _sarif(*results: CheckResult) -> str:
+    """One run over all tables; each rule stands once."""
     from shoal import __version__
 
-    rules = [{"id": f.requirement, "shortDescription": {"text": f.sentence}} for f in result.findings]
+    rules = {f.requirement: {"id": f.requirement, "shortDescription": {"text": f.sentence}} for r in results for f in r.findings}
     found = [
         {
             "ruleId": f.requirement,
+            "ruleIndex": list(rules).index(f.requirement),
             "level": "error",
             "message": {"text": _line(f)},
-            "locations": [{"logicalLocations": [{"name": result.table, "kind": "resource"}]}],
+            "locations": [_location(r)],
         }
-        for f in result.failed
+        for r in results
+        for f in r.failed
     ]
-    driver = {"name": "shoal", "version": __version__, "rules": rules}
+    driver = {"name": "shoal", "version": __version__, "rules": list(rules.values())}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": found}],
     }
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _location(result: CheckResult) -> dict[str, Any]:
+    """Where a finding belongs: the table, and its file where it is one, so that code scanning shows it there."""
+    out: dict[str, Any] = {"logicalLocations": [{"name": result.table, "kind": "resource"}]}
+    if result.file:
+        out["physicalLocation"] = {"artifactLocation": {"uri": quote(result.file)}, "region": {"startLine": 1}}
+    return out
 
 
 def _markdown(result: CheckResult) -> str:
@@ -203,7 +242,7 @@ def _markdown(result: CheckResult) -> str:
 
 def _cell(text: str) -> str:
     """Text that stays inside its Markdown cell."""
-    out = escape(text).replace("\n", " ").replace("\r", " ")
+    out = escape("".join(c if c.isprintable() else " " for c in text))
     for sign in "\\`*_[]|!":
         out = out.replace(sign, "\\" + sign)
     return out
