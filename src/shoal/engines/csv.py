@@ -79,13 +79,16 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     engine = DuckDB(stable_order=True)
     engine.source = path.name
     packed = is_packed(path)
-    file = path if encoding in _NATIVE else transcoded(path, encoding, engine, ".csv")
+    folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
+    file, native = path, _NATIVE.get(encoding, "utf-8")
+    if encoding not in _NATIVE or folded:
+        file, native = transcoded(path, encoding, engine, ".csv", (dialect, len(names)) if folded else None), "utf-8"
     reading = _reading(
         file,
-        dialect,
+        replace(dialect, skip=0) if folded else dialect,
         len(names),
         _null_texts(options.get("null")),
-        _NATIVE.get(encoding, "utf-8"),
+        native,
         "gzip" if packed and file == path else "none",
     )
     sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
@@ -137,8 +140,11 @@ def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding
     )
 
 
-def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str) -> Path:
-    """A private UTF-8 copy (mode 0600) that goes with the engine, for encodings that DuckDB does not read."""
+def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str, headed: tuple[Dialect, int] | None = None) -> Path:
+    """A private UTF-8 copy (mode 0600) that goes with the engine, for encodings that DuckDB does not read.
+
+    With ``headed`` (dialect and number of columns) the copy has a heading of one line instead of its own.
+    """
     with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=suffix, delete=False) as out:
         target = Path(out.name)
     try:
@@ -146,6 +152,8 @@ def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str) -> Path:
             io.TextIOWrapper(opened(path), encoding=encoding, newline="") as source,
             target.open("w", encoding="utf-8", newline="") as copy,
         ):
+            if headed is not None:
+                copy.write(_plain_heading(source, *headed))
             shutil.copyfileobj(source, copy, 1 << 20)
     except OSError as error:
         if disk_full(error):
@@ -156,6 +164,19 @@ def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str) -> Path:
     except UnicodeError:
         raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
     return target
+
+
+def _plain_heading(source: io.TextIOWrapper, dialect: Dialect, width: int) -> str:
+    """Read over the heading, lines until every quote is closed; a heading of as many names on one line, ended as it was."""
+    for _ in range(dialect.skip):
+        source.readline()
+    quotes, line = 0, "\n"
+    while more := source.readline():
+        quotes, line = quotes + more.count(dialect.quote), more
+        if quotes % 2 == 0:
+            break
+    ending = line[len(line.rstrip("\r\n")) :] or "\n"
+    return dialect.delimiter.join(f"f{i}" for i in range(width)) + ending
 
 
 def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[str, Any]) -> tuple[list[Field], str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from shoal.engines.base import Relation
 from shoal.engines.duckdb import DuckDB, require_option
 from shoal.engines.frames import open_deferred
 from shoal.engines.kinds import columns_of
-from shoal.errors import UnreadableError, UsageError, missing_column, nearest, need
+from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column, nearest, need
 from shoal.model.roles import check_names
 
 SAMPLE_ROWS = 1000
 KINDS = ("text", "float")
 """What ``types=`` can ask for: other kinds are in the cells."""
+LARGE, MOST_PACKED = 256 << 20, 100
+"""A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is no honest one."""
 
 _UNCOMPUTED = re.compile(
     rb'<c (?![^>]*\bt="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
@@ -43,7 +46,7 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
             raise UsageError(f"column '{name}' of a workbook cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
     schema = _table(names, head, types).schema
     return open_deferred(
-        lambda: _whole(path, sheet, types),
+        lambda: _whole(path, sheet, types, len(names)),
         schema,
         columns_of(schema),
         str(path),
@@ -53,24 +56,21 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     )
 
 
-def _whole(path: Path, sheet: str, types: Mapping[str, str]) -> Any:
+def _whole(path: Path, sheet: str, types: Mapping[str, str], width: int) -> Any:
     names, _, rows = _read(path, sheet, None)
+    if len(names) > width:
+        raise UnreadableError(
+            f"sheet '{sheet}' of '{path.name}' has rows of {len(names)} cells; its first rows have {width}.",
+            hint="Give every column a name.",
+        )
     return _table(names, rows, types)
 
 
 def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], str, list[tuple[Any, ...]]]:
-    try:
-        import openpyxl
-    except ModuleNotFoundError:
-        raise need("excel", "openpyxl") from None
-    import zipfile
-
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, AttributeError):  # the last: sheets of charts only
-        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
-    try:
+    """Names, the sheet's title and the rows that are not blank."""
+    with _opened(path) as book:
         chosen = _sheet(book, sheet, path)
+        chosen.reset_dimensions()  # what the file says of its size need not be so
         rows = (tuple(r) for r in chosen.iter_rows(values_only=True))
         header: tuple[Any, ...] = ()
         above = 0
@@ -78,15 +78,48 @@ def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], 
             above += 1
             if any(v is not None for v in header):
                 break
-        names = [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)]
         if not any(v is not None for v in header):
             raise UnreadableError(f"sheet '{chosen.title}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
         body = [r for r in islice(rows, limit) if any(v is not None for v in r)]
         if limit is None:
             _check_cells(book, chosen, above, path)
-        return names, str(chosen.title), body
+        width = max([len(header), *(len(r) for r in body)])
+        header = (*header, *[None] * (width - len(header)))
+        return [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)], str(chosen.title), body
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The workbook; one that is broken, or far larger than it looks, is refused."""
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise need("excel", "openpyxl") from None
+    import zipfile
+    import zlib
+    from xml.etree.ElementTree import ParseError
+
+    book, file = None, None
+    try:
+        with zipfile.ZipFile(path) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+        if unpacked > LARGE and unpacked > MOST_PACKED * path.stat().st_size:
+            raise UnreadableError(
+                f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does.",
+                hint="Open and save it in a spreadsheet program, or export the sheet as CSV.",
+            )
+        file = path.open("rb")
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        yield book
+    except ShoalError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, ParseError, KeyError, ValueError, OSError, AttributeError, EOFError):
+        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
     finally:
-        book.close()
+        if book is not None:
+            book.close()
+        if file is not None:
+            file.close()
 
 
 def _sheet(book: Any, sheet: str | None, path: Path) -> Any:

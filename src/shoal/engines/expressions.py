@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from shoal.engines.base import Engine, cast, column, string
 from shoal.engines.kinds import MOMENTS, NUMBERS
-from shoal.errors import UsageError
-from shoal.kernels.rounding import NUDGE, rounding_parts
+from shoal.errors import PolicyError, UsageError
+from shoal.kernels.rounding import FINE, NUDGE, WHOLE, rounding_parts
 from shoal.model.plan import SUPPRESSED, Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, Step
 from shoal.model.roles import Column
 
@@ -79,9 +79,10 @@ def result_kind(step: Round | Clamp, source: Column) -> str:
 def _map(engine: Engine, source: Column, value: exp.Expr, step: MapValues, alias: str, stack: ExitStack) -> Shaped:
     import pyarrow as pa
 
-    pairs = [(k, step.labels[t]) for k, t in zip(step.keys, step.targets, strict=True)]
     if source.kind == "float":
-        pairs = [(k, label) for k, label in pairs if _is_number(k)]
+        pairs = [(repr(k), label) for k, label in number_labels(step).items()]
+    else:
+        pairs = [(k, step.labels[t]) for k, t in zip(step.keys, step.targets, strict=True)]
     table = pa.table({"k": pa.array([k for k, _ in pairs], pa.string()), "l": pa.array([x for _, x in pairs], pa.string())})
     text = Column(source.name, "text")
     key = column("k", alias)
@@ -104,12 +105,25 @@ def _map(engine: Engine, source: Column, value: exp.Expr, step: MapValues, alias
     return Shaped(text, published, join, gap)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def number_labels(step: MapValues) -> dict[float, str]:
+    """The label of each number that a value map lists, for a column of floats: ``1`` and ``1.0`` are one number.
+
+    >>> number_labels(MapValues("x", keys=("1", "1.0", "n/a"), targets=(0, 0, 0), labels=("a",)))
+    {1.0: 'a'}
+    """
+    out: dict[float, str] = {}
+    for key, target in zip(step.keys, step.targets, strict=True):
+        try:
+            value = float(key) + 0.0  # −0.0 is 0.0
+        except ValueError:
+            continue
+        if value == value and out.setdefault(value, step.labels[target]) != step.labels[target]:
+            raise PolicyError(
+                f"the value map of '{step.column}' lists a number in two spellings, with different labels.",
+                hint="Keep one of them.",
+                column=step.column,
+            )
+    return out
 
 
 def aliased(relation: exp.Expr, alias: str) -> exp.Expr:
@@ -180,9 +194,21 @@ def _round(value: exp.Expr, step: Round, source: Column) -> exp.Expr:
     """:func:`shoal.kernels.rounding.to_multiple` in SQL, all in double precision, so that every engine gives the same number."""
     p, q = (number(x) for x in rounding_parts(step.base))
     x = cast(value, "DOUBLE")
-    scaled = exp.Div(this=exp.Paren(this=exp.Mul(this=exp.Abs(this=x), expression=q)), expression=p)
-    nudged = exp.Mul(this=exp.Paren(this=scaled), expression=number(NUDGE))
-    steps = exp.Floor(this=exp.Add(this=nudged, expression=number(0.5)))
+    scaled = exp.Paren(this=exp.Div(this=exp.Paren(this=exp.Mul(this=exp.Abs(this=x), expression=q)), expression=p))
+    nudged = exp.Mul(this=scaled.copy(), expression=number(NUDGE))
+    steps = exp.Case(
+        ifs=[
+            exp.If(
+                this=exp.LT(this=scaled.copy(), expression=number(FINE)),
+                true=exp.Floor(this=exp.Add(this=nudged, expression=number(0.5))),
+            ),
+            exp.If(
+                this=exp.LT(this=scaled.copy(), expression=number(WHOLE)),
+                true=exp.Floor(this=exp.Add(this=scaled.copy(), expression=number(0.5))),
+            ),
+        ],
+        default=scaled,
+    )
     size = exp.Div(this=exp.Paren(this=exp.Mul(this=cast(steps, "DOUBLE"), expression=p.copy())), expression=q.copy())
     negative = exp.LT(this=x.copy(), expression=number(0.0))
     signed = exp.Case(

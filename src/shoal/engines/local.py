@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.expressions import check_step, joined_intervals, result_kind
+from shoal.engines.expressions import check_step, joined_intervals, number_labels, result_kind
 from shoal.errors import UsageError
 from shoal.kernels.rounding import to_multiple
 from shoal.kernels.text import canonical_text
@@ -68,19 +68,12 @@ def _texts(texts: list[str | None]) -> Any:
 
 
 def _map(step: MapValues, values: Any, column: Column) -> Any:
-    labels = {k: step.labels[t] for k, t in zip(step.keys, step.targets, strict=True)}
     gap = {"error": None, "suppress": SUPPRESSED, "top": step.top}[step.on_gap]
     if column.kind == "float":
-        by_number = {number: label for key, label in labels.items() if (number := _float(key)) is not None}
+        by_number = number_labels(step)
         return _texts([by_number.get(x, gap) for x in values.to_pylist()])
+    labels = {k: step.labels[t] for k, t in zip(step.keys, step.targets, strict=True)}
     return _texts([labels.get(t, gap) for t in canonical_text(values).to_pylist()])
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _cut(step: Cut, values: Any, column: Column) -> Any:

@@ -143,7 +143,7 @@ class Staging:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from shoal.kernels.text import canonical_text
+        from shoal.kernels.text import same_cells
 
         if result.num_rows != table.num_rows:
             raise InternalError(f"step '{step.kind}' returned {result.num_rows} rows for {table.num_rows}.")
@@ -155,8 +155,7 @@ class Staging:
             if values.type == pa.null():
                 values = values.cast(pa.string())
             table = table.set_column(table.column_names.index(f"p{i}"), f"p{i}", values)
-            before, after = canonical_text(table[f"o{self.originals.index(name)}"]), canonical_text(values)
-            same = pc.or_kleene(pc.fill_null(pc.equal(before, after), False), pc.and_(before.is_null(), after.is_null()))
+            same = same_cells(table[f"o{self.originals.index(name)}"], values)
             flags = pc.if_else(same, pa.scalar(0, pa.int8()), pa.scalar(1, pa.int8()))
             table = table.set_column(table.column_names.index(f"g{i}"), f"g{i}", flags)
         return table

@@ -19,6 +19,8 @@ from shoal.hierarchies.intervals import Intervals, number_text
 from shoal.hierarchies.rule import Rule, counts_of, is_text, register_rule, texts_of
 from shoal.model.roles import Column
 
+FARTHEST = 1e300
+"""Half the range up to which round widths are looked for."""
 _LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:.*)?", re.ASCII)
@@ -117,7 +119,7 @@ def _numbers(name: str, values: Any, sizes: Any, k: int) -> Rule:
     order = np.argsort(numbers, kind="stable")
     x, below = numbers[order], np.cumsum(sizes[order])
     total = int(below[-1])
-    if len(x) < 3:
+    if len(x) < 3 or x[-1] / 2 - x[0] / 2 > FARTHEST:
         return Flat(why=f"{len(x)} numbers: kept or suppressed")
     tail = max(0.005 * total, 2.0 * k)  # an open end should hold some people
     low = x[min(int(np.searchsorted(below, tail)), len(x) - 1)]

@@ -93,10 +93,14 @@ def roundest(a: float, b: float, integer: bool = False) -> float:
     (50000.0, 0.35, 8.0)
     """
     a, b = float(a), float(b)
+    if a < 0 < b:
+        return 0.0
     power = math.floor(math.log10(b - a)) + 1 if b > a else 0
     for exponent in range(power, power - 20, -1):
         for multiple in (5, 2, 1) if exponent < power else (1,):
             unit = multiple * 10.0**exponent
+            if not 0 < unit < math.inf or not math.isfinite(a / unit):
+                continue
             found = round((math.floor(a / unit) + 1) * unit, 12)
             if a < found <= b:
                 return float(math.ceil(found)) if integer and a < math.ceil(found) <= b else found

@@ -59,6 +59,26 @@ def canonical_text(values: Any) -> Any:
     return values.cast(pa.string())
 
 
+def same_cells(before: Any, after: Any) -> Any:
+    """For each cell whether it is unchanged: as numbers where both columns hold numbers, else as canonical text.
+
+    >>> import pyarrow as pa
+    >>> same_cells(pa.array([5, 7, None]), pa.array([5.0, 7.5, None])).to_pylist()
+    [True, False, True]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def is_number(kind: Any) -> bool:
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+    if before.type != after.type and is_number(before.type) and is_number(after.type):
+        old, new = before.cast(pa.float64(), safe=False), after.cast(pa.float64(), safe=False)
+    else:
+        old, new = canonical_text(before), canonical_text(after)
+    return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
+
+
 def _is_binary(kind: Any) -> bool:
     import pyarrow as pa
 

@@ -158,8 +158,8 @@ def _closest_other(points: FloatArray, n: int, to: FloatArray, itself: int) -> f
 
 @njit
 def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
-    """Groups of k to 2k − 1 records: a group takes in its nearest free record while that is nearer to the group than ``gamma``
-    times its distance to the other free records. ``points`` is overwritten."""
+    """Groups of k to 2k − 1 records, before the last few join the nearest: a group takes in its nearest free record while that
+    is nearer to the group than ``gamma`` times its distance to the other free records. ``points`` is overwritten."""
     n = points.shape[1]
     everything = points.copy()
     ids = np.arange(n)

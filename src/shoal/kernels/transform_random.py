@@ -45,7 +45,7 @@ def uniforms(key: int, start: int, n: int) -> FloatArray:
     True
     """
     out: FloatArray = ((bits(key, start, n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return out
+    return np.minimum(out, 1 - 2.0**-53)  # one draw in 2⁵³ would round up to 1
 
 
 def normals(key: int, start: int, n: int) -> FloatArray:

@@ -32,7 +32,7 @@ def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
             hint="Use a step for categories or dates.",
             column=column,
         )
-    array = array.cast(pa.float64())
+    array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2⁵³ as the nearest double
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     present = pc.and_(pc.is_valid(array), pc.invert(pc.fill_null(pc.is_nan(array), False))).to_numpy(zero_copy_only=False)
@@ -45,9 +45,15 @@ def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
 
 
 def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray, *, whole: bool = False) -> Any:
-    """The table with a column replaced by numbers; missing where not present."""
+    """The table with a column replaced by numbers; missing where not present. Infinite results are refused."""
     import pyarrow as pa
 
+    lost = int((~np.isfinite(values) & present).sum())
+    if lost:
+        raise DataError(
+            f"{lost} numbers of column '{column}' become too large to be written.", hint="Scale the column down.", column=column
+        )
+    values = np.where(present, values, 0.0)
     if whole:
         array = pa.array(np.rint(values).astype(np.int64), mask=~present)
     else:

@@ -2,7 +2,7 @@
 
 Takes    numeric columns, k ≥ 2; columns are standardised first (mean 0, deviation 1), so that units do not matter
 Returns  a whole-column step; every published combination of these columns is shared by at least k records
-Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data
+Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split)
 Cost     O(n²/k) distances; O(n) memory
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
@@ -89,14 +89,26 @@ def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: floa
     points = np.array(standardised(values))
     if method == "mdav":
         return np.asarray(kernel.mdav(points, k))
-    return np.asarray(kernel.v_mdav(points, k, gamma))
+    groups = np.asarray(kernel.v_mdav(points.copy(), k, gamma))
+    for large in np.flatnonzero(np.bincount(groups) >= 2 * k):  # the last few records joined it: in two it loses less
+        members = np.flatnonzero(groups == large)
+        parts = np.asarray(kernel.mdav(np.ascontiguousarray(points[:, members]), k))
+        groups[members] = np.where(parts == 0, large, groups.max() + parts)
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def standardised(values: FloatArray) -> FloatArray:
-    """Mean 0 and deviation 1 in each row; a constant row becomes 0."""
+    """Mean 0 and deviation 1 in each row; a constant row becomes 0. Scaled first by a power of two: squares stay finite."""
+    values, _ = scaled(values)
     centred = values - values.mean(axis=1, keepdims=True)
     deviation = centred.std(axis=1, keepdims=True)
     return np.asarray(np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 0))
+
+
+def scaled(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Each row divided by the power of two 2^e that brings its largest number below 1, and e: exact but for denormals."""
+    exponent = np.frexp(np.abs(values).max(axis=1, keepdims=True, initial=0.0))[1].astype(np.int64)
+    return np.ldexp(values, -exponent), exponent
 
 
 def lost_share(values: FloatArray, groups: IntArray) -> float:
@@ -109,6 +121,7 @@ def lost_share(values: FloatArray, groups: IntArray) -> float:
 def _published(values: FloatArray, groups: IntArray, publish: str) -> FloatArray:
     """Each value's group mean or (lower) median."""
     count = np.bincount(groups)
+    values, exponent = scaled(values)
     out = np.empty_like(values)
     for i, row in enumerate(values):
         if publish == "mean":
@@ -119,4 +132,4 @@ def _published(values: FloatArray, groups: IntArray, publish: str) -> FloatArray
             order = np.lexsort((row, groups))
             centre = row[order][np.concatenate([[0], np.cumsum(count)[:-1]]) + (count - 1) // 2]
         out[i] = centre[groups]
-    return out
+    return np.ldexp(out, exponent)

@@ -62,7 +62,8 @@ class Noise(StreamStep):
         def run(table: Any, rows_before: int) -> Any:
             x, present = numbers(table, self.column)
             e = self.scale * draw(key, rows_before, len(x))
-            out = x + e if self.mode == "additive" else x * (1 + e)
+            with np.errstate(over="ignore"):  # told by with_numbers
+                out = x + e if self.mode == "additive" else x * (1 + e)
             if self.decimals is not None:
                 out = np.round(out, self.decimals)
             return with_numbers(table, self.column, out, present)
@@ -113,9 +114,11 @@ class CorrelatedNoise(StreamStep):
 
         def run(table: Any, rows_before: int) -> Any:
             found = [numbers(table, name) for name in self.columns]
-            e = factor @ np.array([random.normals(key, rows_before, table.num_rows) for key in keys])
+            with np.errstate(over="ignore"):
+                e = factor @ np.array([random.normals(key, rows_before, table.num_rows) for key in keys])
+                noisy = [found[i][0] + e[i] for i in range(len(self.columns))]
             for i, name in enumerate(self.columns):
-                table = with_numbers(table, name, found[i][0] + e[i], found[i][1])
+                table = with_numbers(table, name, noisy[i], found[i][1])
             return table
 
         return run

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.evaluate import numbers_of
+from shoal.hierarchies.infer import FARTHEST
 from shoal.hierarchies.rule import counts_of, texts_of
 from shoal.model.plan import Clamp, Round
 from shoal.transform._columns import need_group
@@ -51,6 +52,14 @@ def top_bottom(
     x, w = numbers_of(column, texts), counts_of(texts, counts)
     n = int(w.sum())
     wanted = people if people is not None else math.ceil((share or 0.0) * n)
+    if wanted < 1:
+        raise UsageError(
+            f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
+        )
+    if len(x) and float(x.max()) / 2 - float(x.min()) / 2 > FARTHEST:
+        raise DataError(
+            f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
+        )
     need_group(2 * wanted, n, f"column '{column}'")
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(w[order])

@@ -25,6 +25,7 @@ from shoal.hierarchies.step import Generalize
 from shoal.model.plan import Cut, Drop, Keep, Step
 from shoal.model.roles import Column, Schema
 
+NUMBERS = ("integer", "decimal", "float")
 Action = Literal["remove", "zip3", "year", "birth", "age"]
 
 
@@ -40,20 +41,24 @@ class Item:
 
 
 ITEMS: tuple[Item, ...] = (
-    Item("A", "name", "names", "remove", r"name|surname|fullname|forename|firstname|lastname|initials|maiden"),
-    Item("B", "zip", "ZIP codes", "zip3", r"zip|zipcode|postcode|postalcode|zcta|plz"),
+    Item("A", "name", "names, also of relatives and employers", "remove",
+         r"name|surname|fullname|forename|firstname|lastname|givenname|familyname|middlename|nickname|initials|maiden|"
+         r"employer|spouse|guardian|nextofkin"),
+    Item("B", "zip", "ZIP codes", "zip3", r"zip|zipcode|postcode|postal|postalcode|zcta|plz"),
     Item("B", "geography", "places smaller than a state", "remove",
-         r"street|address|addr|city|town|county|precinct|parish|village|geocode|latitude|longitude|lat|lon|lng|tract|gps"),
-    Item("C", "birth", "dates of birth", "birth", r"birth|birthdate|dateofbirth|dob|born|birthday"),
+         r"street|address|addr|city|town|county|fips|municipality|district|neighbou?rhood|borough|suburb|ward|precinct|"
+         r"parish|village|geocode|latitude|longitude|lat|lon|lng|tract|gps"),
+    Item("C", "birth", "dates of birth", "birth", r"birth|birthdate|dateofbirth|dob|born|birthday|birthyear|yearofbirth|yob"),
     Item("C", "date", "dates of admission, discharge, death and others", "year",
-         r"date|day|admission|admitted|discharge|discharged|death|died|visit|timestamp|datetime"),
+         r"date|day|weekday|week|month|quarter|birthmonth|monthofbirth|birthweek|admission|admitted|discharge|discharged|death|died|visit|timestamp|datetime"),
     Item("C", "age", "ages over 89", "age", r"age|ageyears|years"),
     Item("D", "phone", "telephone numbers", "remove", r"phone|telephone|tel|mobile|cellphone"),
     Item("E", "fax", "fax numbers", "remove", r"fax"),
     Item("F", "email", "e-mail addresses", "remove", r"email|mail"),
     Item("G", "ssn", "social security numbers", "remove", r"ssn|socialsecurity|sofi|bsn|nino|nin"),
     Item("H", "record", "medical record numbers", "remove", r"mrn|medicalrecord|recordnumber|recordno|chart"),
-    Item("I", "plan", "health plan numbers", "remove", r"healthplan|beneficiary|member|policy|policyno|insurance|payerid"),
+    Item("I", "plan", "health plan numbers", "remove",
+         r"healthplan|beneficiary|member|policy|policyno|insurance|payerid|medicare|medicaid"),
     Item("J", "account", "account numbers", "remove", r"account|iban|bank|creditcard|cardnumber"),
     Item("K", "licence", "certificate and licence numbers", "remove", r"license|licence|certificate|passport"),
     Item("L", "vehicle", "vehicle identifiers and plates", "remove", r"vehicle|vin|plate|licenseplate|registration"),
@@ -174,7 +179,7 @@ def policy() -> dict[str, Any]:
 
 
 def _years(column: Column) -> Step:
-    if column.kind == "integer" and "year" in _words(column.name):
+    if column.kind in NUMBERS and "year" in _words(column.name):
         return Keep(column.name)
     if column.kind not in ("date", "timestamp", "text"):
         return Drop(column.name)  # 20240131 as a number, or a time of day
@@ -195,7 +200,7 @@ def _birth_years(column: Column, reference: str) -> Step:
     last_pooled = day.year - 90  # born in that year: 89 or 90
     label = f"{last_pooled} or earlier"
     years = range(last_pooled + 1, day.year + 1)
-    if column.kind == "integer":
+    if column.kind in NUMBERS:
         points = tuple(float(y) for y in (*years, day.year + 1))
         return Cut(column.name, points, (label, *map(str, years), f"{day.year + 1} or later"))
     dates = tuple(f"{y:04d}-01-01" for y in (*years, day.year + 1))
@@ -219,5 +224,5 @@ def _pairs(words: list[str]) -> list[str]:
 def _wrong_kind(item: Item, column: Column) -> bool:
     """A name alone is not enough where the kind contradicts it."""
     if item.action in ("year", "birth"):
-        return column.kind not in ("date", "timestamp", "text", "integer", "time")
+        return column.kind not in ("date", "timestamp", "text", "time", *NUMBERS)
     return item.action == "age" and column.kind not in ("integer", "decimal", "float", "text")

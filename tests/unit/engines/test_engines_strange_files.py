@@ -373,3 +373,50 @@ def test_other_statistical_files(tmp_path: Path, ending: str) -> None:
 
 def test_the_public_name_opens_them_too(tmp_path: Path) -> None:
     assert shoal.open(lines(tmp_path / "t.jsonl", {"a": 1})).n_rows() == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("inner", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("sep", ["", "sep=,\r\n"])
+def test_a_heading_of_two_lines(tmp_path: Path, end: str, inner: str, sep: str) -> None:
+    """What Excel writes where somebody pressed Alt and Enter in a heading."""
+    text = sep + end.join([f'a,"two{inner}lines"', '1,"x\ny"', "3,4", ""])
+    path = written(tmp_path / "t.csv", text.encode())
+    assert counted(path, "a") == {1: 1, 3: 1}
+    assert counted(path, f"two{inner}lines") == {"x\ny": 1, "4": 1}
+
+
+def workbook_with(path: Path, sheet: bytes, source: Path) -> Path:
+    """A workbook whose first sheet has other content."""
+    import zipfile
+
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, sheet if name.endswith("sheet1.xml") else old.read(name))
+    return path
+
+
+SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">%b</worksheet>'
+
+
+def test_workbooks_that_are_not_what_they_seem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = book(tmp_path / "good.xlsx", [["a"], [1]])
+    cell = b'<c r="%b"><v>1</v></c>'
+    far = b'<dimension ref="A1:XFD1048576"/><sheetData><row r="1">%b</row><row r="1048576">%b</row></sheetData>' % (
+        cell % b"A1",
+        cell % b"XFD1048576",
+    )
+    with (
+        open_table(workbook_with(tmp_path / "far.xlsx", SHEET % far, good)) as table,
+        pytest.raises(UnreadableError, match="16384"),
+    ):
+        table.n_rows()
+    bomb = SHEET % (
+        b'<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>' + b"x" * (300 << 20) + b"</t></is></c></row></sheetData>"
+    )
+    with pytest.raises(UnreadableError, match="unpacks to"):
+        open_table(workbook_with(tmp_path / "bomb.xlsx", bomb, good))
+    laugh = b'<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b SYSTEM "file:///etc/hostname">]>' + SHEET % b"<sheetData>&b;</sheetData"
+    for content in (laugh, b"<broken"):
+        with pytest.raises(UnreadableError, match="not a readable"):
+            open_table(workbook_with(tmp_path / "broken.xlsx", content, good)).n_rows()

@@ -16,15 +16,21 @@ from shoal.transform.safe_harbor import ITEMS, policy, suggest
 REMOVED = [
     ("A", "name", "patient_name"),
     ("A", "name", "LastName"),
+    ("A", "name", "givenname"),
+    ("A", "name", "employer"),
     ("B", "geography", "street_address"),
     ("B", "geography", "City"),
     ("B", "geography", "county"),
+    ("B", "geography", "municipality"),
+    ("B", "geography", "county_fips"),
+    ("B", "geography", "neighborhood"),
     ("D", "phone", "home_phone"),
     ("E", "fax", "fax_number"),
     ("F", "email", "E-Mail"),
     ("G", "ssn", "SSN"),
     ("H", "record", "MRN"),
     ("I", "plan", "health plan"),
+    ("I", "plan", "medicare_no"),
     ("J", "account", "account_no"),
     ("K", "licence", "driver_licence"),
     ("L", "vehicle", "license_plate"),
@@ -118,3 +124,16 @@ def test_mistakes_are_named():
         safe_harbor(Schema((Column("n"),)), {"m": "name"})
     with pytest.raises(UsageError, match="dates of birth as text"):
         safe_harbor(Schema((Column("dob"),)))
+
+
+@pytest.mark.parametrize("name", ["month", "birth_month", "admission_week", "weekday", "quarter"])
+def test_c_parts_of_dates_other_than_the_year_go(name):
+    assert suggest(Column(name, "integer")) == "date"
+    done = safe_harbor(Schema((Column(name, "integer"), Column("kept"))), {"kept": None})
+    assert done.steps == (Drop(name),)
+
+
+def test_c_years_of_birth_read_as_fractions_do_not_reveal_ages_over_89():
+    """pandas makes whole numbers with a gap floats: the rule holds for them as well."""
+    for name in ("birth_year", "yob"):
+        assert run(Column(name, "float"), [1930.0, 1935.0, None])[name].to_pylist() == ["1934 or earlier", "1935", None]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import shoal
 import shoal.transform as tf
 from shoal.errors import AccessError, DataError, HierarchyGapError, PolicyError, UsageError
 from shoal.hierarchies import FromTree, Intervals, Mask, Postcode
@@ -580,3 +581,71 @@ def test_prefix_and_cut_in_memory():
     assert tf.apply(Prefix("z", 2), t).table["z"].to_pylist() == ["12**", None]
     assert tf.apply(Cut("a", (30.0,), ("<30", "30+")), t).table["a"].to_pylist() == ["30+", "<30"]
     assert tf.apply(MapValues("z", on_gap="top", missing_label="none"), t).table["z"].to_pylist() == ["*", "none"]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_variable_groups_hold_at_most_2k_minus_1_records(k):
+    """The last records join a group of others, which is then split: without that there were groups of up to 3k − 2."""
+    rng = np.random.default_rng(k)
+    for _ in range(60):
+        points = rng.pareto(1.0, size=(2, int(rng.integers(k, 40))))
+        sizes = np.bincount(tf.near_groups(points, k, method="v-mdav", gamma=float(rng.choice([0.2, 1.0, 1.5]))))
+        assert k <= sizes.min()
+        assert sizes.max() <= 2 * k - 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(tf.Noise("x", 1e-9, decimals=0), id="noise that rounds away"),
+        pytest.param(tf.Microaggregate("x", k=2), id="means that are the value"),
+        pytest.param(Round("x", 0.5), id="round"),
+        pytest.param(Clamp("x", high=100.5), id="clamp"),
+    ],
+)
+def test_a_whole_number_published_as_the_same_float_is_unchanged(step, tmp_path):
+    table = pa.table({"x": [5, 5, 7, 7]})
+    assert tf.apply(step, table).changed == {"x": 0.0}
+    assert shoal.open(table).recode(Plan((step,)), tmp_path / "o.parquet").changed == {"x": 0.0}
+
+
+BIG = pa.table({"x": [2**53 + 1, 2**53 + 3, 5, 6]})
+
+
+@pytest.mark.parametrize("step", [tf.Noise("x", 1.0), tf.Microaggregate("x", k=2), tf.RankSwap("x"), Round("x", 10)])
+def test_whole_numbers_beyond_doubles_are_treated_and_never_shown(step):
+    assert tf.apply(step, BIG).table.num_rows == 4
+
+
+def test_whole_numbers_beyond_doubles_stay_exact_where_they_can():
+    assert tf.apply(Clamp("x", high=2**60), BIG).table["x"].to_pylist() == BIG["x"].to_pylist()
+    exact = [2**52 + 1, 2**51 + 1, 2**50 + 1, -(2**52) - 1]
+    assert tf.apply(Round("x", 1), pa.table({"x": exact})).table["x"].to_pylist() == exact
+    wide = pa.table({"x": exact, "w": [1, 1, 1, 1]})
+    assert shoal.open(wide).count(["x"], through={"x": Round("x", 1)}, weight="w").categories[0].to_pylist() == sorted(exact)
+
+
+def test_the_largest_and_smallest_numbers():
+    huge = pa.table({"x": [1e308, -1e308, 1e308, 5.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    for method in ("mdav", "v-mdav"):
+        out = tf.apply(tf.Microaggregate("x", ("y",), k=2, method=method), huge).table["x"].to_pylist()
+        assert out == [1e308, -5e307, 1e308, -5e307]
+    with pytest.raises(DataError, match="too large"):
+        tf.apply(tf.Noise("x", 10.0, mode="multiplicative"), huge)
+    tiny = [0.0, 5e-324, 1e-320, 2e-320]
+    assert tf.optimal_groups(tiny, 2).step("x").points == (1e-320,)
+    assert tf.apply(tf.Microaggregate("x", k=2), pa.table({"x": tiny})).table["x"].to_pylist()[2:] == [1.5e-320, 1.5e-320]
+    with pytest.raises(DataError, match="far apart"):
+        tf.top_bottom("x", pa.array([-1e308, -1e307, 1e307, 1e308]), people=1)
+
+
+def test_a_number_listed_twice_is_one_number():
+    """``1`` and ``1.0`` are one float: before, the join by SQL counted its records twice."""
+    table = pa.table({"x": [1.0, 2.0, None], "w": [1, 1, 1]})
+    same = MapValues("x", ("1", "1.0", "2", "nan"), (0, 0, 0, 0), ("a",))
+    for weight in (None, "w"):
+        assert shoal.open(table).count(["x"], through={"x": same}, weight=weight).sizes.tolist() == [1, 2]
+        other = MapValues("x", ("1", "1.0", "2"), (0, 1, 1), ("a", "b"))
+        with pytest.raises(PolicyError, match="two spellings"):
+            shoal.open(table).count(["x"], through={"x": other}, weight=weight)
+    assert tf.apply(same, table).table["x"].to_pylist() == ["a", "a", None]
