@@ -13,6 +13,7 @@ import os
 from typing import Any, NoReturn
 
 from shoal.errors import AccessError, UsageError
+from shoal.kernels.ed25519 import is_weak
 from shoal.protector import crypto
 from shoal.protector.keys import Secret
 from shoal.protector.store import CHALLENGE, Tx
@@ -130,7 +131,8 @@ def _signed(public_key: str, signature: str, message: bytes) -> bool:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
+        key = bytes.fromhex(public_key)
+        Ed25519PublicKey.from_public_bytes(key).verify(bytes.fromhex(signature), message)
     except (InvalidSignature, ValueError):
         return False
-    return True
+    return not is_weak(key)

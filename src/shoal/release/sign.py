@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InternalError, TamperError, UnreadableError, UsageError
+from shoal.kernels.ed25519 import is_weak
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -120,6 +121,11 @@ def check_signature(payload: Any, signature: str, public: str) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     key, mark = _raw(public, 32), _raw(signature, 64)
+    if is_weak(key):
+        raise TamperError(
+            "the key of the signature is one that anybody can sign for.",
+            hint="Such a signature shows nothing. Ask the publisher for the release again.",
+        )
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(mark, canonical(payload))
     except (InvalidSignature, ValueError):
