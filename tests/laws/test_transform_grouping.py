@@ -135,10 +135,20 @@ def test_searching_by_halves_equals_scanning_every_window(cost, shape):
         assert totals[0] == pytest.approx(totals[1], rel=1e-11)
 
 
+@pytest.fixture(scope="module")
+def microagg1d():
+    """Their code as plain Python: compiling all its methods takes a minute, running one on 2,000 numbers a moment."""
+    numba = pytest.importorskip("numba")
+    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
+    try:
+        return pytest.importorskip("microagg1d")
+    finally:
+        numba.config.DISABLE_JIT = before
+
+
 @pytest.mark.parametrize("k", [2, 3, 5, 10, 40])
 @pytest.mark.parametrize("seed", range(3))
-def test_sse_equals_microagg1d(k, seed):
-    microagg1d = pytest.importorskip("microagg1d")
+def test_sse_equals_microagg1d(microagg1d, k, seed):
     rng = np.random.default_rng(seed)
     x = np.sort([rng.normal(size=2000), rng.lognormal(sigma=1.5, size=2000), rng.uniform(size=2000)][seed])
     labels = microagg1d.univariate_microaggregation(x.copy(), k, method="wilber")
