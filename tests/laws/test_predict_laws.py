@@ -175,7 +175,7 @@ def shaped(kind: str, a: float, b: float, n: int, seed: int) -> Distribution:
     return Distribution.of(w, normalize=True)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(shapes, st.integers(2, 400), st.integers(0, 9), st.booleans(), st.data())
 def test_what_kappa_proves_holds_for_every_distribution(
     shape: Any, n: int, seed: int, largest: bool, data: st.DataObject

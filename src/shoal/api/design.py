@@ -6,20 +6,17 @@ address of a running ``shoal serve``. A file never makes Shoal call an address.
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
+from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.predict.published import Published, Resolver
 from shoal.predict.questionnaire_io import read_questionnaire, read_yaml
 
 if TYPE_CHECKING:
     from shoal.predict.questionnaire import Questionnaire
     from shoal.registry.record import Record
-
-MOST_BYTES = 4_000_000
 
 
 def questionnaire(path: str | Path, *, registry: str | Path | None = None, **overrides: Any) -> Questionnaire:
@@ -42,7 +39,10 @@ def resolver(source: str | Path) -> Resolver:
     """A function from attribute code and population to what a registry publishes about them."""
     text = str(source)
     if text.startswith(("http://", "https://")):
-        return lambda code, population: _published(*_over_http(text, code, population), code, population)
+        from shoal.registry.remote import Remote
+
+        service = Remote(text)
+        return lambda code, population: _published(*service.best(code, population), code, population)
     from shoal.registry.query import Registry
 
     if "://" not in text and not Path(text).exists():
@@ -82,35 +82,12 @@ def _published(record: Record | None, fit: str, notes: Any, code: str, populatio
     kappa = min(max(0.0, said["kappa"].value), math.log(summary.cells))
     collision = summary.power_sum(2) if "h2" in said else None
     return Published(
-        kappa, summary.cells, summary.size, collision, unique, exact=fit == "exact", note=" ".join(notes) if notes else ""
+        kappa,
+        summary.cells,
+        summary.size,
+        collision,
+        unique,
+        exact=fit == "exact",
+        note=" ".join(notes) if notes else "",
+        kappa_error=said["kappa"].step,
     )
-
-
-def _over_http(address: str, code: str, population: str) -> tuple[Record | None, str, list[str]]:
-    """The best record, how well it fits, and the notes, from a running ``shoal serve``."""
-    from urllib.error import URLError
-    from urllib.parse import urlencode, urlsplit
-    from urllib.request import Request, urlopen
-
-    from shoal.registry.record import Record
-
-    base = address.rstrip("/")
-    if not urlsplit(base).path:
-        base += "/registry/v1"
-    asked = f"{base}/query?{urlencode({'attributes': code, 'population': population})}"
-    try:
-        with urlopen(Request(asked, headers={"Accept": "application/json"}), timeout=20) as reply:  # noqa: S310  (http and https only)
-            data = json.loads(reply.read(MOST_BYTES))
-        records = {r.id: r for r in (Record.from_json(entry).verify() for entry in data["records"])}
-        return records.get(data["best"]), str(data["fit"]), [str(n) for n in data["notes"]]
-    except URLError as error:
-        status = getattr(error, "code", None)
-        what = f"answered with status {status}" if status else "does not answer"
-        raise UnreadableError(
-            f"the registry at '{urlsplit(base).netloc.rpartition('@')[2]}' {what}.",
-            hint="Check the attribute code and the population." if status == 422 else "Is shoal serve running there?",
-        ) from None
-    except ShoalError:
-        raise
-    except (ValueError, KeyError, TypeError, OSError):
-        raise UnreadableError("the registry's answer is not understood.", hint="Is it a shoal registry?") from None

@@ -35,12 +35,13 @@ from shoal.predict.degradation import Degradation, degradation
 from shoal.predict.distribution import Distribution, as_distribution
 from shoal.predict.interval_expansions import expansion, sd_from_singletons
 from shoal.predict.intervals import interval_singletons, rounded, width_for
+from shoal.predict.meter_result import Meter
 from shoal.predict.no_singleton import no_singleton, no_singleton_table
 from shoal.predict.person import Person, person
 from shoal.predict.population import PopulationUniqueness, benedetti_franconi, match_probability, population
 from shoal.predict.power_sums import uniqueness_from_power_sums
 from shoal.predict.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
-from shoal.predict.questionnaire import Meter, Question, Questionnaire
+from shoal.predict.questionnaire import Question, Questionnaire
 from shoal.predict.singletons import Singletons, best_code_size, largest_mean, singletons
 from shoal.predict.suggest import Suggestion
 from shoal.predict.summaries import (

@@ -47,10 +47,14 @@ class Shapes:
 
     def mean(self, h: Curve, at_one: float, slope: float) -> tuple[float, float]:
         """Least and largest mean of ``h`` over the cells; ``at_one`` and ``slope`` are h and h′ at the average cell."""
+        return -self.most(lambda x: -h(x), -at_one, -slope), self.most(h, at_one, slope)
+
+    def most(self, h: Curve, at_one: float, slope: float) -> float:
+        """Largest mean of ``h`` over the cells."""
         if self.kappa < SAME:
-            return at_one, at_one
-        rest = [h(x) - at_one - slope * (x - 1) for x in (self._x, self._check)]
-        return at_one - self._above(-rest[0], -rest[1]), at_one + self._above(rest[0], rest[1])
+            return at_one
+        rest, check = (h(x) - at_one - slope * (x - 1) for x in (self._x, self._check))
+        return at_one + self._above(rest, check)
 
     def _above(self, rest: Floats, check: Floats) -> float:
         """The least a + c·kappa with a + b(x−1) + c·φ(x) ≥ rest everywhere."""

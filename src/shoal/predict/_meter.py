@@ -1,4 +1,4 @@
-"""The mathematics of the questionnaire meter: unique share, its range over all dependence, crowds, smallest group."""
+"""The mathematics of the questionnaire meter: unique share, crowds, smallest group (its range: :mod:`._dependence`)."""
 
 from __future__ import annotations
 
@@ -56,28 +56,6 @@ def unique_shares(
     return out
 
 
-def dependence_range(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> tuple[float, float]:
-    r"""Least and greatest unique share over all dependence between the pieces.
-
-    Low: one more question never makes anyone less unique, so the most identifying piece alone is a lower bound. High: within
-    each answer of a piece, the others can split its share s over D' cells at most into s(1-s/D')^(n-1), or
-    D'/n (1-1/n)^(n-1) when s > D'/n.
-    """
-    if people <= 1:
-        return float(people), float(people)
-    low = max((unique_share([piece], people)[0] for piece in pieces), default=0.0)
-    log_cells = [math.log(d.occupied) for d, _ in pieces]
-    total = sum(log_cells)
-    high = 1.0
-    for (d, _), own in zip(pieces, log_cells, strict=True):
-        room = math.exp(min(700.0, total - own))
-        s = np.minimum(d.p, room / people)
-        with np.errstate(divide="ignore"):
-            top = s * np.exp((people - 1) * np.log1p(-np.minimum(s / room, 1.0)))
-        high = min(high, d.total(top))
-    return low, max(low, high)
-
-
 def entropy(pieces: Sequence[tuple[Distribution, Factor]]) -> float:
     """Entropy of the answers together, in nats."""
     return sum(d.entropy for d, _ in pieces)
@@ -133,11 +111,11 @@ def _none_up_to(j: int, x: Floats, cells: Floats) -> float:
     return math.exp(max(-745.0, float((cells * log_none).sum())))
 
 
-def grade_of(sources: Sequence[str], blocks: int, independence_known: bool) -> Grade:
-    """A: everything known; B: independence assumed or registry; C: only sizes for some question."""
+def grade_of(sources: Sequence[str], blocks: int, *, independence_known: bool, assumed: bool) -> Grade:
+    """A: everything known; B: independence or a form of dependence assumed, or registry; C: only sizes for some question."""
     if any(s in ("uniform", "kappa") for s in sources):
         return "C"
-    if blocks > 1 and not independence_known:
+    if assumed or (blocks > 1 and not independence_known):
         return "B"
     return "A" if all(s == "given" for s in sources) else "B"
 

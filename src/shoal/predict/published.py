@@ -3,11 +3,13 @@ r"""A question's answers from published summaries: a shape with the published nu
 A registry publishes, of a distribution on N cells, kappa, the collision entropy and the expected share of unique people in
 groups of several sizes; never the distribution itself. Shares falling with the rank i as :math:`p_i\propto e^{-t\,i^b}` are
 given the published kappa by t and the published collision chance by b. Where this shape also gives every published share of
-unique people within its rounding, the question counts as known from a registry (grade B); else only its size is known (C).
+unique people within its rounding, the question counts as known from a registry (grade B); else only its size is known (C). Either
+way the shape is one of many: the meter's range is taken over all with this kappa, or, for a record of other people, over all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,8 +25,9 @@ STEEPEST, FLATTEST = 0.05, 40.0
 class Published:
     """What a registry says of one attribute in one population.
 
-    ``unique`` maps a group size to the expected share of unique people and how far that may be off by rounding; ``exact`` says
-    that the record is of the attribute and the population asked for, ``note`` what else must be said.
+    The true kappa lies within ``kappa_error`` of ``kappa``. ``unique`` maps a group size to the expected share of unique people
+    and how far that may be off by rounding; ``exact`` says that the record is of the attribute and the population asked for,
+    ``note`` what else must be said.
     """
 
     kappa: float
@@ -34,6 +37,11 @@ class Published:
     unique: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     exact: bool = True
     note: str = ""
+    kappa_error: float = 0.0
+
+    @property
+    def kappa_range(self) -> tuple[float, float]:
+        return max(0.0, self.kappa - self.kappa_error), min(math.log(self.cells), self.kappa + self.kappa_error)
 
 
 Resolver = Callable[[str, str], Published]

@@ -5,7 +5,7 @@ kind is :math:`E(1-p(X))^{n-1}` over the product of all of them, summed exactly 
 error) when the combinations are astronomically many. What independence cannot promise, the range says.
 
 Takes    questions, population, respondents, links
-Returns  :class:`Meter`, and :meth:`Questionnaire.suggest`: the cheapest change that reaches the target
+Returns  :class:`~.meter_result.Meter`, and :meth:`Questionnaire.suggest`: the cheapest change that reaches the target
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict import _blocks, _meter
+from shoal.predict._dependence import Piece, share_range
 from shoal.predict.degradation import Degradation, degradation
 from shoal.predict.distribution import Distribution, Floats, fraction, whole
+from shoal.predict.meter_result import Meter, Step
 
 MARGIN = 0.02
 """A joint table and the questions' own shares may differ by this much: they come from different sources."""
@@ -32,7 +34,8 @@ class Question:
     """One question: the share of each answer in order, and where the shares come from.
 
     ``source`` is ``given`` (known shares), ``table`` or ``registry`` (counted elsewhere), ``uniform`` or ``kappa`` (only sizes
-    known). ``band`` is the width of one answer in ``unit``, for suggestions; ``weight`` how much its detail matters.
+    known). ``kappa_range`` is where a published kappa lies. ``band`` is the width of one answer in ``unit``, for suggestions;
+    ``weight`` how much its detail matters.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Question:
     weight: float = 1.0
     keep: bool = False
     labels: tuple[str, ...] = ()
+    kappa_range: tuple[float, float] | None = None
 
     @cached_property
     def law(self) -> Distribution:
@@ -53,62 +57,12 @@ class Question:
     def answers(self) -> int:
         return int(self.p.size)
 
-
-@dataclass(frozen=True)
-class Step:
-    """The waterfall after one question: typical and mean crowd in the population, unique share of the respondents."""
-
-    question: str
-    crowd: float
-    mean_crowd: float
-    unique: float
-    factor: float
-
-
-@dataclass(frozen=True)
-class Meter:
-    """What the questionnaire would reveal."""
-
-    unique: Estimate
-    population_unique: Estimate
-    smallest_group: Estimate
-    crowd: float
-    waterfall: tuple[Step, ...]
-    pairs: tuple[tuple[tuple[str, ...], float], ...]
-    triples: tuple[tuple[tuple[str, ...], float], ...]
-    warnings: tuple[str, ...]
-    target: float
-    combinations: float
-
     @property
-    def reached(self) -> bool:
-        """Whether the expected share is within the target."""
-        return self.unique.value <= self.target
-
-    @property
-    def light(self) -> str:
-        """green, amber or red, against the target; never green from sizes only."""
-        if not self.reached:
-            return "red" if self.unique.value > 2 * self.target else "amber"
-        return "amber" if self.unique.grade == "C" else "green"
-
-    def to_json(self) -> dict[str, Any]:
-        """The unique share with its keys, and everything else beside it."""
-        out = self.unique.to_json()
-        out |= {
-            "light": self.light,
-            "target": self.target,
-            "reached": self.reached,
-            "population_unique": self.population_unique.to_json(),
-            "smallest_group": self.smallest_group.to_json(),
-            "crowd": self.crowd,
-            "combinations": self.combinations,
-            "waterfall": [vars(s) for s in self.waterfall],
-            "pairs": [{"questions": list(q), "unique": u} for q, u in self.pairs],
-            "triples": [{"questions": list(q), "unique": u} for q, u in self.triples],
-            "warnings": list(self.warnings),
-        }
-        return out
+    def known(self) -> Piece:
+        """What is really known of the shares of the answers."""
+        if self.source in ("given", "table"):
+            return Piece(self.answers, law=self.law)
+        return Piece(self.answers, kappa=self.kappa_range)
 
 
 class Questionnaire:
@@ -174,6 +128,7 @@ class Questionnaire:
             from shoal.predict.published import shape_with_kappa
 
             p, source = shape_with_kappa(*kappa), "kappa"
+            options.setdefault("kappa_range", (kappa[0], kappa[0]))
         else:
             raw = np.asarray(shares if counts is None else counts, dtype=np.float64).ravel()
             Distribution.of(raw, normalize=counts is not None)  # validates
@@ -214,7 +169,7 @@ class Questionnaire:
             question = self.questions[name]
             apart = float(np.abs(margin - question.p).max())
             if question.source in ("uniform", "kappa"):
-                self.questions[name] = replace(question, p=margin, source="given")
+                self.questions[name] = replace(question, p=margin, source="given", kappa_range=None)
             elif apart > MARGIN:
                 raise UsageError(
                     f"the joint table gives answers of '{name}' shares that are up to {100 * apart:.3g} points off its own.",
@@ -245,13 +200,15 @@ class Questionnaire:
         """All numbers at once; ``worst`` is how many pairs and triples are listed."""
         blocks, names, n = self.blocks(), list(self.questions), self.respondents
         pieces = _meter.parts(blocks, names)
-        grade = _meter.grade_of([q.source for q in self.questions.values()], len(blocks), self.independence_known)
+        assumed = any(link["joint"] is None for link in self.links)
+        sources = [q.source for q in self.questions.values()]
+        grade = _meter.grade_of(sources, len(blocks), independence_known=self.independence_known, assumed=assumed)
         ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
         combos = float(np.prod([q.answers for q in self.questions.values()], dtype=np.float64))
         asked, everybody = _meter.unique_shares(pieces, [n, self.population])
         return Meter(
-            unique=self._share(pieces, n, asked, grade),
-            population_unique=self._share(pieces, self.population, everybody, grade),
+            unique=self._share(blocks, n, asked, grade),
+            population_unique=self._share(blocks, self.population, everybody, grade),
             smallest_group=_meter.smallest_group(pieces, n),
             crowd=max(1.0, self.population * float(np.exp(-_meter.entropy(pieces)))),
             waterfall=tuple(self._waterfall(blocks)),
@@ -297,16 +254,29 @@ class Questionnaire:
             raise missing_column(name, list(self.questions), table="questionnaire", what="question")
         return self.questions[name]
 
-    def _share(self, pieces: Sequence[Any], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
+    def _pieces(self, blocks: Sequence[_blocks.Block]) -> list[Piece]:
+        """What is really known: shares, joint tables, published kappas, numbers of answers; no assumed shape, no copula."""
+        tables = [link["names"] for link in self.links if link["joint"] is not None]
+        joint = [b for b in blocks if b.names in tables]
+        out = [Piece(b.joint.size, law=b.part(b.names)[0]) for b in joint]
+        tied = {n for b in joint for n in b.names}
+        return out + [q.known for name, q in self.questions.items() if name not in tied]
+
+    def _share(self, blocks: Sequence[_blocks.Block], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
         value, error = found
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
-        if len(pieces) > 1 and not self.independence_known:
-            low_all, high_all = _meter.dependence_range(pieces, people)
+        shapes = any(q.source not in ("given", "table") for q in self.questions.values())
+        assumed = any(link["joint"] is None for link in self.links)
+        if shapes or assumed or (len(blocks) > 1 and not self.independence_known):
+            low_all, high_all = share_range(self._pieces(blocks), people)
             low, high = min(low, low_all), max(high, high_all)
+        if len(blocks) > 1 and not self.independence_known:
             notes.append("unlinked questions are taken as independent; the range holds for every dependence")
-        if grade == "C":
-            notes.append("for some question only the number of answers is known: the range does not cover that")
+        if assumed:
+            notes.append("a correlation does not say all about dependence: a Gaussian copula is taken; the range holds for all")
+        if shapes:
+            notes.append("the shares of some answers are not known: a shape is taken; the range holds for every shape")
         exact = error < 1e-13  # the plain sum; the grid's bound is never below 1e-12
         return Estimate(
             value,

@@ -228,7 +228,8 @@ def _option(name: str, key: str, value: Any) -> Any:
 def _add_registered(q: Questionnaire, name: str, value: Any, options: dict[str, Any], asked: _Asked) -> None:
     found = asked.published(name, value)
     shares, agrees = shape_of(found)
-    q.add(name, shares=shares, **{**options, "source": "registry" if agrees and found.exact else "kappa"})
+    options = {**options, "source": "registry" if agrees and found.exact else "kappa"}
+    q.add(name, shares=shares, kappa_range=found.kappa_range if found.exact else None, **options)
     said = [found.note] if found.note else []
     if not agrees:
         said.append("the published numbers do not fix the shape of the answers: only their number and kappa are used")

@@ -4,7 +4,7 @@ A change joins neighbouring answers into wider bands, joins rare answers into "o
 information lost (nats of that question, times its weight); costs add up, and each further change makes the whole a tenth dearer,
 because one change is easier to explain than two. A first answer comes from one change after another;
 then all combinations that cost less are searched, branch by branch: one is given up when even the coarsest form of the questions
-not yet decided misses the target. ``proven`` says whether the search came to its end.
+not yet decided (left out, where they may change at all) misses the target. ``proven`` says whether the search came to its end.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def total_cost(changes: Sequence[Change]) -> float:
 def suggest(q: Questionnaire, target: float) -> Suggestion:
     """The cheapest change that brings the expected unique share to ``target``."""
     blocks, n = q.blocks(), q.respondents
-    before = _share(blocks, n)
+    before = _meter.unique_share(_meter.parts(blocks, list(q.questions)), n)[0]
     if before <= target:
         return Suggestion((), before, before, True)
     options = {name: sorted(_changes(x), key=lambda c: (c.cost, c.text)) for name, x in q.questions.items()}
@@ -123,7 +123,7 @@ class _Search:
         """Decide the question at ``depth``; the ones before are decided, the ones after are as they are."""
         if self.left <= 0 or depth == len(self.options):
             return
-        coarsest = [max(found, key=lambda c: c.cost) for found in self.options[depth + 1 :] if found]
+        coarsest = [Change(found[0].question, None, "", 0.0) for found in self.options[depth + 1 :] if found]
         for change in (None, *self.options[depth]):
             now = (*chosen, change) if change else chosen
             if total_cost(now) >= self.cost - 1e-12:

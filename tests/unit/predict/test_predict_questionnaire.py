@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from shoal import predict
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
-from shoal.predict import Questionnaire
+from shoal.predict import Distribution, Questionnaire
+from shoal.predict import suggest as suggest_room
+from shoal.predict.published import Published, shape_of
 from shoal.predict.questionnaire_io import from_mapping, parse_target, read_questionnaire
 
 
@@ -149,7 +152,13 @@ def test_grades_and_lights() -> None:
     assert (q.meter().unique.grade, q.meter().light) == ("B", "green")
     q.add("c", values=3)
     assert (q.meter().unique.grade, q.meter().light) == ("C", "amber")
-    assert any("number of answers" in n for n in q.meter().unique.notes)
+    assert any("the range holds for every shape" in n for n in q.meter().unique.notes)
+    tied = Questionnaire(population=10_000, respondents=500, target=0.5).add("a", shares=[0.5, 0.5]).add("b", shares=[0.3, 0.7])
+    tied.link("a", "b", correlation=0.5)
+    assert tied.meter().unique.grade == "B"  # a correlation does not fix the joint shares
+    table = Questionnaire(population=10_000, respondents=500).add("a", shares=[0.5, 0.5]).add("b", shares=[0.3, 0.7])
+    table.link("a", "b", joint=[[0.2, 0.3], [0.1, 0.4]])
+    assert table.meter().unique.grade == "A"
 
 
 def test_small_groups_are_counted_without_values() -> None:
@@ -434,3 +443,86 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert "https://" not in page.replace("https://matplotlib.org/", "")
     again = plots.save(plots.waterfall(m), tmp_path / "w2.html", title="<script>").read_text(encoding="utf-8")
     assert page == again
+
+
+def _true_share(joint: np.ndarray, people: int) -> float:
+    p = joint.ravel() / joint.sum()
+    return float((p * (1 - p) ** (people - 1)).sum())
+
+
+def _random_joint(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Independent, mixed, nearly functional or spiky dependence between up to four questions."""
+    kind = int(rng.integers(0, 4))
+    joint = rng.gamma((0.05, 0.3, 1.0, 5.0)[kind], 1.0, shape) + 1e-12
+    if kind == 3:
+        diagonal = tuple(np.arange(40) % n for n in shape)
+        joint[diagonal] += 20 * joint.sum() / joint.size
+    return joint / joint.sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_range_holds_for_every_dependence_and_shape(seed: int) -> None:
+    """Joint tables that the meter does not know: shares, numbers of answers, kappas and correlations are all it is told."""
+    rng = np.random.default_rng(100 + seed)
+    told = {"shares": 0, "values": 0, "kappa": 0, "registry": 0, "correlation": 0}
+    for _ in range(25):
+        shape = tuple(int(x) for x in rng.integers(2, 13, int(rng.integers(1, 5))))
+        joint = _random_joint(rng, shape)
+        people = int(10 ** rng.uniform(0.5, 4))
+        q = Questionnaire(population=10**6, respondents=people)
+        for i in range(len(shape)):
+            margin = joint.sum(axis=tuple(j for j in range(len(shape)) if j != i))
+            kappa = Distribution.of(margin, normalize=True).kappa
+            how = str(rng.choice(["shares", "values", "kappa", "registry"], p=[0.4, 0.2, 0.2, 0.2]))
+            told[how] += 1
+            if how == "shares":
+                q.add(f"q{i}", shares=margin)
+            elif how == "values":
+                q.add(f"q{i}", values=shape[i])
+            elif how == "kappa":
+                q.add(f"q{i}", kappa=(kappa, shape[i]))
+            else:  # as published, rounded
+                near = Published(min(np.log(shape[i]), round(kappa, 2)), shape[i], 10**6, kappa_error=0.005)
+                q.add(f"q{i}", shares=shape_of(near)[0], source="registry", kappa_range=near.kappa_range)
+        if len(shape) == 2 and rng.random() < 0.5:
+            told["correlation"] += 1
+            q.link("q0", "q1", correlation=float(rng.uniform(-0.9, 0.9)))
+        e = q.meter().unique
+        assert e.low - 1e-9 <= _true_share(joint, people) <= e.high + 1e-9
+        assert e.low <= e.value <= e.high
+    assert min(told.values()) > 0
+
+
+def test_the_range_of_given_shares_is_reached() -> None:
+    """Not only safe: two questions whose answers spread each other's evenly come near the upper end."""
+    q = Questionnaire(population=10_000, respondents=50).add("a", shares=[0.5, 0.5]).add("b", values=100)
+    e = q.meter().unique
+    assert e.high == pytest.approx(_true_share(np.full((2, 100), 1 / 200), 50), rel=1e-9)
+    assert e.low == pytest.approx(_true_share(np.array([0.5, 0.5]), 50))
+
+
+def test_a_question_that_must_stay_does_not_spoil_the_proof() -> None:
+    """Brute force over every combination of the same changes: what is called proven is the cheapest."""
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        q = Questionnaire(population=5000, respondents=int(rng.integers(30, 300)), target=float(rng.uniform(0.01, 0.2)))
+        for i in range(3):
+            p = rng.dirichlet(np.full(int(rng.integers(3, 30)), 1.0))
+            q.add(
+                f"q{i}",
+                shares=p,
+                ordered=bool(rng.random() < 0.5),
+                keep=bool(rng.random() < 0.5),
+                weight=float(rng.uniform(0.3, 3)),
+            )
+        found = q.suggest()
+        options = [[None, *suggest_room._changes(x)] for x in q.questions.values()]
+        blocks = q.blocks()
+        reach = [
+            suggest_room.total_cost([c for c in combo if c])
+            for combo in itertools.product(*options)
+            if suggest_room._share(suggest_room._apply_all(blocks, [c for c in combo if c]), q.respondents) <= q.target
+        ]
+        assert found.reached == bool(reach)
+        if found.reached and found.proven:
+            assert found.cost == pytest.approx(min(reach), abs=1e-9)

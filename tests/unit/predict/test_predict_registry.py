@@ -18,7 +18,7 @@ pytest.importorskip("sqlalchemy")
 
 from registry_support import AGES, UTRECHT, make
 from shoal.api.design import questionnaire
-from shoal.errors import PolicyError, UnreadableError, UsageError
+from shoal.errors import EngineError, PolicyError, UnreadableError, UsageError
 from shoal.predict.published import Published, shape_of, shape_with_kappa
 from shoal.registry.population import Population
 from shoal.registry.static import write_mirror
@@ -108,7 +108,7 @@ def test_a_running_service_gives_the_same_answers(folder: Path, served: str) -> 
 
 def test_a_service_that_is_not_there_is_told_plainly(folder: Path) -> None:
     file = written(folder, "gone", ASKED.format(registry="mirror"))
-    with pytest.raises(UnreadableError, match="does not answer"):
+    with pytest.raises(EngineError, match="does not answer"):
         questionnaire(file, registry=f"http://127.0.0.1:{free_port()}")
 
 
@@ -116,7 +116,7 @@ def test_a_file_never_makes_us_call_an_address(folder: Path, monkeypatch: pytest
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("called out")
 
-    monkeypatch.setattr(urllib.request, "urlopen", refused)
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", refused)
     with pytest.raises(PolicyError, match="by its folder or file"):
         questionnaire(written(folder, "call", ASKED.format(registry="http://127.0.0.1:1")))
 
