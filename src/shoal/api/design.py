@@ -42,7 +42,12 @@ def resolver(source: str | Path) -> Resolver:
         from shoal.registry.remote import Remote
 
         service = Remote(text)
-        return lambda code, population: _published(*service.best(code, population), code, population)
+
+        def ask_service(code: str, population: str) -> Published:
+            found = service.query([code], population)
+            return _published(found.best, found.fit, found.notes, code, population)
+
+        return ask_service
     from shoal.registry.query import Registry
 
     if "://" not in text and not Path(text).exists():

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from shoal.errors import DataError, EngineError, RequirementError, ShoalError, UsageError
+from shoal.errors import DataError, EngineError, RequirementError, UsageError
 from shoal.registry import strict_json
 from shoal.registry.record import Record
 from shoal.registry.trust import Statement
@@ -117,17 +117,6 @@ class Remote:
         """The current record of one holder's key about a topic."""
         found = self.query(codes, population)
         return next((r for r in found.records if r.key == key and found.fit == "exact"), None)
-
-    def best(self, code: str, population: str) -> tuple[Record | None, str, list[str]]:
-        """The best record about one attribute, checked; how well it fits; and what else must be said."""
-        found = self._call("/query", attributes=code, population=population)
-        try:
-            records = {r.id: r for r in (Record.from_json(entry).verify() for entry in found["records"])}
-            return records.get(found["best"]), str(found["fit"]), [str(n) for n in found["notes"]]
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, ShoalError):
-                raise
-            raise DataError("the registry's answer cannot be read.", hint="Is this the address of a registry?") from None
 
     def next_number(self, key: str) -> int:
         """The number that the next statement of a key must carry."""
