@@ -107,6 +107,10 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
     from shoal.search import local
 
     policy, base = prepared.policy, prepared.base
+    if policy.optimize not in ("loss", "ncp"):
+        raise PolicyError(
+            f"a local recoding cannot optimize '{policy.optimize}'.", hint="Use optimize: loss or ncp, or method: lattice."
+        )
     if policy.sample is not None:
         raise PolicyError("a sample cannot be recoded locally.", hint="Use method: lattice, or leave the sample out.")
     if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
@@ -189,7 +193,15 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
     note = (
         f"Values per column were allotted for {policy.population:,} people: {found.cells:,} of {found.budget.cells:,} cells used."
     )
-    return _given(prepared, Plan(found.steps), progress, "probabilistic", note)
+    try:
+        return _given(prepared, Plan(found.steps), progress, "probabilistic", note)
+    except InfeasibleError:
+        records = int(prepared.base.n_records)
+        raise InfeasibleError(
+            f"the values allotted for {policy.population:,} people do not give these {records:,} records "
+            f"k = {policy.smallest_class} with at most {policy.suppress:.3g} of them left out; k is counted in the written file.",
+            hint="Use method: lattice; or state as population the people whom the table covers, not a whole country.",
+        ) from None
 
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:

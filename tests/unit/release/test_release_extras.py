@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.errors import PolicyError, TamperError, UsageError, VerificationError
+from shoal.errors import InfeasibleError, PolicyError, TamperError, UsageError, VerificationError
 from shoal.release.verify import verify
 
 
@@ -302,3 +302,22 @@ def test_the_report_says_how_much_a_transformation_changes(step, said):
     assert column["treatment"] == next(iter(step))
     assert said in column["why"]
     assert not said or said.split()[-1] in release.report()
+
+
+def test_a_local_recoding_says_which_losses_it_knows():
+    table = pa.table({"age": list(range(40)), "sex": ["f", "m"] * 20})
+    asked = {"roles": {"quasi": ["age", "sex"]}, "require": {"k": 4}, "method": "local"}
+    for loss in ("discernibility", "average_class_size", "entropy", "precision"):
+        with pytest.raises(PolicyError, match=f"cannot optimize '{loss}'"):
+            shoal.anonymize(table, {**asked, "optimize": loss})
+    for loss in ("loss", "ncp"):
+        assert shoal.anonymize(table, {**asked, "optimize": loss}).certificate["utility"]["optimize"] == loss
+
+
+def test_an_allotment_that_is_too_fine_for_the_table_is_told_as_such():
+    rng = np.random.default_rng(2)
+    columns = {"age": rng.integers(18, 80, 600), "area": [f"A{v:03d}" for v in rng.integers(0, 200, 600)]}
+    asked = {"roles": {"quasi": ["age", "area"]}, "require": {"k": 5}, "method": "probabilistic", "allow": {"suppress": 0.1}}
+    with pytest.raises(InfeasibleError, match="allotted for 1,000,000 people do not give these 600 records k = 5") as caught:
+        shoal.anonymize(pa.table(columns), {**asked, "population": 1_000_000})
+    assert "method: lattice" in caught.value.hint
