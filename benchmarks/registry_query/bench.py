@@ -41,6 +41,7 @@ def place(i: int) -> str:
 
 def build(path: Path, n: int) -> float:
     """Copies of one signed record with the population changed; log lines as a submission would write them."""
+    from shoal.model.roles import look
     from shoal.registry.chain import START, digest_of, link
     from shoal.registry.store import Store
     from shoal.release.sign import canonical
@@ -61,7 +62,7 @@ def build(path: Path, n: int) -> float:
             previous = link(previous, i + 1, "record", identity, digest)
             lines.append((i + 1, "record", identity, digest, previous))
             area = people.partition("@")[0].rpartition("/")[0]
-            yield (identity, "age/years", people, area, one.holder, one.key, 1, "current", 0.05, text)
+            yield (identity, "age/years", people, area, look(one.holder), one.key, 1, "current", 0.05, text)
 
     with sqlite3.connect(path) as db:
         for setting in ("synchronous=OFF", "cache_size=-2000000", "temp_store=MEMORY"):

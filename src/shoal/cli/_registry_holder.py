@@ -89,7 +89,11 @@ def _tell_published(proposal: Any, record: Any, submitted: bool, dry_run: bool, 
     typer.echo(json.dumps(leaves, indent=1, ensure_ascii=False))
     for note in proposal.notes:
         typer.echo(note)
-    if not dry_run:
+    if dry_run and record.summary.noise is not None and not proposal.unchanged:
+        typer.echo("When it is published, the numbers are drawn anew.")
+    if proposal.unchanged:
+        typer.echo(f"Nothing new leaves: {record.id} stands.")
+    elif not dry_run:
         typer.echo(f"Signed as {record.id}." + (" Submitted." if submitted else ""))
 
 

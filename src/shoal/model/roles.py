@@ -224,3 +224,12 @@ _LATIN = str.maketrans(
 def _skeleton(name: str) -> str:
     visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) not in ("Cf", "Cc"))
     return unicodedata.normalize("NFKC", visible.casefold()).strip()
+
+
+def look(name: str) -> str:
+    """A name as it looks: names that people take for one another give the same text.
+
+    >>> look("St. Mary\u2019s") == look("ST MARY'S") == look("St. M\u0430ry's")
+    True
+    """
+    return "".join(c for c in _skeleton(name.translate(_LATIN)) if c.isalnum())

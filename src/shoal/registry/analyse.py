@@ -1,8 +1,8 @@
 r"""From published summaries to predictions: who will be unique in a group of k people?
 
 The share of unique people :math:`\varphi(k) = \sum p(1-p)^{k-1}` is a mixture of powers, hence decreasing and log-convex in k.
-Between two published group sizes it therefore lies above the right one and below the chord of logarithms: the interval below
-is proven, not estimated, up to the rounding of the record.
+Between two published group sizes it therefore lies above the right one, above the lines through the two before and the two after,
+and below the chord, all of logarithms: the interval below is proven, not estimated, up to the steps of the record.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ def _drawn(summary: Summary, k: int, error: float) -> Estimate:
     """The share for people drawn independently from the cells of the record."""
     level, notes = _sure(summary, sampled=error > 0)
     points = [(1, 1.0, 1.0)] + [(g, *_band(summary, g, error)) for g in GROUP_SIZES]
-    for (k1, low1, high1), (k2, low2, high2) in pairwise(points):
+    for i, ((k1, low1, high1), (k2, low2, high2)) in enumerate(pairwise(points)):
         if k1 <= k <= k2:
-            weight = (k - k1) / (k2 - k1)
-            chord = math.exp((1 - weight) * math.log(max(high1, 1e-300)) + weight * math.log(max(high2, 1e-300)))
-            low = low2 if k > k1 else low1
+            chord = math.exp(_line(k, (k1, high1), (k2, high2)))
+            low = low1 if k == k1 else max([low2, *_tangents(points, i, k)])
             high = max(low, min(high1, chord, _ceiling(summary, k)))
             across = (math.log(k) - math.log(k1)) / (math.log(k2) - math.log(k1))
             middle = (low1 + high1) / 2 * (1 - across) + (low2 + high2) / 2 * across
@@ -52,6 +51,23 @@ def _drawn(summary: Summary, k: int, error: float) -> Estimate:
             return Estimate(value, low, high, level=level, method="bounds between published group sizes", notes=notes)
     high = min(points[-1][2], _ceiling(summary, k))
     return Estimate(high / 2, 0.0, high, level=level, method="below the largest published group size", grade="C", notes=notes)
+
+
+def _line(k: int, one: tuple[int, float], other: tuple[int, float]) -> float:
+    """The logarithm at k on the straight line through two points, each a group size and a share."""
+    (k1, y1), (k2, y2) = one, other
+    first, second = (math.log(max(y, 1e-300)) for y in (y1, y2))
+    return first + (k - k1) / (k2 - k1) * (second - first)
+
+
+def _tangents(points: Sequence[tuple[int, float, float]], i: int, k: int) -> list[float]:
+    """What a convex logarithm is at least between points i and i + 1: the lines through the two before and the two after.
+
+    Each is steepest, within the steps of the record, through the lower end of the near point and the upper end of the far one.
+    """
+    sides = [(i, i - 1), (i + 1, i + 2)]
+    found = [(points[near], points[far]) for near, far in sides if 0 <= far < len(points) and points[near][1] > 0]
+    return [min(1.0, math.exp(min(0.0, _line(k, near[:2], (far[0], far[2]))))) for near, far in found]
 
 
 def _sure(summary: Summary, *, sampled: bool) -> tuple[float, tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """From numbers to a decision: collect, collect in bands, or do not collect.
 
 Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
-dropped, until the expected share of unique people is within the target.
+dropped, until the expected share of unique people is within the target. Then each attribute, in the order asked, is given back as
+much detail as the target leaves room for.
 """
 
 from __future__ import annotations
@@ -96,6 +97,11 @@ def decide(
     while share is not None and share.high > target:
         now, share = _coarsen(registry, now, people, group_size)
         log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
+    if share is not None:
+        for code in wanted:
+            now, share = _give_back(registry, code, (now, share), people, group_size, target)
+        if log[-1] != (last := f"{', '.join(now)}: {_said(share)}"):
+            log.append(f"{last}; so much detail is within the target")
     why = TOO_LITTLE if share is None and asked.elsewhere else TOO_MUCH
     return Decision(people, group_size, target, first, share, _lines(wanted, now, why), share is not None, tuple(log))
 
@@ -111,6 +117,22 @@ def _coarsen(registry: Registry, now: list[str], people: Population, group_size:
         return [], None
     _, _, chosen, best = min(known, key=lambda k: k[:3])
     return chosen, best
+
+
+def _give_back(
+    registry: Registry, code: str, found: tuple[list[str], Estimate], people: Population, group_size: int, target: float
+) -> tuple[list[str], Estimate]:
+    """The same codes with one attribute in the finest coding, from the one asked for on, that is within the target."""
+    now = found[0]
+    rest = [c for c in now if attribute(c) != attribute(code)]
+    for finer in (code, *coarser(code)):
+        if finer in now:
+            break
+        new = sorted([*rest, finer])
+        share = _share(registry.query(new, people), group_size)
+        if share is not None and share.high <= target:
+            return new, share
+    return found
 
 
 def _share(answer: Answer, group_size: int) -> Estimate | None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest version of the tables; a test holds it equal to the newest migration."""
 TABLE = "registry_version"
 

@@ -74,9 +74,9 @@ class Answer:
         if self.elsewhere:
             return self._from_neighbours(share, group_size)
         if self.fit == "finer coding":
-            return _again(share, 0.0, share.high, "the record is finer than asked: an upper bound")
+            return _again(share, 0.0, share.high, "The record is finer than asked: an upper bound.")
         if self.fit == "coarser coding":
-            return _again(share, share.low, 1.0, "the record is coarser than asked: a lower bound")
+            return _again(share, share.low, 1.0, "The record is coarser than asked: a lower bound.")
         return share
 
     def cautious(self, every: Sequence[Estimate], pick: Callable[[Iterable[float]], float] = max) -> Estimate:
@@ -89,19 +89,19 @@ class Answer:
             low=min(e.low for e in every),
             high=max(e.high for e in every),
             log_value=None,
-            notes=(*every[0].notes, "holders disagree: the cautious value"),
+            notes=(*every[0].notes, "Holders disagree: the cautious value."),
         )
 
     def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
         """A wider population proves nothing about a part of it; what neighbours have is told, and is the likelier value."""
-        notes = ["the record is of a wider population: of this one anything between 0 and 1 is possible"]
+        notes = ["The record is of a wider population: of this one anything between 0% and 100% is possible."]
         near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled).value for r in self.siblings()]
         details = {}
         if len(near) >= ENOUGH:
             low, middle, high = min(near), stats.median(near), max(near)
             share = replace(share, value=middle, low=0.0, high=1.0, log_value=None, method="median of neighbouring populations")
             told = f"the lowest has {low:.1%}, the middle {middle:.1%}, the highest {high:.1%}"
-            notes.append(f"of {len(near)} neighbouring populations {told}")
+            notes.append(f"Of {len(near)} neighbouring populations {told}.")
             details = {"neighbours": {"populations": len(near), "low": low, "middle": middle, "high": high}}
         return replace(_again(share, 0.0, 1.0, *notes), details=details)
 
@@ -183,7 +183,10 @@ class Registry:
             notes.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
         notes += self._doubts(records)
         shared = {r.holder for r in records[:5] if self._kept.namesakes(r.holder, r.key)}
-        notes += [f"More than one key publishes under the name {name}: compare the fingerprints." for name in sorted(shared)]
+        notes += [
+            f"More than one key publishes under the name {name}, or one that looks like it: compare the fingerprints."
+            for name in sorted(shared)
+        ]
         return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=lambda: self._siblings(answer))
 
     def _siblings(self, answer: Answer) -> list[Record]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from shoal.errors import DataError, TamperError, UsageError
+from shoal.model.roles import look
 from shoal.registry.population import Population
 from shoal.registry.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
 from shoal.registry.vocabulary import canonical as canonical_codes
@@ -52,8 +53,9 @@ class Record:
             raise UsageError("the attributes of a record must be sorted.", hint="Use vocabulary.canonical().")
         if self.method not in METHODS:
             raise UsageError(f"the method of a record is one of: {', '.join(METHODS)}.")
-        if not 1 <= len(self.holder) <= 120 or not self.holder.isprintable():
-            raise UsageError("a holder's name has 1 to 120 printable characters.")
+        plain = self.holder.isprintable() and self.holder == " ".join(self.holder.split())
+        if not 1 <= len(self.holder) <= 120 or not plain or not look(self.holder):
+            raise UsageError("a holder's name has 1 to 120 printable characters and no blanks too many.", hint="Add --holder NAME.")
         if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
             raise UsageError("a later version names the record it supersedes, a first one does not.")
         if self.supersedes is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.model.roles import look
 from shoal.registry import strict_json
 from shoal.registry.chain import START, Replay
 from shoal.registry.record import LARGEST_BYTES, Record, check_id
@@ -116,6 +117,7 @@ class Mirror:
             )
         self.index: dict[str, Any] = index
         self._by_population: dict[str, list[tuple[str, ...]]] | None = None
+        self._looks: dict[str, set[str]] | None = None
 
     def _read(self, name: str, limit: int = 1_000_000_000) -> Any:
         path = self.folder / name
@@ -144,7 +146,11 @@ class Mirror:
         return sorted(found)[:limit]
 
     def namesakes(self, holder: str, key: str) -> bool:
-        return any(other != key for other in self.index["holders"].get(holder, ()))
+        if self._looks is None:
+            self._looks = {}
+            for name, keys in self.index["holders"].items():
+                self._looks.setdefault(look(name), set()).update(keys)
+        return bool(self._looks.get(look(holder), set()) - {key})
 
     def statements(self) -> list[Statement]:
         said = self._read("statements.json")

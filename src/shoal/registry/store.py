@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, EngineError, TamperError, UsageError
+from shoal.model.roles import look
 from shoal.registry import migrate
 from shoal.registry.chain import START, digest_of, link
 from shoal.registry.record import LARGEST_BYTES, Record
@@ -127,7 +128,7 @@ class Store:
         _run(db, _SUPERSEDE, *topic)
         kappa = record.summary.statistics["kappa"].value
         area = record.population.area
-        _run(db, _INSERT, record.id, *topic, area, record.holder, record.version, "current", kappa, body)
+        _run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
         _append(db, "record", record.id, body)
 
     def state(self, statement: Statement) -> Statement:
@@ -183,8 +184,8 @@ class Store:
         return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area, limit)]
 
     def namesakes(self, holder: str, key: str) -> bool:
-        """Whether another key publishes, or published, under the same name."""
-        return any(self._rows(query, holder, key) for query in _NAMESAKES)
+        """Whether another key publishes, or published, under a name that looks the same."""
+        return any(self._rows(query, look(holder), key) for query in _NAMESAKES)
 
     def add_token(self, label: str) -> str:
         """A new token that may publish; only its hash is kept, so it is shown once."""
@@ -316,5 +317,5 @@ def _options(url: str) -> dict[str, Any]:
 
 def _sqlite_settings(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by hand
-    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=10000"):
+    for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")

@@ -6,13 +6,13 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from registry_support import AGES, five_years, make
 from shoal.cli import main
+from shoal.registry.migrate import HEAD
 from shoal.registry.static import Mirror
 from shoal.release.sign import signer
 
@@ -161,7 +161,7 @@ def test_asking_makes_no_registry(shoal, tmp_path):
 
 def test_migrate_and_seed_and_token_tell_json(shoal):
     assert shoal("registry", "seed", "--registry", "seed.db")["records"] > 100
-    assert shoal("registry", "migrate", "--registry", "seed.db")["before"] == "0002"
+    assert shoal("registry", "migrate", "--registry", "seed.db")["before"] == HEAD
     assert len(shoal("registry", "token", "A hospital", "--registry", "seed.db")["token"]) > 30
 
 
@@ -172,18 +172,17 @@ def served(store):
 
     from shoal.server.app import create_app
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = uvicorn.Config(create_app(store), host="127.0.0.1", port=port, log_level="error", lifespan="off")
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(store), log_level="error", lifespan="off")
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(10)
+    try:  # the socket listens already: whoever calls before the server is ready waits
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
 
 
 def test_publishing_endorsing_and_mirroring_over_http(shoal, people, store, monkeypatch):

@@ -70,6 +70,17 @@ def test_a_newer_store_is_refused_and_left_alone(store):
             open_it(url_of(store))
 
 
+def test_names_are_kept_as_they_look_and_written_again_on_the_way_down(store):
+    store.submit(make(AGES, holder="St. Mary's"))
+    names = "SELECT holder FROM registry_records"
+    with writing(store.engine) as db:
+        assert db.execute(sa.text(names)).scalar() == "stmarys"
+        migrate.downgrade(db, "0002")
+        assert db.execute(sa.text(names)).scalar() == "St. Mary's"
+        migrate.upgrade(db)
+        assert db.execute(sa.text(names)).scalar() == "stmarys"
+
+
 def test_migrating_twice_changes_nothing(store):
     assert upgrade(url_of(store)) == (migrate.HEAD, migrate.HEAD)
 
