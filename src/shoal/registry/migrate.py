@@ -1,61 +1,37 @@
-"""Bring the tables of a registry's store to the version of this program (Alembic)."""
+"""Bring the tables of a registry's store to the version of this program."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.versions import Versions
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
-    from alembic.config import Config
     from sqlalchemy import Connection
 
 HEAD = "0003"
 """The newest version of the tables; a test holds it equal to the newest migration."""
-TABLE = "registry_version"
 
-
-def config(connection: Connection) -> Config:
-    """Alembic's settings, with the migrations of this package and an open connection."""
-    from alembic.config import Config
-
-    settings = Config()
-    settings.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    settings.attributes["connection"] = connection
-    return settings
+VERSIONS = Versions(Path(__file__).parent / "migrations", "registry_version")
 
 
 def upgrade(connection: Connection, target: str = "head") -> None:
     """Create or update the tables inside the caller's transaction. Tables from before versions were kept count as 0001."""
-    from alembic import command
+    if VERSIONS.found(connection) is None and version(connection) == "0001":
+        from alembic import command
 
-    if version(connection) == "0001" and not _has(connection, TABLE):
-        command.stamp(config(connection), "0001")
-    command.upgrade(config(connection), target)
-
-
-def downgrade(connection: Connection, target: str) -> None:
-    """Undo migrations inside the caller's transaction (``base`` drops every table)."""
-    from alembic import command
-
-    command.downgrade(config(connection), target)
+        command.stamp(VERSIONS.config(connection), "0001")
+    VERSIONS.upgrade(connection, target)
 
 
 def version(connection: Connection) -> str | None:
     """The version of the tables, or None where there is no registry yet."""
-    from sqlalchemy import text
-
-    if not _has(connection, TABLE):
-        return "0001" if _has(connection, "registry_records") else None
-    found = connection.execute(text("SELECT version_num FROM registry_version")).scalar()
-    return None if found is None else str(found)
-
-
-def _has(connection: Connection, table: str) -> bool:
     from sqlalchemy import inspect
 
-    return inspect(connection).has_table(table)
+    found = VERSIONS.found(connection)
+    return "0001" if found is None and inspect(connection).has_table("registry_records") else found
 
 
 def refuse_other(found: str) -> None:

@@ -55,7 +55,7 @@ class Record:
             raise UsageError(f"the method of a record is one of: {', '.join(METHODS)}.")
         plain = self.holder.isprintable() and self.holder == " ".join(self.holder.split())
         if not 1 <= len(self.holder) <= 120 or not plain or not look(self.holder):
-            raise UsageError("a holder's name has 1 to 120 printable characters and no blanks too many.", hint="Add --holder NAME.")
+            raise UsageError("a holder's name has 1 to 120 printable characters, single blanks.", hint="Add --holder NAME.")
         if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
             raise UsageError("a later version names the record it supersedes, a first one does not.")
         if self.supersedes is not None:

@@ -21,7 +21,7 @@ def test_the_newest_migration_is_the_head():
     from alembic.script import ScriptDirectory
 
     with sa.create_engine("sqlite://").connect() as db:
-        assert ScriptDirectory.from_config(migrate.config(db)).get_heads() == [migrate.HEAD]
+        assert ScriptDirectory.from_config(migrate.VERSIONS.config(db)).get_heads() == [migrate.HEAD]
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(store):
@@ -29,7 +29,7 @@ def test_migrations_make_exactly_the_tables_of_the_code(store):
     from alembic.migration import MigrationContext
 
     with store.engine.connect() as db:
-        context = MigrationContext.configure(db, opts={"version_table": migrate.TABLE, "compare_type": True})
+        context = MigrationContext.configure(db, opts={"version_table": migrate.VERSIONS.table, "compare_type": True})
         assert compare_metadata(context, META) == []
 
 
@@ -37,7 +37,7 @@ def test_down_and_up_again_keeps_every_record_and_finds_its_area(store):
     record = store.submit(make(AGES, population=Population.parse("NL/Utrecht/Amersfoort@2021;women")))
     head = store.head()
     with writing(store.engine) as db:
-        migrate.downgrade(db, "0001")
+        migrate.VERSIONS.downgrade(db, "0001")
     with pytest.raises(DataError, match="version 0001; this program needs") as refused:
         Store(url_of(store))
     assert "shoal registry migrate" in refused.value.hint
@@ -52,7 +52,7 @@ def test_down_and_up_again_keeps_every_record_and_finds_its_area(store):
 def test_tables_from_before_versions_were_kept_are_taken_over(store):
     record = store.submit(make(AGES))
     with writing(store.engine) as db:
-        migrate.downgrade(db, "0001")
+        migrate.VERSIONS.downgrade(db, "0001")
         db.execute(sa.text("DROP TABLE registry_version"))
     with pytest.raises(DataError, match="version 0001"):
         Store(url_of(store))
@@ -75,7 +75,7 @@ def test_names_are_kept_as_they_look_and_written_again_on_the_way_down(store):
     names = "SELECT holder FROM registry_records"
     with writing(store.engine) as db:
         assert db.execute(sa.text(names)).scalar() == "stmarys"
-        migrate.downgrade(db, "0002")
+        migrate.VERSIONS.downgrade(db, "0002")
         assert db.execute(sa.text(names)).scalar() == "St. Mary's"
         migrate.upgrade(db)
         assert db.execute(sa.text(names)).scalar() == "stmarys"
@@ -87,9 +87,9 @@ def test_migrating_twice_changes_nothing(store):
 
 def test_base_drops_every_table(store):
     with writing(store.engine) as db:
-        migrate.downgrade(db, "base")
+        migrate.VERSIONS.downgrade(db, "base")
     left = {name for name in sa.inspect(store.engine).get_table_names() if name.startswith("registry_")}
-    assert left <= {migrate.TABLE}
+    assert left <= {migrate.VERSIONS.table}
 
 
 def test_two_processes_may_open_an_empty_place_at_once(tmp_path):
