@@ -161,7 +161,7 @@ def normal_rectangles(x_edges: Floats, y_edges: Floats, rho: float) -> Floats:
     if abs(r) == 1.0:
         return _degenerate(ndtr(x_edges), ndtr(y), r)
     root = math.sqrt((1 - r) * (1 + r))
-    piece = min(0.5, max(root, 0.02))
+    piece = min(0.5, max(root, 0.001))  # the conditional normal steps within root
     out = np.zeros((x.size - 1, y.size - 1))
     for i in range(x.size - 1):
         parts = max(1, math.ceil((x[i + 1] - x[i]) / piece))

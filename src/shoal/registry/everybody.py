@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.estimate import Estimate
-from shoal.predict.power_sums import Points, log_coefficient, principal
+from shoal.predict.moment_problem import Points, log_coefficient, principal
 from shoal.predict.uniqueness import log_uniform
 from shoal.registry.summary import LARGER, Summary
 

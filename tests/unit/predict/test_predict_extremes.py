@@ -236,3 +236,21 @@ def test_ranges_from_a_sample_hold_on_skewed_populations() -> None:
     assert narrow > 100
     assert judged > 100
     assert 0 < missed_match <= 0.1 * judged  # 5 % are expected, and none at all would be too wide
+
+
+def test_well_known_power_sums_are_never_refused() -> None:
+    """Sums of a real distribution, rounded in the sixth digit: the programme's grid cannot meet them, but there is one."""
+    rng = np.random.default_rng(17)
+    for t in range(60):
+        d = Distribution.of(rng.lognormal(0, 2, 200) if t % 2 else np.arange(1.0, 400) ** -0.3, normalize=True)
+        error = 10 ** -rng.uniform(3, 6.5)
+        sums = [d.power_sum(r) * (1 + 0.99 * error * rng.uniform(-1, 1)) for r in range(2, 7)]
+        k = int(rng.integers(3, 60))
+        e = predict.uniqueness_from_power_sums(sums, k, error=error)
+        assert e.low <= predict.uniqueness(d, k).value <= e.high
+
+
+def test_a_copula_that_is_nearly_one_to_one_keeps_its_digits() -> None:
+    """ρ = 1 − 1e-9: beside the diagonal lies what the two normals' distance, σ = √(2·1e-9), can carry over a cut."""
+    joint = predict.gaussian_copula([[0.5, 0.5], [0.5, 0.5]], 1 - 1e-9)
+    assert joint[0, 1] == pytest.approx(math.acos(1 - 1e-9) / (2 * math.pi), rel=1e-4)  # Sheppard's formula
