@@ -11,8 +11,8 @@ import pytest
 import shoal
 from engines.comparing import as_dict
 from engines.targets import MariaDBTarget, PostgresTarget, SparkTarget, Target
-from shoal.errors import DataError, UsageError
-from shoal.model.plan import Cut, MapValues
+from shoal.errors import DataError, EngineError, UsageError
+from shoal.model.plan import Cut, MapValues, Prefix
 
 pytestmark = pytest.mark.engine
 
@@ -266,3 +266,88 @@ def test_spark_reads_paths(spark: SparkTarget, tmp_path: Any, ending: str) -> No
     }
     write[ending]()
     assert counted(f"spark::{path}", "a") == {"x": 1, None: 1, "x,y": 1}
+
+
+# --- what strangers bring ----------------------------------------------------------------------------------------------------
+
+
+def through_map(source: str, column: str, key: str) -> dict[Any, int]:
+    """Sizes after a value map that knows one key."""
+    with shoal.open(source) as table:
+        step = MapValues(column, (key,), (0,), ("known",), "top", "other")
+        return {k[0]: n for k, n in as_dict(table.count([column], through={column: step}))["sizes"].items()}
+
+
+def test_postgres_partitions_domains_and_materialized_views(postgres: PostgresTarget) -> None:
+    postgres.execute(
+        "CREATE SCHEMA clinic",
+        "CREATE DOMAIN clinic.years AS INT CHECK (VALUE >= 0)",
+        "CREATE TABLE clinic.visits (y clinic.years, sex TEXT, n NUMERIC) PARTITION BY LIST (sex)",
+        "CREATE TABLE clinic.visits_f PARTITION OF clinic.visits FOR VALUES IN ('f')",
+        "CREATE TABLE clinic.visits_other PARTITION OF clinic.visits DEFAULT",
+        "INSERT INTO clinic.visits VALUES (7, 'f', 1.50), (7, 'F', 1.5), (NULL, 'f ', 1e30), (8, NULL, 'NaN')",
+        "CREATE MATERIALIZED VIEW clinic.visits_seen AS SELECT * FROM clinic.visits",
+    )
+    for name in ("clinic.visits", "clinic.visits_seen"):
+        source = postgres.source(name)
+        assert counted(source, "y") == {"7": 2, "8": 1, None: 1}
+        assert counted(source, "sex") == {"f": 1, "F": 1, "f ": 1, None: 1}
+        assert through_map(source, "sex", "f") == {"known": 1, "other": 2, None: 1}
+        assert sum(counted(source, "n").values()) == 4
+        assert counted(source, "n")[None] == 1
+        assert through_map(source, "y", "7") == {"known": 2, "other": 1, None: 1}
+
+
+def test_postgres_infinite_numbers_and_moments_are_refused(postgres: PostgresTarget) -> None:
+    postgres.execute(
+        "CREATE TABLE endless (n NUMERIC, t TIMESTAMPTZ, d DATE)",
+        "INSERT INTO endless VALUES ('Infinity', '-infinity', 'infinity'), (1, 'now', 'today')",
+    )
+    for column in "ntd":
+        with pytest.raises((DataError, EngineError)):
+            counted(postgres.source("endless"), column)
+
+
+def test_mariadb_zeros_in_front_are_no_other_number(mariadb: MariaDBTarget) -> None:
+    mariadb.execute(
+        "CREATE TABLE zeros (i INT(5) ZEROFILL, d DECIMAL(6,2) ZEROFILL, f FLOAT ZEROFILL, y YEAR)",
+        "INSERT INTO zeros VALUES (42, 1.5, 2.5, 2024), (42, 1.50, 2.5, 2024), (7, 0, 1, 0)",
+    )
+    source = mariadb.source("zeros")
+    assert counted(source, "i") == {"42": 2, "7": 1}
+    assert counted(source, "d") == {"1.50": 2, "0.00": 1}
+    assert counted(source, "f") == {"2.5": 2, "1.0": 1}
+    assert through_map(source, "i", "42") == {"known": 2, "other": 1}
+    assert through_map(source, "d", "1.50") == {"known": 2, "other": 1}
+    assert through_map(source, "f", "2.5") == {"known": 2, "other": 1}
+    assert through_map(source, "y", "0") == {"known": 1, "other": 2}
+    with shoal.open(source) as table:
+        assert as_dict(table.count(["i"], through={"i": Prefix("i", 1)}))["sizes"] == {("4*",): 2, ("7",): 1}
+
+
+def test_spark_text_files_that_do_not_hold_together_are_refused(spark: SparkTarget, tmp_path: Any) -> None:
+    """Spark would fill short rows with missing values, cut long ones and make a line that is no JSON a row of missing values."""
+    files = {
+        "short.csv": "a,b\nx,1\ny\n",
+        "long.csv": "a,b\nx,1\ny,2,3\n",
+        "broken.jsonl": '{"a": "x", "b": 1}\n{"a": \n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(EngineError, match="more or fewer fields"):
+            counted(f"spark::{tmp_path / name}", "a")
+
+
+def test_spark_empty_text_is_not_missing(spark: SparkTarget, tmp_path: Any) -> None:
+    (tmp_path / "t.csv").write_text('a,b\n"",1\n,2\n x ,3\n')
+    assert counted(f"spark::{tmp_path / 't.csv'}", "a") == {"": 1, None: 1, " x ": 1}
+
+
+def test_spark_nested_columns_are_json(spark: SparkTarget) -> None:
+    spark.execute(
+        "CREATE OR REPLACE TEMP VIEW nested AS SELECT * FROM VALUES (array(1, 2), named_struct('a', 'x'), map('k', 1)), "
+        "(array(1, 2), named_struct('a', 'x'), map('k', 2)), (NULL, NULL, NULL) AS t(l, s, m)"
+    )
+    assert counted("spark::nested", "l") == {"[1,2]": 2, None: 1}
+    assert counted("spark::nested", "s") == {'{"a":"x"}': 2, None: 1}
+    assert counted("spark::nested", "m") == {'{"k":1}': 1, '{"k":2}': 1, None: 1}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sqlglot import exp
+
 from shoal.engines.base import cast, column
 from shoal.engines.remote import Reading
 from shoal.errors import DataError
@@ -40,6 +42,8 @@ def reading(name: str, data_type: str, column_type: str, precision: int, scale: 
         return Reading(Column(name, "integer"), cast(column(name, "r"), "BIGINT"), native)
     if word == "tinyint" and native.startswith("tinyint(1)") and booleans:
         return Reading(Column(name, "boolean"), None, native)
+    if word == "year" or ("zerofill" in native and word not in ("float", "double")):  # spelled with zeros in front
+        return Reading(Column(name, _KINDS[word]), exp.Add(this=column(name, "r"), expression=exp.convert(0)), native)
     if word in _KINDS:
         return Reading(Column(name, _KINDS[word]), None, native)
     return Reading(Column(name, "text"), cast(column(name, "r"), "TEXT"), native)  # enum, set, json, uuid, inet …

@@ -97,9 +97,13 @@ class Spark(Engine):
 
     def _read(self, path: str, format: str, options: dict[str, Any]) -> Any:
         reader = self._spark.read.format(format)
+        if format in ("csv", "json"):
+            reader = reader.option("mode", "FAILFAST")  # Spark would cut long rows, fill short ones and blank broken lines
         if format == "csv":
             separator = options.pop("delimiter", "\t" if path.endswith(".tsv") else ",")
+            nothing = f"shoal-{secrets.token_hex(8)}"  # a field without text; an empty text in quotes is a value
             reader = reader.options(header=True, inferSchema=False, multiLine=True, escape='"', sep=separator)
+            reader = reader.options(columnPruning=False, nullValue=nothing)
         with self._errors():
             try:
                 frame = reader.load(path)

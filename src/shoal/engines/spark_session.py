@@ -157,6 +157,7 @@ def condition_of(error: Exception) -> str:
     return str(get() or "").split(".")[0] if callable(get) else ""
 
 
+MALFORMED = "MALFORMED_RECORD_IN_PARSING"
 _WORDS = {
     "TABLE_OR_VIEW_NOT_FOUND": (
         "a table or view is not there (any more).",
@@ -166,13 +167,14 @@ _WORDS = {
     "UNRESOLVED_COLUMN": ("a column is not there (any more).", "Open the table again to read its columns anew."),
     "PATH_NOT_FOUND": ("a path is not there (any more).", "Check it as the executors see it."),
     "FAILED_READ_FILE": ("a file is damaged or not there any more.", "Check the files behind the table."),
+    MALFORMED: ("a line of the file has more or fewer fields than the first, or is no JSON.", "Repair the file."),
     "CAST_INVALID_INPUT": ("a value cannot be converted as asked.", "Check the types= option and the steps of the plan."),
 }
 
 
 def translate(error: Exception, url: str) -> EngineError:
     """An error in our words: Spark's messages may hold data values."""
-    condition = condition_of(error)
+    condition = condition_of(error) or (MALFORMED if MALFORMED in str(error) else "")  # it comes as a cause
     if condition in _WORDS:
         what, hint = _WORDS[condition]
         return EngineError(f"Spark ({url}): {what}", hint=hint, condition=condition)
