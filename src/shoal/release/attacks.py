@@ -6,14 +6,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
+from shoal.model.plan import Keep
 from shoal.release import certificate as cert
 from shoal.release.classes import Decision
 from shoal.release.composition import composition
 from shoal.release.harden import structure, tells
 from shoal.release.prepare import Prepared
-from shoal.release.recount_read import logical
+from shoal.release.recount_read import batches, header, logical
+from shoal.release.recount_sorted import number_groups, whole_codes
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
@@ -25,6 +29,9 @@ HINTS = {
 
 MOST_ROWS = 200_000
 """Published records up to which row order and joins are examined on the table itself."""
+
+MOST_COUNTED = 20_000_000
+"""Published records up to which it is counted whom one further column would single out."""
 
 
 def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...]) -> list[AttackResult]:
@@ -73,23 +80,19 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
 
 def _alone(prepared: Prepared, decision: Decision, data: Path) -> dict[str, int]:
     """Records that one further column would single out, for each that is published as it is."""
-    from shoal.attack.further_knowledge import one_of_a_kind
-    from shoal.engines.open import open as open_table
-    from shoal.model.plan import Keep
-
-    steps = decision.plan.for_column
+    steps, quasi = decision.plan.for_column, prepared.quasi
     kept = [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
-    with open_table(data) as table:
-        real = dict(zip(logical(table.schema.names, prepared.schema.names), table.schema.names, strict=True))
-        found = one_of_a_kind(table, [real[c] for c in prepared.policy.quasi], [real[c] for c in kept])
-    return {c: found[real[c]] for c in kept}
+    if not kept or decision.released.n_records > MOST_COUNTED:
+        return {}
+    codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
+    classes, _ = number_groups(codes[: len(quasi)])
+    alike = [number_groups([classes, own])[0] for own in codes[len(quasi) :]]
+    return {c: int((np.bincount(groups) == 1).sum()) for c, groups in zip(kept, alike, strict=True)}
 
 
 def published_table(data: Path, records: int, known: Collection[str]) -> Any:
     """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
     import pyarrow as pa
-
-    from shoal.release.recount_read import batches, header
 
     if records > MOST_ROWS:
         return None

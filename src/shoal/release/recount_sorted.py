@@ -40,6 +40,15 @@ class _Column:
         return np.where(words.is_null().to_numpy(zero_copy_only=False), 0, out)
 
 
+def whole_codes(batches: Iterable[Any], n: int) -> list[Codes]:
+    """The codes of the first ``n`` columns of a file, whole."""
+    encoders, parts = [_Column() for _ in range(n)], [[np.zeros(0, dtype=np.int64)] for _ in range(n)]
+    for batch in batches:
+        for i, encoder in enumerate(encoders):
+            parts[i].append(encoder.encode(batch.column(i)))
+    return [np.concatenate(p) for p in parts]
+
+
 class _Groups:
     """Distinct combinations of some columns with how often each occurs."""
 
