@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shoal import predict
 from shoal.cli import main
 
 
@@ -217,3 +218,45 @@ def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> N
         file.write_text(QUESTIONS.replace("[18, 97]", "[18, 27]"), encoding="utf-8")
         assert watching.wait(timeout=300) == 0
     assert said.read_text(encoding="utf-8").count("respondents one of a kind") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("quasi", "--values", "a=2,a=3", "--people", "10"), "name=number"),
+        (("population", "--population", "17M", "--frequencies", "x=1"), "size=number"),
+        (("uniqueness", "--kappa", "0.1", "--cells", "95", "--uniform", "95", "--group-size", "3"), "--uniform cannot be used"),
+        (("uniqueness", "--power-sums", "0.1,0.01", "--p", "1", "--group-size", "3"), "--p cannot be used"),
+        (("singletons", "--kappa", "0.1", "--cells", "95", "--law", "--group-size", "3"), "--law cannot be used"),
+        (
+            ("interval", "--normal", "9", "--width", "5", "--second", "8,5,0.5", "--target", "0.1", "--group-size", "4"),
+            "--target cannot",
+        ),
+        (("interval", "--normal", "9", "--group-size", "4"), "Or --target"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    code, out, err = run(capsys, "predict", *arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_power_sums_are_as_good_as_their_last_digit(capsys: pytest.CaptureFixture[str]) -> None:
+    """0.01 may be 0.0095 or 0.0105: the range must hold both, unless the caller knows better."""
+    rough = answer(capsys, "predict", "uniqueness", "--power-sums", "0.01,0.0001", "--group-size", "30")
+    known = answer(capsys, "predict", "uniqueness", "--power-sums", "0.01,0.0001", "--sums-error", "0", "--group-size", "30")
+    for cells in (95, 100, 105):
+        value = predict.uniqueness(cells, 30).value
+        assert rough["low"] <= value <= rough["high"]
+    assert (rough["grade"], known["grade"]) == ("C", "B")
+
+
+def test_people_read_words_not_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "predict", "quasi", "--values", "sex=2,age=100", "--people", "1000", "--subsets", "2", "--k", "5")
+    assert code == 0
+    assert "can make that share unique: no" in out
+    assert "sex + age" in out
+    code, out, _ = run(capsys, "predict", "singletons", "--uniform", "365", "--group-size", "23")
+    assert "chance that nobody is unique" in out

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import _predict_shared as given
 from shoal.cli import _shared
+from shoal.cli._predict_shared import Text
 from shoal.errors import UsageError
 
-if TYPE_CHECKING:
-    from shoal.model.estimate import Estimate
-    from shoal.predict import Distribution
-
-Text = str | None
 Uniform = Annotated[int | None, typer.Option("--uniform", help="N equally likely cells.")]
 Counts = Annotated[Text, typer.Option("--counts", help="People per cell: FILE.csv or FILE.csv:column.")]
 Probabilities = Annotated[Text, typer.Option("--p", help="Probabilities of the cells: 0.4,0.3,0.3.")]
@@ -56,7 +53,11 @@ def uniqueness(
     cells: Cells = None,
     kappa: Kappa = None,
     p_max: Largest = None,
-    power_sums: Annotated[Text, typer.Option("--power-sums", help="S_2,S_3,…,S_6 as published.")] = None,
+    power_sums: Annotated[Text, typer.Option("--power-sums", help="S_2,S_3,…,S_6 as published, with all their digits.")] = None,
+    sums_error: Annotated[
+        float | None,
+        typer.Option("--sums-error", help="How far each sum may be off, relative; half of its last digit without it."),
+    ] = None,
     method: Annotated[
         str,
         typer.Option("--method", help="auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi, collisions."),
@@ -66,14 +67,19 @@ def uniqueness(
     """The probability that all people of a group are unique."""
     from shoal import predict
 
+    cell_options = {"--uniform": uniform, "--counts": counts, "--p": p}
     if kappa is not None:
-        answer = predict.uniqueness_from_kappa(kappa, _needed(cells, "--cells"), group_size, p_max=p_max)
+        given.alone("--kappa", {**cell_options, "--power-sums": power_sums})
+        answer = predict.uniqueness_from_kappa(kappa, given.needed(cells, "--cells"), group_size, p_max=p_max)
     elif power_sums is not None:
-        answer = predict.uniqueness_from_power_sums(_numbers(power_sums), group_size, p_max=p_max, cells=cells)
+        given.alone("--power-sums", cell_options)
+        sums = given.numbers(power_sums)
+        off = given.rounding(power_sums) if sums_error is None else sums_error
+        answer = predict.uniqueness_from_power_sums(sums, group_size, p_max=p_max, cells=cells, error=off)
     else:
-        d = _distribution(uniform, counts, p, cells, normalize)
+        d = given.distribution(uniform, counts, p, cells, normalize)
         answer = predict.uniqueness(d, group_size, method=method)  # type: ignore[arg-type]
-    _tell(f"probability that all {group_size} people are unique", answer, as_json=as_json)
+    given.tell(f"probability that all {group_size} people are unique", answer, as_json=as_json)
 
 
 def singletons(
@@ -95,12 +101,22 @@ def singletons(
     from shoal import predict
 
     if kappa is not None:
-        n = _needed(cells, "--cells")
+        others = {
+            "--uniform": uniform,
+            "--counts": counts,
+            "--p": p,
+            "--sizes": sizes,
+            "--law": law,
+            "--best": best,
+            "--plot": plot,
+        }
+        given.alone("--kappa", others)
+        n = given.needed(cells, "--cells")
         mean = predict.singletons_from_kappa(kappa, n, group_size, p_max=p_max)
         spread = predict.variance_from_kappa(kappa, n, group_size, p_max=p_max)
-        _tell(f"expected unique people among {group_size}", mean, {"variance": spread.value}, as_json=as_json)
+        given.tell(f"expected unique people among {group_size}", mean, {"variance": spread.value}, as_json=as_json)
         return
-    d = _distribution(uniform, counts, p, cells, normalize)
+    d = given.distribution(uniform, counts, p, cells, normalize)
     s = predict.singletons(d, group_size)
     extra: dict[str, Any] = {k: v for k, v in s.to_json().items() if k not in s.mean.to_json()}
     if sizes:
@@ -111,8 +127,8 @@ def singletons(
         at, most = predict.largest_mean(d)
         extra["best"] = {"group_size": at, "mean": most}
     if plot is not None:
-        _singletons_plot(d, group_size, plot)
-    _tell(f"expected unique people among {group_size}", s.mean, extra, as_json=as_json)
+        given.singletons_plot(d, group_size, plot)
+    given.tell(f"expected unique people among {group_size}", s.mean, extra, as_json=as_json)
 
 
 def interval(
@@ -134,20 +150,24 @@ def interval(
     from shoal.model.estimate import Estimate
 
     if second is not None:
-        sd2, width2, rho = _exactly(_numbers(second), 3, "--second")
-        d = predict.bivariate_normal((_needed(normal, "--normal"), sd2), rho, (_needed(width, "--width"), width2))
-        _tell(f"expected unique people among {group_size}", predict.singletons(d, group_size).mean, as_json=as_json)
+        given.alone(
+            "--second", {"--target": target, "--exponential": exponential, "--length": length, "--sample": sample, "--plot": plot}
+        )
+        sd2, width2, rho = given.exactly(given.numbers(second), 3, "--second")
+        d = predict.bivariate_normal((given.needed(normal, "--normal"), sd2), rho, (given.needed(width, "--width"), width2))
+        given.tell(f"expected unique people among {group_size}", predict.singletons(d, group_size).mean, as_json=as_json)
         return
-    values = _values(normal, exponential, length, sample)
+    values = given.values(normal, exponential, length, sample)
     if plot is not None:
-        _interval_plot(values, group_size, origin, width, plot)
+        given.interval_plot(values, group_size, origin, width, plot)
     if target is not None:
         found, share = predict.width_for(values, group_size, target, origin=origin)
         answer = Estimate.exact(found, method="bisection over exact shares", share=share)
-        _tell(f"width for a share of at most {target:g}", answer, as_json=as_json)
+        given.tell(f"width for a share of at most {target:g}", answer, as_json=as_json)
         return
-    answer = predict.interval_singletons(values, _needed(width, "--width"), group_size, origin=origin, method=method)  # type: ignore[arg-type]
-    _tell(f"expected unique people among {group_size}", answer, as_json=as_json)
+    step = given.needed(width, "--width", "Or --target, for the width that a share of unique people needs.")
+    answer = predict.interval_singletons(values, step, group_size, origin=origin, method=method)  # type: ignore[arg-type]
+    given.tell(f"expected unique people among {group_size}", answer, as_json=as_json)
 
 
 def quasi(
@@ -163,7 +183,7 @@ def quasi(
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
     from shoal import predict
 
-    sizes = _sizes(values)
+    sizes = given.sizes(values)
     test = predict.quasi_test(sizes, people, alpha)
     extra: dict[str, Any] = {"combinations": test.combinations, "possible": test.possible, "needed": test.needed}
     if subsets:
@@ -174,10 +194,10 @@ def quasi(
         ]
     if k is not None:
         budget = predict.cell_budget(people, k, beta)
-        w = _numbers(weights) if weights else [1.0] * len(sizes)
+        w = given.numbers(weights) if weights else [1.0] * len(sizes)
         kept = predict.integer_split(w, list(sizes.values()), budget.cells)
         extra["allowed"] = {"cells": budget.cells, "values": dict(zip(sizes, kept, strict=True)), "notes": list(budget.notes)}
-    _tell("largest expected share of unique people, whatever the distribution", test.bound, extra, as_json=as_json)
+    given.tell("largest expected share of unique people, whatever the distribution", test.bound, extra, as_json=as_json)
 
 
 def population(
@@ -194,7 +214,7 @@ def population(
 
     if (classes is None) == (frequencies is None):
         raise UsageError("give either --classes or --frequencies.")
-    data: Any = read_counts(None, classes) if classes else {int(a): b for a, b in _sizes(str(frequencies)).items()}
+    data: Any = read_counts(None, classes) if classes else given.frequencies(str(frequencies))
     found = predict.population(data, size(population_size), cells=cells)
     if as_json:
         _shared.put_json(found.to_json())
@@ -235,7 +255,9 @@ def zipf(
         law = fitted.law
         extra["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
     else:
-        law = predict.Zipf(_needed(exponent, "--exponent"), _needed(places, "--places"))
+        law = predict.Zipf(
+            given.needed(exponent, "--exponent", "With --places; or --counts, to fit it."), given.needed(places, "--places")
+        )
     answer = predict.expected_share(law, people, records, k=k)
     if law.c > 0:
         rank = predict.threshold_rank(law, people, records, k=k)
@@ -244,125 +266,5 @@ def zipf(
     if limit is not None:
         extra["records_allowed"] = predict.pseudonym_life(law, people, limit, k=k)
     if plot is not None:
-        _zipf_plot(data, law, people, records, k, plot)
-    _tell(f"expected share of people in cells with fewer than {k}", answer, extra, as_json=as_json)
-
-
-def _tell(what: str, answer: Estimate, extra: dict[str, Any] | None = None, *, as_json: bool) -> None:
-    if as_json:
-        _shared.put_json(answer.to_json() | (extra or {}))
-        return
-    out = _shared.console()
-    out.print(f"{what}: {answer}", markup=False)
-    if answer.log_value is not None and 0 <= answer.value < 1e-6:
-        out.print(f"  natural logarithm {answer.log_value:.6g}", markup=False)
-    for name, value in (extra or {}).items():
-        out.print(f"  {name.replace('_', ' ')}: {_short(value)}", markup=False)
-    for note in answer.notes:
-        out.print(f"  note: {note}", markup=False)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{_shared.printable(str(k))} {_short(v)}" for k, v in value.items())
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        shown = [_short(v) for v in value[:12]]
-        return "; ".join(shown) + (" …" if len(value) > 12 else "")
-    return f"{value:.6g}" if isinstance(value, float) else _shared.printable(str(value))
-
-
-def _distribution(uniform: int | None, counts: Text, p: Text, cells: int | None, normalize: bool) -> Distribution:
-    from shoal.predict import Distribution
-    from shoal.predict.count_files import read_counts
-
-    if sum(x is not None for x in (uniform, counts, p)) != 1:
-        raise UsageError("give exactly one of --uniform, --counts and --p.", hint="Or --kappa with --cells.")
-    if uniform is not None:
-        return Distribution.uniform(uniform)
-    if counts is not None:
-        return Distribution.counts(read_counts(None, counts), cells=cells)
-    return Distribution.of(_numbers(str(p)), normalize=normalize)
-
-
-def _values(normal: float | None, exponential: float | None, length: float | None, sample: Text) -> Any:
-    from scipy import stats
-
-    from shoal.predict.count_files import read_counts
-
-    if sum(x is not None for x in (normal, exponential, length, sample)) != 1:
-        raise UsageError("give exactly one of --normal, --exponential, --length and --sample.")
-    if sample is not None:
-        return read_counts(None, sample)
-    scale = next(x for x in (normal, exponential, length) if x is not None)
-    if not scale > 0:
-        raise UsageError(f"a spread, rate or length is positive; found {scale!r}.")
-    if normal is not None:
-        return stats.norm(scale=normal)
-    return stats.expon(scale=1 / scale) if exponential is not None else stats.uniform(0, scale)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(x) for x in text.split(",") if x.strip()]
-    except ValueError:
-        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
-
-
-def _exactly(values: list[float], n: int, option: str) -> list[float]:
-    if len(values) != n:
-        raise UsageError(f"{option} takes {n} numbers; found {len(values)}.")
-    return values
-
-
-def _sizes(text: str) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for i, part in enumerate((x for x in text.split(",") if x.strip()), start=1):
-        name, separator, number = part.rpartition("=")
-        key = name.strip() if separator else f"column {i}"
-        try:
-            out[key] = int(number)
-        except ValueError:
-            raise UsageError("sizes are given as name=number,name=number.") from None
-    if not out:
-        raise UsageError("sizes are given as name=number,name=number.")
-    return out
-
-
-def _needed(value: Any, option: str) -> Any:
-    if value is None:
-        raise UsageError(f"{option} is needed here.")
-    return value
-
-
-def _singletons_plot(d: Distribution, group_size: int, path: Path) -> None:
-    import numpy as np
-
-    from shoal.report import plots
-
-    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
-    plots.save(plots.singletons_curve(d, sizes), path, title="Unique people by group size")
-    _shared.say(f"Plot written to {path}.")
-
-
-def _interval_plot(values: Any, group_size: int, origin: float, width: float | None, path: Path) -> None:
-    import numpy as np
-
-    from shoal.report import plots
-
-    spread = float(values.std()) if hasattr(values, "std") else float(np.std(values))
-    top = 2 * width if width else 2 * spread
-    figure = plots.interval_curve(values, np.linspace(top / 50, top, 50).tolist(), group_size, origin=origin)
-    plots.save(figure, path, title="Unique people by width of the interval")
-    _shared.say(f"Plot written to {path}.")
-
-
-def _zipf_plot(counts: list[float] | None, law: Any, people: int, records: int, k: int, path: Path) -> None:
-    from shoal import predict
-    from shoal.report import plots
-
-    rank = predict.threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
-    figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
-    plots.save(figure, path, title="Zipf's law")
-    _shared.say(f"Plot written to {path}.")
+        given.zipf_plot(data, law, people, records, k, plot)
+    given.tell(f"expected share of people in cells with fewer than {k}", answer, extra, as_json=as_json)

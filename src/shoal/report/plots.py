@@ -171,7 +171,7 @@ def zipf_ranks(
     axes.set_yscale("log")
     axes.set_xlabel("rank")
     axes.set_ylabel("count" if counts is not None else "probability")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower left")
     return figure
 
 
