@@ -5,13 +5,14 @@ Returns  a cluster for each base class
 Keeps    each class in exactly one cluster; every cluster meets the requirements
 Method   classes are put in blocks of :data:`BLOCK` that agree in the columns where a further value is dearest; inside a block
          the rarest class starts a cluster and takes in, one by one, the class that raises the cost least. Clusters that miss a
-         requirement join the one nearest to them until all pass.
+         requirement join the one nearest to them until all pass; where there are very many, the nearest of their neighbours.
 Cost     O(classes × block), the block being at most :data:`BLOCK`
 Source   Byun, Kamra, Bertino & Li 2007 (k-member), over classes instead of records
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -30,6 +31,9 @@ BLOCK = 4096
 LEAST_BLOCK = 256
 """Classes that are compared with each other; fewer, down to the least, where all pairs would pass :data:`WORK`."""
 WORK = 4e8
+JOINS = 2e7
+"""Pairs of clusters that a round of joins compares."""
+ROUNDS = 40
 
 
 def cluster(
@@ -39,7 +43,7 @@ def cluster(
     problem = evaluator.problem
     price = prices(problem, weights)
     label = gather(problem, kinds, price, k, control)
-    return join_failing(evaluator, label, kinds, price)
+    return join_failing(evaluator, label, kinds, price, control)
 
 
 def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
@@ -106,11 +110,19 @@ def _runs(sizes: IntArray, k: int) -> IntArray:
     return out
 
 
-def join_failing(evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray) -> IntArray:
-    """Join each cluster that misses a requirement to the cluster nearest to it, until all pass."""
+def join_failing(
+    evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray, control: Control
+) -> IntArray:
+    """Join each cluster that misses a requirement to the cluster nearest to it, until all pass.
+
+    Clusters are compared with all others, or with so many before and after them in their order that a round stays within
+    :data:`JOINS` pairs. What still fails after :data:`ROUNDS` rounds takes two clusters at a time, then four, and so on. When
+    stopped, a cluster takes its neighbours, twice as many in each round.
+    """
     problem = evaluator.problem
     source = evaluator.base_source()
-    while True:
+    late = 0
+    for done in itertools.count():
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
         n = int(label.max()) + 1
         sums = evaluator.sums_of(label, n)
@@ -124,7 +136,13 @@ def join_failing(evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind
                 alternatives=(),
                 blocking=(),
             )
-        label = _join(problem, label, n, np.flatnonzero(~good), kinds, price, sums[0])
+        failing = np.flatnonzero(~good)
+        reach, most = max(64, int(JOINS / len(failing))), 2 ** (done // ROUNDS)
+        if control.stop():
+            late += 1
+            reach = most = 2**late
+        label = _join(problem, label, n, failing, kinds, price, sums[0], reach, most)
+    raise AssertionError("unreachable")
 
 
 def _join(
@@ -135,8 +153,10 @@ def _join(
     kinds: Sequence[CellKind],
     price: FloatArray,
     records: IntArray,
+    reach: int,
+    most: int,
 ) -> IntArray:
-    """One round: each failing cluster that is not yet joined in this round goes to the cluster with the least rise in cost."""
+    """One round: each failing cluster not yet joined joins the clusters, at most ``most``, with the least rise in cost."""
     values = [ClusterValues(c.codes[: problem.n_base], label, n, k) for c, k in zip(problem.columns, kinds, strict=True)]
     cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
     target = np.arange(n)
@@ -144,17 +164,19 @@ def _join(
     for a in failing:
         if touched[a]:
             continue
-        joined = np.zeros(n)
+        low, high = max(0, a - reach), min(n, a + reach + 1)
+        joined = np.zeros(high - low)
         for j in range(len(price)):
-            joined += price[j] * (values[j].joined(int(a)) - 1.0)
-        rise = (records + records[a]) * joined - records * cost - records[a] * cost[a]
-        rise[a] = np.inf
-        rise[touched] = np.inf
-        b = int(np.argmin(rise))
-        if not np.isfinite(rise[b]):
-            continue
-        target[a] = b
-        touched[a] = touched[b] = True
+            joined += price[j] * (values[j].joined(int(a), low, high) - 1.0)
+        near = records[low:high]
+        rise = (near + records[a]) * joined - near * cost[low:high] - records[a] * cost[a]
+        rise[a - low] = np.inf
+        rise[touched[low:high]] = np.inf
+        near_first = np.argsort(rise, kind="stable")[:most] if most > 1 else np.array([np.argmin(rise)])
+        taken = low + near_first[np.isfinite(rise[near_first])]
+        if len(taken):
+            target[a] = target[taken] = taken[0]
+            touched[a] = touched[taken] = True
     return target[label]
 
 
@@ -163,7 +185,7 @@ class ClusterValues:
 
     def __init__(self, codes: npt.NDArray[np.int32], label: IntArray, n: int, kind: CellKind) -> None:
         self.kind = kind
-        self._n, self._n_codes = n, int(codes.max()) + 1
+        self._n_codes = int(codes.max()) + 1
         if kind == "range":
             self._low, self._high = np.full(n, self._n_codes), np.full(n, -1)
             np.minimum.at(self._low, label, codes)
@@ -175,13 +197,14 @@ class ClusterValues:
             self._start = np.searchsorted(self._owner, np.arange(n + 1))
             self.width = np.diff(self._start).astype(np.float64)
 
-    def joined(self, a: int) -> FloatArray:
-        """Width of every cluster after cluster ``a`` has joined it."""
+    def joined(self, a: int, low: int, high: int) -> FloatArray:
+        """Width of the clusters from ``low`` to ``high`` after cluster ``a`` has joined each."""
         if self.kind == "range":
-            both = np.maximum(self._high, self._high[a]) - np.minimum(self._low, self._low[a]) + 1
+            both = np.maximum(self._high[low:high], self._high[a]) - np.minimum(self._low[low:high], self._low[a]) + 1
             return np.asarray(both, dtype=np.float64)
         mine = np.zeros(self._n_codes, dtype=np.bool_)
         mine[self._value[self._start[a] : self._start[a + 1]]] = True
-        shared = np.bincount(self._owner[mine[self._value]], minlength=self._n)
-        out: FloatArray = self.width + self.width[a] - shared
+        part = slice(self._start[low], self._start[high])
+        shared = np.bincount(self._owner[part][mine[self._value[part]]] - low, minlength=high - low)
+        out: FloatArray = self.width[low:high] + self.width[a] - shared
         return out

@@ -104,6 +104,7 @@ def publish(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], cluste
         np.maximum.at(high, owner[real], leaf[real])
         missing = np.bincount(owner[~real], minlength=n)
         covered = np.maximum(high - low + 1, 0) + missing.astype(np.float64)
+    covered = np.minimum(covered, column.hierarchy.n_leaves)  # everything, and missing: ``*``
     return Published(covered, lambda: _set_labels(column, kind, owner, leaf, n))
 
 
