@@ -176,3 +176,18 @@ def test_levels_of_a_column_are_shown_checked_and_written(people: Path, capsys: 
     assert code == 2
     code, told = run(capsys, "hierarchy", people, "--column", "job")
     assert (code, told["why"] != "") == (0, True)
+
+
+def test_how_a_file_is_read_can_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("zip;pay\n1234;1,5\n1234;2,5\n5678;?\n", encoding="utf-8")
+    Path("plan.yml").write_text("steps: [{column: pay, round: {base: 1}}]\n", encoding="utf-8")
+    how = ("--read", "null=?", "--read", "types=zip:text")
+    code, told = run(capsys, "transform", "t.csv", "--plan", "plan.yml", "--out", "out.csv", *how)
+    assert code == 0
+    assert told["records_out"] == 3
+    code, told = run(capsys, "hierarchy", "t.csv", "--column", "zip", "--hierarchy", "{mask: right}", *how)
+    assert code == 0
+    assert told["levels"][0]["groups"] == 2

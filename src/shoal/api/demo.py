@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import tempfile
@@ -67,12 +68,13 @@ class Demo:
             f"1. Generated {self.people:,} people of a country that does not exist.",
             f"2. Looked at the columns: {' and '.join(self.inspected['direct'])} identify people by themselves.",
             f"3. Measured: on {', '.join(m['quasi'])} together {m['unique']:,} of {m['records']:,} people "
-            f"({m['unique_share']:.1%}) are one of a kind. Date of birth, sex and postcode alone single out {m['three']:,}.",
+            f"are one of a kind. Date of birth, sex and postcode alone single out {m['three']:,}.",
             f"4. Predicted, before asking anybody: of {p['group_size']} people asked only for age in years and sex, "
             f"{p['mean']:.0f} ± {p['deviation']:.0f} would be one of a kind.",
-            f"5. Made it safe with the plan that loses least{' (proven)' if r['proven'] else ''}: loss {r['loss']:.3f}, "
-            f"{r['suppressed']:,} of {m['records']:,} records left out.",
-            f"6. Counted the written file again: the smallest group has {r['k']} people. Signed, and verified.",
+            f"5. Made it safe with the plan that loses least{' (proven)' if r['proven'] else ''}: loss {r['loss']:.2f} between 0 "
+            f"(nothing) and 1 (everything), {r['suppressed']:,} of {m['records']:,} records left out. "
+            f"A record now reads: {', '.join(r['example'].values())}.",
+            f"6. Counted the written file again: at least {r['k']} people share every such record. Signed, and verified.",
         ]
 
 
@@ -170,7 +172,19 @@ def _release(table: Any, work: Path) -> dict[str, Any]:
     made.write(work / "release")
     found = made.to_json()
     proof = verify(work / "release")
-    return {**found, "verified": bool(found["verified"]) and proof.ok, "proven": bool(made.certificate["utility"]["proven"])}
+    return {
+        **found,
+        "verified": bool(found["verified"]) and proof.ok,
+        "proven": bool(made.certificate["utility"]["proven"]),
+        "example": _first_record(work / "release" / "data.csv"),
+    }
+
+
+def _first_record(file: Path) -> dict[str, str]:
+    """The quasi-identifiers of the first published record."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        row = next(csv.DictReader(lines))
+    return {name: row[name] for name in QUASI}
 
 
 def _leave_note(work: Path) -> None:
@@ -183,8 +197,12 @@ def _leave_note(work: Path) -> None:
         "release/report.html   open this in a browser: what was done, what it cost, what an attacker can still learn",
         "release/certificate.json, release/plan.json   the same for machines, signed",
         "",
-        "Check the release:    shoal verify release",
-        "Try your own table:   shoal measure YOUR-TABLE.csv",
+        "In this folder:",
+        "  shoal verify release                          prove it again",
+        "  shoal attack release --with people.parquet    try to find the people in it",
+        "  shoal anonymize people.parquet --policy policy.yml --out mine     after changing a line of policy.yml",
+        "Your own table:",
+        "  shoal inspect YOUR-TABLE.csv                  which columns identify people",
         "",
     ]
     (work / MARK).write_text("\n".join(lines), encoding="utf-8")

@@ -29,4 +29,7 @@ def demo(
     for sentence in found.story():
         typer.echo(sentence)
     typer.echo("")
-    typer.echo("Look at shoal-demo/release/report.html in a browser; shoal-demo/README.txt says what the other files are.")
+    typer.echo("Now open shoal-demo/release/report.html in a browser, or try (shoal-demo/README.txt says more):")
+    typer.echo("  shoal verify shoal-demo/release")
+    typer.echo("  shoal attack shoal-demo/release --with shoal-demo/people.parquet")
+    typer.echo("  shoal inspect YOUR-TABLE.csv")

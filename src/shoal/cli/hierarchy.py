@@ -26,13 +26,14 @@ def hierarchy(
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Groups of fewer records are counted, not named.")] = 5,
     out: Annotated[Path | None, typer.Option("--out", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
     from shoal.hierarchies import from_policy, infer, lint, preview, write_arx
 
-    with shoal.open(table) as opened:
+    with shoal.open(table, **_shared.read_options(read)) as opened:
         opened.schema.require(column)
         values, counts = opened.values(column)
         there = values.is_valid().to_numpy(zero_copy_only=False)

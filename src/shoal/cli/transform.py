@@ -26,6 +26,7 @@ def transform(
     save_plan: Annotated[
         Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON. Keep its seed secret.")
     ] = None,
+    read: _shared.Read = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Carry out a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
@@ -37,7 +38,7 @@ def transform(
 
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
-    with shoal.open(table) as opened, _shared.progress("transforming") as told:
+    with shoal.open(table, **_shared.read_options(read)) as opened, _shared.progress("transforming") as told:
         made = read_plan(plan, opened)
         if seed is not None:
             made = replace(made, seed=seed)

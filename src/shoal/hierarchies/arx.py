@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from shoal.errors import HierarchyError, OutputError, UnreadableError
+from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.listed import Listed, Rows, parse_rows, sniff
 from shoal.hierarchies.rule import register_rule
+from shoal.model.atomic import atomic
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import OnGap
 
@@ -87,19 +86,8 @@ def write_arx(hierarchy: FromFile | Listed | Hierarchy, path: str | Path) -> Non
     else:
         rows: Rows = hierarchy.rows if isinstance(hierarchy, Listed) else tuple(tuple(r) for r in hierarchy.to_rows())
         data = _render(rows, ";", "\n", True).encode("utf-8")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(data)
-            os.replace(temporary, file)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError:
-        raise OutputError(
-            f"the hierarchy could not be written to '{file.name}'.", hint="Check the folder and its space."
-        ) from None
+    with atomic(file) as temporary:
+        temporary.write_bytes(data)
 
 
 def _render(rows: Rows, delimiter: str, newline: str, last_newline: bool) -> str:

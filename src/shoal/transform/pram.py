@@ -45,9 +45,24 @@ class Pram(StreamStep):
             raise PolicyError(f"the rows of the matrix of '{self.column}' must be chances that add up to 1.")
 
     @property
-    def plausibility(self) -> float:
-        """The smallest chance to publish something else than the truth: how deniable a published value is at least."""
+    def least_change(self) -> float:
+        """The smallest chance, over the true categories, that a record is published as another one."""
         return float(1 - np.asarray(self.matrix).diagonal().max())
+
+    def deniability(self, counts: Any) -> float:
+        r"""How deniable a published category is at least, to someone who knows the matrix R and the true ``counts`` n.
+
+        .. math:: 1 - \max_j \frac{n_j R_{jj}}{\sum_i n_i R_{ij}}
+
+        Between 0 (a published category is certainly true) and 1; often far below :attr:`least_change`.
+
+        >>> step = Pram("colour", ("blue", "red"), ((0.7, 0.3), (0.3, 0.7)))
+        >>> round(step.least_change, 3), round(step.deniability([100, 900]), 3)
+        (0.3, 0.045)
+        """
+        n, matrix = counts_of(self.categories, counts).astype(np.float64), np.asarray(self.matrix)
+        published = n @ matrix
+        return float(1 - np.max(n * matrix.diagonal() / np.where(published > 0, published, 1.0)))
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         key = random.derive(seed, self.kind, self.column)

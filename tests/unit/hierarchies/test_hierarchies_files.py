@@ -97,7 +97,7 @@ def test_broken_files_are_refused_without_showing_them(tmp_path, raw, error, wor
 def test_missing_files_and_full_disks(tmp_path):
     with pytest.raises(UnreadableError, match="cannot be read"):
         read_arx(tmp_path / "none.csv")
-    with pytest.raises(OutputError, match="could not be written"):
+    with pytest.raises(OutputError, match="nothing can be written"):
         write_arx(FromTree((("a", "*"),)), tmp_path / "nowhere" / "h.csv")
 
 

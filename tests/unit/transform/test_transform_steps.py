@@ -249,7 +249,7 @@ class TestPram:
         counts = np.array([5.0, 60.0, 300.0])
         step = tf.pram("g", ["a", "b", "c"], counts.astype(int), keep=0.6)
         assert counts @ np.array(step.matrix) == pytest.approx(counts)
-        assert step.plausibility > 0
+        assert step.least_change > 0
 
     def test_rare_categories_are_suppressed_and_not_named(self):
         step = tf.pram("g", ["a", "b", "rare"], [50, 50, 1], min_count=10)
@@ -649,3 +649,17 @@ def test_a_number_listed_twice_is_one_number():
         with pytest.raises(PolicyError, match="two spellings"):
             shoal.open(table).count(["x"], through={"x": other}, weight=weight)
     assert tf.apply(same, table).table["x"].to_pylist() == ["a", "a", None]
+
+
+def test_deniability_is_what_bayes_says():
+    """Of 480 expected published reds 420 are true: 0.125 can be denied, not the 0.3 of records that change."""
+    step = tf.pram("colour", ["red", "blue", "green"], [600, 300, 100], keep=0.7, invariant=False)
+    assert step.categories == ("blue", "green", "red")
+    assert step.least_change == pytest.approx(0.3)
+    assert step.deniability([300, 100, 600]) == pytest.approx(1 - 420 / 480)
+    rng = np.random.default_rng(3)
+    true = rng.choice(3, size=200_000, p=[0.3, 0.1, 0.6])
+    names = np.array(step.categories)
+    out = np.array(tf.apply(step, pa.table({"colour": names[true]}), seed=5).table["colour"].to_pylist())
+    right = max((out[out == c] == names[true][out == c]).mean() for c in names)
+    assert 1 - right == pytest.approx(0.125, abs=0.004)
