@@ -185,12 +185,10 @@ def decode(token: str) -> bytes | None:
     >>> decode(encode(b"leading zeros 007")), decode("not a token!")
     (b'leading zeros 007', None)
     """
-    values = token.upper().encode("ascii", errors="replace").translate(_READ)
-    if 255 in values:
+    values = token.encode("ascii", errors="replace").translate(_READ)
+    if b"!" in values:
         return None
-    bits = 0
-    for v in values:
-        bits = bits << 5 | v
+    bits = int(values or b"0", 32)
     width = 5 * len(values) // 8
     spare = 5 * len(values) - 8 * width
     if bits & ((1 << spare) - 1):
@@ -199,11 +197,12 @@ def decode(token: str) -> bytes | None:
 
 
 def _read_table() -> bytes:
-    table = bytearray([255] * 256)
-    for value, letter in enumerate(ALPHABET):
-        table[letter] = value
-    for alias, meant in zip(b"OIL", b"011", strict=True):
-        table[alias] = table[meant]
+    """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for what is no letter."""
+    table = bytearray(b"!" * 256)
+    digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+    for letters, meant in ((ALPHABET, digits), (ALPHABET.lower(), digits), (b"OoIiLl", b"001111")):
+        for letter, digit in zip(letters, meant, strict=True):
+            table[letter] = digit
     return bytes(table)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from shoal.errors import InternalError
 from shoal.protector import blobs, pages
 from shoal.protector.index import Index
-from shoal.protector.pages import PER_PAGE, SLOT_BITS
+from shoal.protector.pages import SLOT_BITS
 from shoal.protector.rowkeys import DomainKeys
 from shoal.protector.store import Tx, step
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 LOOKUP_BYTES = 16
 MOST_SLOTS = (1 << 32) - 1
 _SMALLEST_CLASS = 1024
-_CHUNK = 2048
 
 
 def size_class(count: int) -> int:
@@ -118,16 +117,3 @@ def slots_of(tx: Tx, keys: DomainKeys, blocks: Pairs) -> NDArray[np.int64]:
     rows = tx.rows(keys.number)
     asked = blocks[:, 0].astype(np.uint64) - np.uint64((keys.number << SLOT_BITS) + 1)
     return (asked % np.uint64(rows.slots)).astype(np.int64) + 1
-
-
-def add_uses(tx: Tx, keys: DomainKeys, slots: NDArray[np.int64], more: NDArray[np.int64]) -> None:
-    """Raise the number of uses of records (all different)."""
-    numbers = np.unique(pages.page_of(slots))
-    for start in range(0, len(numbers), _CHUNK):
-        part = numbers[start : start + _CHUNK]
-        records = pages.read(tx, keys, part).copy()
-        mine = np.isin(pages.page_of(slots), part)
-        place = np.searchsorted(part, pages.page_of(slots[mine])), (slots[mine] - 1) % PER_PAGE
-        records["uses"][place] += more[mine].astype(np.uint32)
-        pages.write(tx, keys, part, records)
-    step("entries")

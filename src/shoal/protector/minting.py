@@ -186,8 +186,7 @@ class OpenDomain(crypto._Opaque):
         if len(set(matched)) != len(matched):
             raise DataError("identities that compose to the same text cannot be renewed by use in one call.")
         blocks = references.mint(tx, self.keys, frame, plain, matched)
-        before = references.uses(tx, self.keys, blocks)
-        used = before.tolist()
+        used = references.uses(tx, self.keys, blocks).tolist()
         wanted: dict[tuple[int, int], int] = {}
         order = []
         for text in texts:
@@ -196,7 +195,7 @@ class OpenDomain(crypto._Opaque):
             used[i] += 1
             order.append(wanted.setdefault(pair, len(wanted)))
         if used:
-            references.use(tx, self.keys, blocks, np.array(used) - before)
+            references.set_uses(tx, self.keys, blocks, used)
         frames = [references.renewed_frame(frame, g) for _, g in wanted]
         minted = references.mint(tx, self.keys, frames, [plain[i] for i, _ in wanted], [matched[i] for i, _ in wanted])
         made = self._texts(references.tokens(self.keys, minted))

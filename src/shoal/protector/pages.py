@@ -175,6 +175,19 @@ def write(tx: Tx, keys: DomainKeys, numbers: Slots, records: NDArray[Any]) -> No
         rows.sum = crypto.add(crypto.subtract(rows.sum, blobs.tag_sum(tx, old)), blobs.tag_sum(tx, fresh))
 
 
+def change(tx: Tx, keys: DomainKeys, slots: Slots, name: str, values: NDArray[Any]) -> None:
+    """Set a field of the records in these slots (all different)."""
+    order = np.argsort(slots)
+    wanted = page_of(slots[order])
+    numbers = np.unique(wanted)
+    for start in range(0, len(numbers), _LARGEST_READ):
+        part = numbers[start : start + _LARGEST_READ]
+        mine = order[np.searchsorted(wanted, part[0]) : np.searchsorted(wanted, part[-1], "right")]
+        records = read(tx, keys, part).copy()
+        records[name][np.searchsorted(part, page_of(slots[mine])), (slots[mine] - 1) % PER_PAGE] = values[mine]
+        write(tx, keys, part, records)
+
+
 def fill(tx: Tx, keys: DomainKeys, records: NDArray[Any]) -> None:
     """Put records into the next slots of the domain."""
     rows = tx.rows(keys.number)

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.protector import crypto, entries, pages
 from shoal.protector.rowkeys import DomainKeys
-from shoal.protector.store import Tx
+from shoal.protector.store import Tx, step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,9 +86,10 @@ def uses(tx: Tx, keys: DomainKeys, blocks: Pairs) -> NDArray[np.int64]:
     return pages.at(tx, keys, entries.slots_of(tx, keys, blocks))["uses"].astype(np.int64)
 
 
-def use(tx: Tx, keys: DomainKeys, blocks: Pairs, more: NDArray[np.int64]) -> None:
-    """Raise the number of uses of pseudonyms (all different)."""
-    entries.add_uses(tx, keys, entries.slots_of(tx, keys, blocks), more)
+def set_uses(tx: Tx, keys: DomainKeys, blocks: Pairs, used: Sequence[int]) -> None:
+    """Write how often each pseudonym was used so far (all different)."""
+    pages.change(tx, keys, entries.slots_of(tx, keys, blocks), "uses", np.array(used))
+    step("entries")
 
 
 def _lookups(keys: DomainKeys, version: int, frames: Frames, matched: Sequence[bytes]) -> Pairs:

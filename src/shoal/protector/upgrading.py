@@ -114,21 +114,15 @@ def _write_long(tx: Tx, keys: DomainKeys, long: list[tuple[int, NDArray[Any]]]) 
     slots = np.array([slot for slot, _ in long])
     pages.fill(tx, keys, np.concatenate([rest for _, rest in long]))
     pages.pad(tx, keys, entries.size_class(rows.used))
-    numbers = np.unique(pages.page_of(slots))
-    for first in range(0, len(numbers), 2048):
-        part = numbers[first : first + 2048]
-        records = pages.read(tx, keys, part).copy()
-        mine = np.isin(pages.page_of(slots), part)
-        records["more"][np.searchsorted(part, pages.page_of(slots[mine])), (slots[mine] - 1) % PER_PAGE] = starts[mine]
-        pages.write(tx, keys, part, records)
+    pages.change(tx, keys, slots, "more", starts)
 
 
 def reindex(tx: Tx, keys: DomainKeys) -> None:
     """Build the index of every key version from the pages (for vaults that have none yet)."""
     count = tx.rows(keys.number).slots // PER_PAGE
     indexes = {version: entries.index_of(tx, keys, version) for version in keys.versions}
-    for first in range(0, count, 2048):
-        numbers = np.arange(first, min(first + 2048, count))
+    for first in range(0, count, _CHUNK // PER_PAGE):
+        numbers = np.arange(first, min(first + _CHUNK // PER_PAGE, count))
         records = pages.read(tx, keys, numbers).reshape(-1)
         for version, wanted in indexes.items():
             mine = np.flatnonzero(records["version"] == version)

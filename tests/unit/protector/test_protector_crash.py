@@ -22,7 +22,7 @@ from shoal.protector import upkeep
 ROOT = Path(__file__).resolve().parents[3]
 NURSERY = """
 import json, os, signal, sys
-from shoal.protector import Vault, audit, entries, index, keys, rotation, session, store, upkeep
+from shoal.protector import Vault, audit, entries, index, keys, references, rotation, session, store, upkeep
 import alembic, pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
 
 def work(at, nth, todo, rest):
@@ -34,7 +34,7 @@ def work(at, nth, todo, rest):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    for module in (store, audit, entries, index, rotation):
+    for module in (store, audit, entries, index, references, rotation):
         module.step = step
     vault = Vault.open(os.environ["P"], key=keys.from_env("K"), anchor=os.environ["A"])
     acting = vault.login(os.environ["T"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, ShoalError, UsageError
-from shoal.protector import Renewal
+from shoal.protector import Renewal, crypto
 from shoal.protector.ciphers import FormatPreserving, Reversible
 from shoal.protector.keys import Secret
 from shoal.protector.renewal import by_trajectory
@@ -24,6 +24,21 @@ AWKWARD = [
     "0012", "12", "012", "\u00e9", "e\u0301", "\u00c5", "A\u030a", "\u212b", "日本語", "🙂", " a", "a", "A", "a\tb", "x" * 300,
     "", "'; DROP TABLE x;--", "=1+1", "\u0000", "\u200b",
 ]  # fmt: skip
+
+
+@given(st.binary(max_size=40))
+def test_base_32_there_and_back(value: bytes) -> None:
+    """Against the definition, bit by bit; read tolerantly in case and in letters easily confused, and in nothing else."""
+    letters = crypto.ALPHABET.decode()
+    bits = "".join(f"{byte:08b}" for byte in value)
+    bits += "0" * (-len(bits) % 5)
+    slow = "".join(letters[int(bits[i : i + 5], 2)] for i in range(0, len(bits), 5))
+    assert crypto.encode(value) == slow
+    for spelled in (slow, slow.lower(), slow.replace("0", "o").replace("1", "L"), slow.replace("1", "i")):
+        assert crypto.decode(spelled) == value
+    for wrong in ("\u017f", "\u0131", "\u00df", "_", " ", "+", "-", "!", "\0", "U"):
+        assert crypto.decode(slow + wrong) is None
+        assert crypto.decode(wrong * 8 + slow) is None
 
 
 @pytest.mark.parametrize("kind", ["random", "keyed", "reversible"])
@@ -85,8 +100,6 @@ def test_dictionary_attack_fails(house: House) -> None:
                     digests.add(hashlib.new(name, message).digest()[:10])
     keyed_by_public = (b"", b"d", b"shoal", house.vault.id.encode(), bytes.fromhex(house.vault.id))
     digests |= {hmac.digest(k, t.encode(), "sha256")[:10] for k in keyed_by_public for t in ids}
-    from shoal.protector import crypto
-
     for kind in ("random", "keyed", "reversible"):
         house.owner.create_domain(kind, kind=kind)
         made = house.operator.pseudonymize(kind, ids)

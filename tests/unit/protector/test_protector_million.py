@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from protector_support import House
 N = 1_000_000
 
 
+@functools.cache
 def identities() -> list[str]:
     """A million different texts: leading zeros, many scripts, composed and decomposed forms, blanks, long ones."""
     rng = np.random.default_rng(8)
