@@ -16,6 +16,7 @@ from shoal.engines.mssql import SQLServer, _odbc, reading
 from shoal.engines.remote import Address, build_relation, table_expression
 from shoal.engines.table import make_table
 from shoal.model.plan import Clamp, Constant, Cut, MapValues, Plan, Prefix, Round, Suppression
+from shoal.model.roles import Column
 
 NATIVE = {
     "na]me": "nvarchar", "padded": "char", "n": "int", "d": "decimal", "x": "float", "ok": "bit", "day": "date", "t": "datetime2",
@@ -129,3 +130,16 @@ def test_the_connection_string_holds_hostile_passwords() -> None:
     text = _odbc(Address.parse("mssql://u:p%7D%3B%40x@h:1/d", port=1433))
     assert "PWD={p}};@x}" in text
     assert "SERVER={h,1}" in text
+
+
+def test_numbers_are_not_shortened_on_the_way(asked: list[str]) -> None:
+    """CAST of a float has six digits, of money two decimals; COUNT and SUM of integers end at 2³¹."""
+    assert any("COUNT_BIG(" in sql for sql in asked)
+    assert not any(re.search(r"\bCOUNT\(", sql) for sql in asked)
+    text = SQLServer.text(Recorder(), exp.column("x"), Column("x", "float"))
+    assert text.sql(dialect="tsql") == "CONVERT(NVARCHAR(40), (CAST(x AS FLOAT) + 0e0), 3)"
+    kinds = {word: reading("c", word) for word in ("money", "smallmoney", "timestamp", "image")}
+    assert {w: r.column.kind for w, r in kinds.items()} == {
+        "money": "decimal", "smallmoney": "decimal", "timestamp": "binary", "image": "binary",
+    }  # fmt: skip
+    assert all(r.value is not None and "CAST(" in r.value.sql(dialect="tsql") for r in kinds.values())

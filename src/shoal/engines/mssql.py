@@ -2,7 +2,8 @@
 
 Quirks handled here: collations fold case, accents and trailing blanks, and ``VARBINARY`` ignores zero bytes at the end, so text
 is compared as bytes behind a closing mark; literals are national (``N'…'``); there is no boolean literal, no NaN, no ``GREATEST``
-and no ``IS NOT DISTINCT FROM`` before 2022; ``LEN`` drops trailing blanks.
+and no ``IS NOT DISTINCT FROM`` before 2022; ``LEN`` drops trailing blanks; ``COUNT`` ends at 2³¹; as text, a float has six
+digits and money two decimals; ``timestamp`` is a counter in bytes; on some servers the case of system names matters.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MARK = "|"
 
 _WORDS = {
     "integer": "tinyint smallint int bigint",
-    "decimal": "decimal numeric money smallmoney",
+    "decimal": "decimal numeric",
     "float": "float real",
     "boolean": "bit",
     "date": "date",
@@ -35,8 +36,8 @@ _WORDS = {
 _KINDS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 
 _COLUMNS = """
-SELECT column_name, data_type FROM information_schema.columns
-WHERE table_schema = COALESCE(?, SCHEMA_NAME()) AND table_name = ? ORDER BY ordinal_position
+SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS
+WHERE TABLE_SCHEMA = COALESCE(?, SCHEMA_NAME()) AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION
 """
 
 
@@ -177,6 +178,8 @@ class SQLServer(Engine):
         if column.kind == "text":
             wide = exp.Collate(this=_national(value), expression=exp.Var(this="Latin1_General_100_CI_AS_SC"))
             return exp.Paren(this=wide)
+        if column.kind == "float":
+            return _spelled(self.clean_float(value), "NVARCHAR(40)", 3)  # all seventeen digits: no two numbers become one
         if column.kind == "date":
             return _spelled(value, "NVARCHAR(10)", 23)
         if column.kind in ("timestamp", "time"):
@@ -229,6 +232,10 @@ def reading(name: str, data_type: str) -> Reading:
     """How a column is read, from information_schema."""
     word = data_type.lower()
     value: exp.Expr = column(name, "r")
+    exact = {"money": "DECIMAL(19, 4)", "smallmoney": "DECIMAL(10, 4)", "timestamp": "VARBINARY(8)", "image": "VARBINARY(MAX)"}
+    if word in exact:
+        kind = "binary" if "BINARY" in exact[word] else "decimal"
+        return Reading(Column(name, kind), exp.Cast(this=value, to=_type(exact[word])), word)
     if word in ("char", "nchar"):
         return Reading(Column(name, "text"), exp.Anonymous(this="RTRIM", expressions=[value]), word)
     if word == "datetimeoffset":
@@ -275,7 +282,11 @@ def _arrow_type(described: Any) -> Any:
 
 
 def _older_words(node: exp.Expr) -> exp.Expr:
-    """National literals and types, and GREATEST as a CASE."""
+    """National literals and types, counts and sums of 64 bits, and GREATEST as a CASE."""
+    if isinstance(node, exp.Count):
+        return exp.Count(this=node.this, big_int=True)
+    if isinstance(node, exp.Sum) and node.this.name != "w":  # flags; weights are floats
+        return exp.Sum(this=cast(node.this, "BIGINT"))
     if isinstance(node, exp.Literal) and node.is_string and not isinstance(node.parent, exp.OpenJSONColumnDef):
         return exp.National(this=node.this)
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TEXT:
