@@ -29,6 +29,18 @@ def share(p: np.ndarray, k: int) -> float:
     return float((p * (1 - p) ** (k - 1)).sum())
 
 
+@pytest.mark.parametrize(("k", "exact", "from_kappa"), [(1000, 0.539, 0.707), (10_000, 0.350, 0.031)])
+def test_kappa_alone_would_mislead_where_the_record_does_not(k, exact, from_kappa):
+    """Zipf, 100,000 cells (NEEDS §6): read as exp(−κ) N equal cells, a tenth of those who are unique is found."""
+    counts = np.maximum(1, np.round(10**8 / np.arange(1, 100_001))).astype(int)
+    summary = summarize(counts, 100_000)
+    cells = 100_000 * math.exp(-summary.statistics["kappa"].value)
+    assert (1 - 1 / cells) ** (k - 1) == pytest.approx(from_kappa, abs=0.005)
+    found = unique_share(summary, k)
+    assert found.low <= exact <= found.high
+    assert found.value == pytest.approx(exact, abs=0.01)
+
+
 class TestSamples:
     @pytest.mark.parametrize("people", [1000, 20_000])
     @pytest.mark.parametrize("exponent", [0.0, 0.7, 1.5])
