@@ -172,9 +172,9 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
     out.print(
         f"  in the whole population of {q.population}: {_percent(meter.population_unique.value)} one of a kind", markup=False
     )
-    out.print(
-        f"  smallest group of respondents about {meter.smallest_group.value:.1f}; you hide among about {meter.crowd:,.0f} people"
-    )
+    crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
+    least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
+    out.print(f"  {least}; a typical set of answers is shared by about {crowd}", markup=False)
     rows = [
         [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", _percent(s.unique)] for s in meter.waterfall
     ]
@@ -189,7 +189,8 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
         out.print(f"note: {_shared.printable(note)}", markup=False)
     for name in q.skipped:
         out.print(f"left out (open answers): {_shared.printable(name)}", markup=False)
-    out.print(f"Cheapest change: {_shared.printable(suggestion.text)}", markup=False)
+    best = "Cheapest change" if suggestion.proven else "Best change found (a cheaper one is not ruled out)"
+    out.print(f"{best}: {_shared.printable(suggestion.text)}", markup=False)
 
 
 def _percent(x: float) -> str:

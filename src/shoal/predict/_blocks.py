@@ -28,6 +28,7 @@ class Block:
     names: tuple[str, ...]
     joint: Floats
     _cache: dict[tuple[str, ...], tuple[Distribution, _loggrid.Factor]] = field(default_factory=dict)
+    _changed: dict[tuple[str, tuple[int, ...] | None], Block | None] = field(default_factory=dict)
 
     def part(self, chosen: Sequence[str]) -> tuple[Distribution, _loggrid.Factor]:
         """The margin of the chosen questions of this block (at least one)."""
@@ -39,7 +40,14 @@ class Block:
             self._cache[key] = (d, _loggrid.Factor.of(d.collapsed))
         return self._cache[key]
 
-    def merged(self, name: str, groups: Any) -> Block:
+    def changed(self, name: str, groups: tuple[int, ...] | None) -> Block | None:
+        """The block with answers of one question joined, or without it (None); the same object when asked again."""
+        key = (name, groups)
+        if key not in self._changed:
+            self._changed[key] = self._without(name) if groups is None else self._merged(name, groups)
+        return self._changed[key]
+
+    def _merged(self, name: str, groups: Any) -> Block:
         """The block with answers of one question joined: ``groups[i]`` is the new index of answer i."""
         axis = self.names.index(name)
         index = np.asarray(groups, dtype=np.int64)
@@ -48,7 +56,7 @@ class Block:
         np.add.at(out, index, moved)
         return Block(self.names, np.moveaxis(out, 0, axis))
 
-    def without(self, name: str) -> Block | None:
+    def _without(self, name: str) -> Block | None:
         """The block without one question; None when nothing is left."""
         if len(self.names) == 1:
             return None

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
+from shoal.predict._blocks import MOST_CELLS
 from shoal.predict.count_files import count_column, opened, read_counts
+from shoal.predict.distribution import Distribution, whole
 from shoal.predict.published import Resolver, shape_of
 from shoal.predict.questionnaire import Questionnaire
 
@@ -109,8 +111,10 @@ def parse_target(value: Any) -> float:
         found = re.fullmatch(r"\s*(?:unique\s*<=?\s*)?([0-9.]+)\s*(%?)\s*", value)
         if not found or found[1].count(".") > 1 or found[1] == ".":
             raise PolicyError(f"the target {value!r} is not understood.", hint="Write 0.05, 5%, or unique<=5%.")
-        return float(found[1]) / (100 if found[2] else 1)
+        return parse_target(float(found[1]) / (100 if found[2] else 1))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value > 1:
+            raise PolicyError(f"a target of {value:g} is more than everybody.", hint="Write 0.05 or 5% for one in twenty.")
         return float(value)
     raise PolicyError("the target is a share of unique respondents.", hint="Write 0.05, 5%, or unique<=5%.")
 
@@ -274,16 +278,22 @@ def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any]
 
 
 def _add_zipf(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    from shoal.predict.distribution import Distribution
-
     exponent = float(value["exponent"])
     if not 0 <= exponent < math.inf:
         raise PolicyError(f"the exponent of question '{name}' must be a number of at least 0.")
-    q.add(name, shares=Distribution.zipf(int(value["places"]), exponent).p, **options)
+    q.add(name, shares=Distribution.zipf(_few(name, value["places"]), exponent).p, **options)
 
 
 def _add_kappa(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    q.add(name, kappa=(float(value["kappa"]), int(value["cells"])), **options)
+    q.add(name, kappa=(float(value["kappa"]), _few(name, value["cells"])), **options)
+
+
+def _few(name: str, answers: Any) -> int:
+    """A number of answers that can be listed."""
+    number = whole(answers, what=f"the number of answers of '{name}'", least=1)
+    if number > MOST_CELLS:
+        raise PolicyError(f"question '{name}' has {number} answers: too many.", hint="Ask in wider bands.")
+    return number
 
 
 _ADD: dict[str, Any] = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FACTORS = (2, 3, 4, 5, 10, 20, 25, 50)
 FURTHER = 0.1
-MOST_TRIALS = 1_500
+MOST_TRIALS = 1_000
 """Combinations that are computed before the search ends with the best so far."""
 
 
@@ -143,13 +143,8 @@ def apply(blocks: Sequence[Block], change: Change) -> list[Block]:
     """The blocks after one change."""
     out: list[Block] = []
     for b in blocks:
-        if change.question not in b.names:
-            out.append(b)
-        elif change.groups is None:
-            left = b.without(change.question)
-            out.extend([left] if left is not None else [])
-        else:
-            out.append(b.merged(change.question, change.groups))
+        after = b.changed(change.question, change.groups) if change.question in b.names else b
+        out.extend([after] if after is not None else [])
     return out
 
 

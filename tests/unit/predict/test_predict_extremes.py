@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from shoal import predict
-from shoal.errors import UsageError
+from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.predict import Distribution
 from shoal.predict._binomial import binomial
 from shoal.predict._population_models import Sample
 from shoal.predict.population import uniques_range
+from shoal.predict.questionnaire_io import parse_target, read_questionnaire
 
 
 def law_of_singletons(p: list[float], k: int) -> list[Fraction]:
@@ -254,3 +256,20 @@ def test_a_copula_that_is_nearly_one_to_one_keeps_its_digits() -> None:
     """ρ = 1 − 1e-9: beside the diagonal lies what the two normals' distance, σ = √(2·1e-9), can carry over a cut."""
     joint = predict.gaussian_copula([[0.5, 0.5], [0.5, 0.5]], 1 - 1e-9)
     assert joint[0, 1] == pytest.approx(math.acos(1 - 1e-9) / (2 * math.pi), rel=1e-4)  # Sheppard's formula
+
+
+TOO_MANY = ("zipf: {places: 1e12, exponent: 1}", "kappa: {kappa: 0.1, cells: 1e12}", "zipf: {places: 2.5, exponent: 1}")
+
+
+@pytest.mark.parametrize("answers", TOO_MANY)
+def test_questions_with_more_answers_than_can_be_listed_are_refused(answers: str, tmp_path: Path) -> None:
+    file = tmp_path / "q.yml"
+    file.write_text(f"population: 100\nquestions: {{a: {{{answers}}}}}\n", encoding="utf-8")
+    with pytest.raises(ShoalError, match="answers of 'a'|has 1000000000000 answers"):
+        read_questionnaire(file)
+
+
+def test_a_target_above_one_is_a_slip() -> None:
+    with pytest.raises(PolicyError, match="more than everybody"):
+        parse_target("5")
+    assert parse_target("5%") == 0.05
