@@ -77,8 +77,9 @@ def notes(m: Measured) -> list[str]:
         out.append("Under the rule 'wildcard' people of matching classes cannot be added up: k is a cautious lower bound.")
     if m.policy is not MissingPolicy.OWN:
         out.append("Only the rule 'own' is ever certified.")
-    if m.policy is MissingPolicy.WILDCARD and m.sample:
-        out.append("The estimates from sample to population follow the rule 'own'.")
+    if m.policy is MissingPolicy.WILDCARD and m.missing["members_with_missing"]:
+        too = " and estimates from sample to population" if m.sample else ""
+        out.append(f"Diversity, closeness, sets of columns and what a column adds{too} follow the rule 'own'.")
     if m.sample is None and m.population is not None and m.presence is None:
         out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
     if m.individual is not None and m.counts.unit is not None:
@@ -116,8 +117,9 @@ def _missing_note(m: Measured) -> str:
         k = m.missing[rule]["k"]
         return m.missing[rule]["note"] if k is None else f"k={k:,}"
 
+    n = m.missing["members_with_missing"]
     return (
-        f"{m.missing['members_with_missing']:,} {who(m)} lack a quasi-identifier. Missing as a value of its own: {at('own')}; "
+        f"{n:,} {who(m, n)} {'lacks' if n == 1 else 'lack'} a quasi-identifier. Missing as a value of its own: {at('own')}; "
         f"matching everything: {at('wildcard')}; left out: {at('drop')}."
     )
 

@@ -98,3 +98,10 @@ def test_entropies_pass_smoothly_through_order_one() -> None:
     assert near == sorted(near, reverse=True)
     assert near[2] == pytest.approx(shannon_entropy(p), abs=1e-10)
     assert renyi_entropy(p, 1.0009) == pytest.approx(renyi_entropy(p, 1.0011), abs=1e-3)
+
+
+def test_under_wildcard_the_notes_say_which_numbers_follow_the_strict_rule() -> None:
+    t = pa.table({"a": [1, None, 1], "b": [2, 2, 3]})
+    m = shoal.measure(t, qi=["a", "b"], missing="wildcard")
+    assert any("sets of columns and what a column adds follow the rule 'own'" in note for note in m.notes)
+    assert any(note.startswith("1 record lacks a quasi-identifier") for note in m.notes)
