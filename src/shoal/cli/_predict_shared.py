@@ -73,6 +73,8 @@ def short(value: Any) -> str:
             return " + ".join(_shared.printable(v) for v in value)
         shown = [short(v) for v in value[:12]]
         return "; ".join(shown) + (" …" if len(value) > 12 else "")
+    if isinstance(value, (int, float)) and 1e5 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
     return f"{value:.6g}" if isinstance(value, float) else _shared.printable(str(value))
 
 

@@ -140,8 +140,8 @@ class Questionnaire:
         self, *names: str, correlation: float | None = None, joint: Any = None, information: float | None = None
     ) -> Questionnaire:
         """Tie questions: by a correlation, a joint table, or (two questions) their mutual information in nats."""
-        if len(names) < 2 or len(set(names)) != len(names):
-            raise UsageError("a link ties at least two different questions.")
+        if len(names) < 2 or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
+            raise UsageError("a link ties at least two different questions.", hint='Name them one by one: link("age", "income").')
         for n in names:
             self._require(n)
             if any(n in link["names"] for link in self.links):

@@ -54,7 +54,11 @@ def read_yaml(file: Path) -> Any:
     from ruamel.yaml.error import YAMLError
 
     try:
-        data = YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        for event in YAML(typ="safe", pure=True).parse(text):
+            if getattr(event, "anchor", None):  # of an anchor, and of an alias that repeats it
+                raise PolicyError(f"'{file.name}' uses an anchor or alias.", hint="Write the value out.")
+        data = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         where = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f" at line {where + 1}" if where is not None else ""

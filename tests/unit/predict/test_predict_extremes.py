@@ -273,3 +273,13 @@ def test_a_target_above_one_is_a_slip() -> None:
     with pytest.raises(PolicyError, match="more than everybody"):
         parse_target("5")
     assert parse_target("5%") == 0.05
+
+
+def test_a_questionnaire_is_written_out_and_links_name_questions(tmp_path: Path) -> None:
+    file = tmp_path / "q.yml"
+    file.write_text("population: 100\ntitle: &a [x]\nquestions: {a: {values: 3}, b: *a}\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match="anchor or alias"):
+        read_questionnaire(file)
+    q = predict.Questionnaire(population=100).add("a", values=3).add("b", values=3)
+    with pytest.raises(UsageError, match="two different questions"):
+        q.link(["a", "b"], correlation=0.5)  # type: ignore[arg-type]
