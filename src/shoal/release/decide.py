@@ -6,7 +6,6 @@ the two differ, the limit is tightened and the search repeated, so that the clai
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts import MISSING, CodeArray
-from shoal.model.plan import Keep, Plan, RowStep, StreamStep, Suppression
+from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.release.check import facts_of_counts
 from shoal.release.checklist import check_coarse, safe_harbor_steps
 from shoal.release.classes import Decision, of_levels, published
@@ -50,53 +49,31 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
     policy = prepared.policy
     tight: dict[str, float] = {}
     bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
-    least, short = policy.smallest_class, list[Finding]()
+    short: list[Finding] = []
     for attempt in range(TRIES):
         found = lattice(
             prepared.base,
             prepared.hierarchies,
-            requirements(prepared, tight, least),
+            requirements(prepared, tight),
             suppress=policy.suppress,
             loss=policy.optimize,
             weights={c: r.weight for c, r in policy.quasi.items()},
             bounds=bounds,
+            people=prepared.people,
             time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         decision = of_levels(prepared, found.levels, found)
         short = shortfalls(prepared, decision)
-        if not short and not _people_short(prepared, decision):
+        if not short:
             note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
             return _with_notes(decision, note if attempt else (), proven=found.proven and not attempt)
-        if short and not _tighten(short, tight):
+        if not _tighten(short, tight):
             break
-        if not short:
-            least += max(1, least // 2)
-    what = short[0].requirement if short else "k counted by people"
     raise InfeasibleError(
-        f"no plan was found that meets {what} against the published table.",
+        f"no plan was found that meets {short[0].requirement} against the published table.",
         hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
     )
-
-
-def _people_short(prepared: Prepared, decision: Decision) -> bool:
-    """Whether a person's rows in several classes hide that a published class has too few people.
-
-    Base classes were counted by people, but a person in two base classes that are joined is one person, not two; so the
-    published classes are counted by people in the engine, and what would then be suppressed is compared with the limit.
-    """
-    policy, base = prepared.policy, prepared.base
-    if policy.unit is None or base.n_members == base.n_people:
-        return False
-    steps = {s.column: s for s in decision.plan.steps if s.column in policy.quasi and not isinstance(s, Keep)}
-    if any(isinstance(s, StreamStep) for s in steps.values()):
-        return False  # cannot be counted through; the written file will tell
-    counted = prepared.counted.count(base.columns, through=steps, unit=policy.unit)
-    records = counted.sizes if counted.records is None else counted.records
-    lost = int(records[counted.sizes < policy.smallest_class].sum())
-    if decision.kept is not None:
-        return lost > 0
-    return lost > math.floor(policy.suppress * base.n_records + 1e-9)
 
 
 def _local(prepared: Prepared, progress: Progress) -> Decision:
@@ -127,6 +104,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             prepared.hierarchies,
             requirements(prepared, tight),
             weights={c: r.weight for c, r in policy.quasi.items()},
+            people=prepared.people,
             time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
@@ -223,6 +201,7 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
         loss=policy.optimize,
         weights={c: r.weight for c, r in policy.quasi.items()},
         bounds=bounds,
+        people=held.people,
         progress=lambda done, what: progress(0.25 + 0.3 * done, what),
     )
     decision = of_levels(held, found.levels, found)

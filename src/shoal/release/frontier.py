@@ -38,6 +38,7 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
         loss=policy.optimize,
         weights={c: r.weight for c, r in policy.quasi.items()},
         bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
+        people=prepared.people,
     )
     out = [{"k": int(p.k), "loss": float(p.loss), "chosen": False} for p in points if p.loss is not None and p.k != chosen]
     return sorted([*out, {"k": chosen, "loss": float(decision.loss), "chosen": True}], key=lambda p: p["k"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import EmptyTableError, InternalError, PolicyError
-from shoal.model.counts import ClassCounts
+from shoal.model.counts import ClassCounts, IntArray
 from shoal.model.requirement import (
     AverageRisk,
     DistinctDiversity,
@@ -42,7 +42,8 @@ class Prepared:
 
     ``by_record`` holds the same base classes counted by records, where people are the unit and something is asked of the
     sensitive values: both counts must then hold. ``sampled`` holds the quasi-identifiers, sensitive columns and unit of the
-    records of the sample, where the policy asks for one: what is decided, suppressed and proven is about them.
+    records of the sample, where the policy asks for one: what is decided, suppressed and proven is about them. ``people`` holds
+    the base class and the person of every class a person is in, where some are in several: sizes do not add up then.
     """
 
     table: Table
@@ -55,6 +56,7 @@ class Prepared:
     trees: Mapping[str, Hierarchy] = field(default_factory=dict)
     inferred: Mapping[str, str] = field(default_factory=dict)
     sampled: Table | None = None
+    people: tuple[IntArray, IntArray] | None = None
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -83,13 +85,12 @@ def completed(policy: Policy, schema: Schema) -> Policy:
     )
 
 
-def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None, k: int | None = None) -> list[Requirement]:
+def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None) -> list[Requirement]:
     """The policy's requirements in the words of the search; ``tightened`` holds stricter limits, by name of the requirement."""
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = []
-    least = max(policy.smallest_class, k or 0)
-    if least >= 2:
-        out.append(K(least))
+    if policy.smallest_class >= 2:
+        out.append(K(policy.smallest_class))
     if policy.average_risk is not None:
         out.append(AverageRisk(policy.average_risk))
     for column, asked in policy.diversity.items():
@@ -127,7 +128,8 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
         if why:
             inferred[name] = why
     by_record, trees = _by_record(counted, policy, base), _trees(policy, base)
-    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled)
+    people = _people(counted, policy, base)
+    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people)
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:
@@ -183,6 +185,22 @@ def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts |
     return _records(table, policy, base)
 
 
+def _people(table: Table, policy: Policy, base: ClassCounts) -> tuple[IntArray, IntArray] | None:
+    """Base class and person of every class a person is in, where some people are in several; None where nobody is."""
+    from shoal.kernels.group import group_codes
+
+    if policy.unit is None or base.n_people is None or base.n_people == base.n_members:
+        return None
+    pairs = _without_unit(table).count((*base.columns, policy.unit))
+    if any(not a.equals(b) for a, b in zip(pairs.categories, base.categories, strict=False)):
+        raise InternalError("the values counted with the people differ from those counted without.")
+    both = group_codes([np.concatenate(two) for two in zip(base.codes, pairs.codes, strict=False)])
+    known = pairs.codes[-1] >= 0
+    class_of = np.full(both.n, -1, dtype=np.int64)
+    class_of[both.ids[: base.n_classes]] = np.arange(base.n_classes)
+    return class_of[both.ids[base.n_classes :]][known], pairs.codes[-1][known].astype(np.int64)
+
+
 def counted_by_record(prepared: Prepared) -> ClassCounts:
     """The base classes with records counted inside them; counted now, where people were."""
     if prepared.policy.unit is None:
@@ -190,9 +208,12 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
     return prepared.by_record or _records(prepared.counted, prepared.policy, prepared.base)
 
 
+def _without_unit(table: Table) -> Table:
+    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+
+
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
-    bare = type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
-    counted = bare.count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
+    counted = _without_unit(table).count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
     if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
         raise InternalError("the base classes counted by records differ from those counted by people.")
     return counted
