@@ -55,14 +55,14 @@ def read_yaml(file: Path) -> Any:
 
     try:
         text = file.read_text(encoding="utf-8")
-        for event in YAML(typ="safe", pure=True).parse(text):
-            if getattr(event, "anchor", None):  # of an anchor, and of an alias that repeats it
-                raise PolicyError(f"'{file.name}' uses an anchor or alias.", hint="Write the value out.")
-        data = YAML(typ="safe", pure=True).load(text)
+        named = any(getattr(event, "anchor", None) for event in YAML(typ="safe", pure=True).parse(text))  # an alias has one too
+        data = None if named else YAML(typ="safe", pure=True).load(text)
     except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         where = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f" at line {where + 1}" if where is not None else ""
         raise PolicyError(f"'{file.name}' is not valid YAML{at}.", hint="Mind indentation and quotes.") from error
+    if named:
+        raise PolicyError(f"'{file.name}' uses an anchor or alias.", hint="Write the value out.")
     return data
 
 
