@@ -66,14 +66,15 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
     at = [_at_level(prepared, j, levels[name]) for j, name in enumerate(base.columns)]
     lower = [_at_level(prepared, j, max(levels[name] - 1, 0)) for j, name in enumerate(base.columns)]
     codes = tuple(c for c, _ in at)
+    loss, gap = _loss(prepared, levels, found, stays)
     return Decision(
         plan=plan,
         method=found.method,
         levels=dict(levels),
-        loss=found.loss,
+        loss=loss,
         loss_name=found.loss_name,
-        proven=found.proven,
-        gap=found.gap,
+        proven=found.proven and gap == found.gap,
+        gap=gap,
         stays=stays,
         codes=codes,
         labels=tuple(names for _, names in at),
@@ -81,6 +82,19 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
         finer=tuple(c for c, _ in lower),
     )
+
+
+def _loss(
+    prepared: Prepared, levels: Mapping[str, int], found: SearchResult, stays: npt.NDArray[np.bool_]
+) -> tuple[float, float]:
+    """The loss of what is written, and how far it may be from the best: larger where classes joined the blanked ones."""
+    from shoal.search import loss_at
+
+    if np.array_equal(stays, found.kept):
+        return found.loss, found.gap
+    weights = {c: r.weight for c, r in prepared.policy.quasi.items()}
+    loss = loss_at(prepared.base, prepared.hierarchies, levels, stays, loss=found.loss_name, weights=weights)
+    return loss, found.gap + max(0.0, loss - found.loss)
 
 
 def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:

@@ -67,7 +67,7 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
         short = shortfalls(prepared, decision)
         if not short:
             note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
-            return _with_notes(decision, note if attempt else (), proven=found.proven and not attempt)
+            return _with_notes(decision, note if attempt else (), proven=decision.proven and not attempt)
         if not _tighten(short, tight):
             break
     raise InfeasibleError(

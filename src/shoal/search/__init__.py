@@ -15,6 +15,7 @@ _WHERE = {
     "incognito": "shoal.search.classic",
     "ola": "shoal.search.classic",
     "local": "shoal.search.multidimensional",
+    "loss_at": "shoal.search.plan_loss",
     "allocation": "shoal.search.probabilistic",
     "Allocation": "shoal.search.probabilistic",
     "FrontierPoint": "shoal.search.trade_off",
