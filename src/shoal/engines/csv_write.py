@@ -2,8 +2,9 @@
 
 A text cell (or column name) that begins, perhaps after blanks or quotes, with ``= + - @``, a tab or a line break, or with the
 full-width form of one, gets an apostrophe in front; a cell that already begins with an apostrophe and would run gets one more,
-so that no two texts become one. A text that is a plain number stays as it is. ``raw=True`` writes every
-cell as it is, for machines.
+so that no two texts become one. A text that is a plain number stays as it is. Where a spreadsheet splits cells at semicolons (as
+in most of Europe), text after one, or after a line break, is a cell of its own: it gets its apostrophe there. ``raw=True``
+writes every cell as it is, for machines.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{
 QUOTES = r"'\"`\x{2018}\x{2019}\x{201C}\x{201D}"
 STARTS = r"=+\-@\t\r\n\x{0B}\x{0C}\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\x{FE66}\x{FE62}\x{FE63}\x{FE6B}"
 RUNS = f"^[{BLANKS}{QUOTES}]*[{STARTS}]"
+SIGNS, OTHERS = r"+\-\x{FF0B}\x{FF0D}\x{FE62}\x{FE63}", r"=@\x{FF1D}\x{FF20}\x{FE66}\x{FE6B}"
+INNER = rf"([;\r\n])([{BLANKS}{QUOTES}]*(?:[{OTHERS}]|[{SIGNS}][0-9.,]*[^0-9.,;\r\n]))"
 NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?$"
 
 
@@ -25,12 +28,16 @@ def inert(text: Any) -> Any:
     >>> import pyarrow as pa
     >>> inert(pa.array(["=1+1", " @x", "＝A1", "-5", "a=b", None, "'=x"])).to_pylist()
     ["'=1+1", "' @x", "'＝A1", '-5', 'a=b', None, "''=x"]
+    >>> inert(pa.array(["see; =1+1", "1;-5", "a;'=b", "x;-2+3"])).to_pylist()
+    ["see;' =1+1", '1;-5', "a;''=b", "x;'-2+3"]
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(text, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(text.indices, inert(text.dictionary))
+    if pc.any(pc.match_substring_regex(text, INNER)).as_py():
+        text = pc.replace_substring_regex(text, pattern=INNER, replacement=r"\1'\2")
     danger = pc.match_substring_regex(text, RUNS)
     if not pc.any(danger).as_py():
         return text

@@ -303,6 +303,18 @@ def test_harmless_text_stays(tmp_path: Path) -> None:
     assert len(pc.unique(inert(pa.array(["=x", "'=x", "''=x"])))) == 3
 
 
+def test_cells_stay_inert_where_spreadsheets_split_at_semicolons(tmp_path: Path) -> None:
+    """With a number in the first column such a spreadsheet sees no quote at the start of a line, and splits inside the text."""
+    texts = ["a;=1+1;b", "a\n=1+1\nb", "a; '@x", "a\r\n-2+3;b", "a;＝1", "a;;+x"]
+    recode(Plan(shuffle=False), tmp_path / "o.csv", pa.table({"n": range(len(texts)), "t": texts}))
+    seen = (tmp_path / "o.csv").read_bytes().decode().replace("\r", "\n")
+    cells = [cell for line in seen.split("\n") for cell in line.split(";")]
+    assert not [c for c in cells if c.lstrip(" ").startswith(("=", "+", "-", "@", "＝"))]
+    kept = ["1;-5", "a; b", "2020;2021", "x;-", "a;+31"]
+    assert inert(pa.array(kept)).to_pylist() == kept
+    assert len(pc.unique(inert(pa.array(["a;=x", "a;'=x", "a;''=x", "a;=x;=y", "a;'=x;=y"])))) == 5
+
+
 def test_excel_has_text_cells_and_no_formulas(tmp_path: Path) -> None:
     import openpyxl
 
