@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 
@@ -14,6 +15,7 @@ from shoal.errors import TamperError
 from shoal.release import certificate as cert
 from shoal.release import sign
 from shoal.release.verify import verify
+from shoal.report.release_report import render
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 
@@ -78,14 +80,18 @@ def test_added_missing_renamed_and_linked_files(releases, tmp_path):
     assert verify(folder).ok
 
 
-def resign(folder, change):
-    """What a forger can do: change the certificate, fix the hashes, sign with a key of his own."""
+def resign(folder, change, *, page=True):
+    """What a forger can do: change the certificate, make the report anew, fix the hashes, sign with a key of his own."""
     made = json.loads((folder / cert.NAME).read_text())
     change(made)
-    made.pop("signature")
-    made.pop("key")
-    names = [f["name"] for f in made["files"]]
+    made.pop("signature", None)
+    made.pop("key", None)
+    names = [f["name"] for f in made["files"] if f["name"] != cert.REPORT]
     made["files"] = [cert.file_entry(folder / n) for n in names]
+    if page:
+        with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError):
+            (folder / cert.REPORT).write_text(render(json.loads(sign.canonical(made))))
+    made["files"].append(cert.file_entry(folder / cert.REPORT))
     (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
 
 
@@ -149,6 +155,20 @@ NUMBERS = [
     ("quasi", lambda c: c["data"].update(quasi=["sex"])),
     ("columns", lambda c: c["data"].update(columns=["age", "sex"])),
     ("plan seed", lambda c: c["plan"].update(seed=99)),
+    ("fewer than nothing left out", lambda c: (c["input"].update(records=119), c["utility"].update(suppressed=-1))),
+    ("no records at all", lambda c: (c["input"].update(records=0), c["utility"].update(suppressed=-120))),
+    ("a k that is not whole", lambda c: c.update(k=float(c["k"]))),
+    ("chances", lambda c: c["attackers"][0].update(after=0.001)),
+    ("threshold", lambda c: c["threshold"].update(smallest_class=500)),
+    ("roles", lambda c: c["columns"][0].update(role="insensitive")),
+    ("a column said to be removed", lambda c: c["columns"][2].update(treatment="removed")),
+    ("scope", lambda c: c["utility"].update(scope="cells")),
+    ("an unknown part", lambda c: c.update(approved="by everybody")),
+    ("no attacks", lambda c: c.update(attacks=[])),
+    ("no limits", lambda c: c.update(limits=[])),
+    ("a sample", lambda c: c["input"].update(drawn=3)),
+    ("data beside the folder", lambda c: c["data"].update(file="..")),
+    ("other data", lambda c: c["data"].update(file="plan.json")),
     ("nothing at all", lambda c: c.pop("after")),
     ("wrong type", lambda c: c.update(after=[1])),
 ]
@@ -161,7 +181,64 @@ def test_a_forger_with_his_own_key_is_found_by_counting(releases, tmp_path, name
     resign(folder, change)
     result = verify(folder)
     assert not result.ok, name
-    assert result.checks[1].ok, "the forger's signature itself fits"
+    assert next(c for c in result.checks if c.name == "signature").ok, "the forger's signature itself fits"
+
+
+def test_a_forger_who_adds_a_decoy_file_or_folder_is_found(releases, tmp_path):
+    """The counted file is the one that people read, and there is no other."""
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    shutil.copy(folder / "data.csv", folder / "shadow.csv")
+    resign(folder, lambda c: (c["files"].append({"name": "shadow.csv"}), c["data"].update(file="shadow.csv")))
+    assert "files" in [c.name for c in verify(folder).failed]
+    shutil.rmtree(folder)
+    shutil.copytree(releases["csv"], folder)
+    (folder / "somebody").mkdir()
+    assert not verify(folder).ok, "an empty folder tells by its name"
+
+
+def test_a_forger_who_adds_a_column_that_was_removed_is_found(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    lines = (folder / "data.csv").read_text().splitlines()
+    named = [f"{lines[0]},name", *(f"{line},Person {i}" for i, line in enumerate(lines[1:]))]
+    (folder / "data.csv").write_text("\n".join(named) + "\n")
+    gone = {"name": "name", "role": "direct", "kind": "text", "treatment": "removed", "changed": 1.0, "why": ""}
+    resign(folder, lambda c: (c["data"]["columns"].append("name"), c["columns"].append(gone)))
+    assert [c.name for c in verify(folder).failed] == ["plan"]
+
+
+def test_a_second_sheet_is_found(releases, tmp_path):
+    import openpyxl
+
+    folder = tmp_path / "r"
+    shutil.copytree(releases["excel"], folder)
+    book = openpyxl.load_workbook(folder / "data.xlsx")
+    book.create_sheet("names").append(["Person 1"])
+    book.save(folder / "data.xlsx")
+    resign(folder, lambda c: None)
+    assert "more than one sheet" in verify(folder).failed[0].sentence
+
+
+def test_a_report_that_says_something_else_is_found(releases, tmp_path):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    page = (folder / cert.REPORT).read_text()
+    (folder / cert.REPORT).write_text(page.replace("Counted again", "Anonymous, certified and counted again"))
+    resign(folder, lambda c: None, page=False)
+    assert [c.name for c in verify(folder).failed] == ["report"]
+
+
+@pytest.mark.parametrize("origin", ["file; Data Protection Authority", "", None])
+def test_a_forger_cannot_put_words_into_the_mouth_of_verify(releases, tmp_path, origin, monkeypatch):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    key = sign.signer()
+    monkeypatch.setattr(sign, "signer", lambda: sign.Signer(origin, key._private))
+    resign(folder, lambda c: None)
+    failed = verify(folder).failed
+    assert [c.name for c in failed] == ["signature"]
+    assert "Authority" not in failed[0].sentence
 
 
 def test_a_forger_who_changes_one_cell_is_found(releases, tmp_path):
@@ -198,7 +275,20 @@ def test_a_hostile_certificate_cannot_read_elsewhere(releases, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[]", b"null", b"\xff\xfe", b'{"format":"shoal-certificate/1"}', b"[" * 100_000, b'{"a":1,"a":2}']
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'{"format":"shoal-certificate/1"}',
+        b"[" * 100_000,
+        b'{"a":1,"a":2}',
+        b'{"format":"shoal-certificate/1","k":NaN}',
+        b'{"format":"shoal-certificate/1","k":1e999}',
+        b'{"format":"shoal-certificate/1","title":"\\ud800"}',
+    ],
 )
 def test_broken_certificates_are_refused_not_crashed_on(releases, tmp_path, content):
     folder = tmp_path / "r"

@@ -62,7 +62,10 @@ def test_a_sample_is_released_and_proven(tmp_path: Path, capsys: pytest.CaptureF
     assert [s.kind for s in plan.steps].count("sample") == 1
     assert plan.seed == 0  # whoever knows the seed knows the sample
     made = json.loads((out / "certificate.json").read_text(encoding="utf-8"))
-    assert made["input"]["records"] == len(rows) + made["utility"]["suppressed"]
+    assert made["input"]["drawn"] == len(rows) + made["utility"]["suppressed"]
+    assert made["input"]["records"] == 1500
+    assert f"They are a sample: {made['input']['drawn']} of 1,500 records were drawn." in made["verdict"]
+    assert "They are a sample" in (out / "report.html").read_text(encoding="utf-8")
     assert made["utility"]["suppressed"] <= 0.1 * made["input"]["records"] + 1
     verify(out).require()
 

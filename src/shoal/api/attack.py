@@ -49,14 +49,18 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     import shoal
     from shoal.attack import Scene, run_all, worst_first
     from shoal.attack.further_knowledge import one_of_a_kind
-    from shoal.model.plan import Plan
     from shoal.release import certificate as cert
+    from shoal.release.reuse import read_plan
 
     place = Path(folder)
     if not place.is_dir():
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
     claims = cert.read(place / cert.NAME)
-    plan = Plan.from_json((place / cert.PLAN).read_text(encoding="utf-8"))
+    plan = read_plan(place / cert.PLAN)
+    if claims["data"]["file"] is None:
+        raise UsageError(
+            "the data of this release are a table of a database.", hint="Attack a release that was written as a file."
+        )
     data = place / claims["data"]["file"]
     quasi, sensitive = tuple(claims["data"]["quasi"]), tuple(claims["data"]["sensitive"])
     published = _arrow(data, claims["data"]["columns"])
@@ -120,7 +124,7 @@ def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, 
         if name not in known.schema:
             raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
     steps = [
-        dataclasses.replace(s, on_gap="suppress") if isinstance(s, MapValues) else s
+        dataclasses.replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
         for s in plan.steps
         if s.column in quasi and not isinstance(s, Drop)
     ]

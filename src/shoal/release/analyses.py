@@ -1,6 +1,7 @@
 """Results that should survive: the analyses a policy names, before and after.
 
-Results before are shown with three digits only: an exact mean before and after would tell the values of the few left out.
+Where records were left out, the result before is not shown and the change only as a range: a mean before and after would tell the
+values of the few left out.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from shoal.release.recount_read import batches, header, logical
 MOST_ROWS = 2_000_000
 
 
-def run_analyses(prepared: Prepared, data: Path) -> list[dict[str, str]]:
-    """Each named analysis on the original and on the published records."""
+def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> list[dict[str, str]]:
+    """Each named analysis on the original and on the published records; ``complete`` where no record was left out."""
     if not prepared.policy.analyses:
         return []
     wanted = list(dict.fromkeys(c for a in prepared.policy.analyses for c in _columns(a)))
@@ -28,7 +29,7 @@ def run_analyses(prepared: Prepared, data: Path) -> list[dict[str, str]]:
     there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
     before = _texts(prepared.table.scan(wanted), wanted)
     after = _texts(batches(data, there), there)
-    return [_compared(a, before, after) for a in prepared.policy.analyses]
+    return [_compared(a, before, after, complete) for a in prepared.policy.analyses]
 
 
 def _columns(analysis: Mapping[str, Any]) -> list[str]:
@@ -60,7 +61,7 @@ def _line(title: str, before: str, after: str, change: str) -> dict[str, str]:
     return {"analysis": title, "before": before, "after": after, "change": change}
 
 
-def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> dict[str, str]:
     from shoal.measures.analyses import compare_mean, compare_regression, compare_table
 
     title = _title(analysis)
@@ -76,4 +77,16 @@ def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Map
     except DataError:
         return _line(title, "", "", "cannot be computed from the published values")
     shown = ["" if x is None else f"{x:.3g}" for x in (found.before, found.after)]
+    if not complete:
+        return _line(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
     return _line(title, shown[0], shown[1], f"{found.change:.2g} ({found.measure})")
+
+
+def _range(change: float) -> str:
+    """A change told so coarsely that no value of a single record follows.
+
+    >>> _range(0.0), _range(0.02), _range(-133.0)
+    ('below 0.01', '0.01 to 0.1', 'above 0.1')
+    """
+    size = abs(change)
+    return "below 0.01" if size < 0.01 else "0.01 to 0.1" if size < 0.1 else "above 0.1"

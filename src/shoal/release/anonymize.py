@@ -7,6 +7,7 @@ every requirement has been found met.
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import tempfile
 import time
@@ -166,6 +167,7 @@ class Release:
             people=people,
             suppressed=done.suppressed,
             records_in=done.records_in - done.unsampled,
+            unsampled=done.unsampled,
             changed=done.changed,
             data=self._data(data),
             files=[*(_files(data) if self.to_table is None else []), plan_file, *tree_files],
@@ -174,7 +176,7 @@ class Release:
             input_hash=input_hash(self.prepared.table, signer),
             attacks=attacks,
             frontier=frontier(self.prepared, self.decision),
-            analyses=run_analyses(self.prepared, data),
+            analyses=run_analyses(self.prepared, data, complete=done.suppressed == 0 and self.prepared.sampled is None),
         )
         made = body(self.prepared, self.decision, written)
         if self.to_table is not None:
@@ -220,6 +222,7 @@ class Release:
         from shoal.release.verify import verify
         from shoal.report.release_report import render
 
+        made = json.loads(sign.canonical(made))  # as it is read again: the page follows from the certificate alone
         self._page = render(made)
         page = stage / cert.REPORT
         page.write_text(self._page, encoding="utf-8", newline="\n")

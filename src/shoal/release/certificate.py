@@ -12,9 +12,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError
+from shoal.errors import InternalError, TamperError
 from shoal.release import sign
-from shoal.release.presets import SmallCells
 
 FORMAT = "shoal-certificate/1"
 NAME = "certificate.json"
@@ -29,6 +28,9 @@ LIMITS = (
     "Of the Five Safes only data and outputs are measured here; people, projects and settings are as stated by the publisher.",
 )
 
+SIGNED = "the attacks, the levels of the plan, and numbers about the original table"
+"""What verify does not work out again."""
+
 TRIGGERS = "Look again when more data about the same people are published, when the table is updated, or at the review date."
 
 
@@ -39,15 +41,6 @@ def today(stated: str | None) -> str:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC) if epoch.isdigit() else datetime.datetime.now(datetime.UTC)
     return moment.date().isoformat()
-
-
-def small(count: int, rule: SmallCells) -> int | str:
-    """A count as our own report may print it.
-
-    >>> small(0, SmallCells(5)), small(3, SmallCells(5)), small(5, SmallCells(5))
-    (0, 'fewer than 5', 5)
-    """
-    return count if count == 0 or count >= rule.minimum else f"fewer than {rule.minimum}"
 
 
 def file_entry(path: Path) -> dict[str, Any]:
@@ -85,7 +78,13 @@ def read(path: Path) -> dict[str, Any]:
         raise TamperError("the certificate is not valid JSON.", hint="Ask the publisher for the release again.") from None
     if not isinstance(loaded, dict) or loaded.get("format") != FORMAT:
         raise TamperError(f"the certificate is not of format '{FORMAT}'.", hint="It may come from another version of Shoal.")
-    if to_bytes(loaded) != content:
+    try:
+        again = to_bytes(loaded)
+    except (InternalError, ValueError, RecursionError):  # numbers that are not finite, text that is not Unicode
+        raise TamperError(
+            "the certificate holds what Shoal never writes.", hint="Ask the publisher for the release again."
+        ) from None
+    if again != content:
         raise TamperError("the certificate was rewritten: its bytes are not as Shoal writes them.")
     return loaded
 
@@ -106,16 +105,25 @@ def check_signature(certificate: dict[str, Any]) -> None:
     sign.check_signature(body, certificate["signature"], key["public"])
     if key.get("fingerprint") != sign.fingerprint(key["public"]):
         raise TamperError("the fingerprint of the key in the certificate is not its own.")
+    if key.get("origin") not in sign.ORIGINS or key.get("algorithm") != "Ed25519":
+        raise TamperError("the certificate says of its key what Shoal never writes.")
 
 
 def verdict(found: dict[str, Any]) -> str:
-    """The one sentence at the top."""
+    """The one sentence at the top.
+
+    >>> asked = {"k": 5, "quasi": ["age"], "unit": None, "scope": "rows", "records": 5, "classes": 1, "suppressed": 0}
+    >>> verdict({**asked, "input": 50, "drawn": 5}).split(": ")[1][:59]
+    'the smallest class holds 5 records (5 records in 1 class, 0'
+    """
     quasi = ", ".join(found["quasi"])
     who = "people" if found["unit"] else "records"
     lost = "left out" if found["scope"] == "rows" else "with blanked quasi-identifiers"
+    classes = "1 class" if found["classes"] == 1 else f"{found['classes']:,} classes"
+    part = "" if found["drawn"] is None else f" They are a sample: {found['drawn']:,} of {found['input']:,} records were drawn."
     return (
         f"Everyone is alike with at least {found['k'] - 1:,} others on {quasi}: the smallest class holds {found['k']:,} {who} "
-        f"({found['records']:,} records in {found['classes']:,} classes, {found['suppressed']:,} {lost}). "
+        f"({found['records']:,} records in {classes}, {found['suppressed']:,} {lost}).{part} "
         "Missing values count as values of their own."
     )
 
@@ -124,26 +132,26 @@ def proof(unit: str | None, published: str | None) -> dict[str, str]:
     """What can be counted again from the written data alone, and what rests on the publisher's signature.
 
     >>> proof(None, None)["signed"], proof("id", None)["recounted"]
-    ('numbers about the original table', 'records: every number under after')
+    ('the attacks, the levels of the plan, and numbers about the original table', 'records: every number under after')
     """
     if unit is None:
         return {
             "unit": "records",
             "recounted": "records: every number under after, and k",
-            "signed": "numbers about the original table",
+            "signed": SIGNED,
             "sentence": "k counts records. Anyone can count it again from the data.",
         }
     if published is not None:
         return {
             "unit": "people",
             "recounted": "people: every number under after, and k",
-            "signed": "numbers about the original table",
+            "signed": SIGNED,
             "sentence": f"k counts people by the published column '{published}'. Anyone can count it again from the data.",
         }
     return {
         "unit": "people",
         "recounted": "records: every number under after",
-        "signed": "people: every number under after_people, and k; and numbers about the original table",
+        "signed": f"people: every number under after_people, and k; {SIGNED}",
         "sentence": "k counts people. They were counted before the person column was left out, and rest on the publisher's "
         "signature. From the data anyone can count records again, which gives an upper bound: a class never holds more people "
         "than records.",

@@ -16,11 +16,11 @@ from shoal.model.attack import AttackResult
 from shoal.model.plan import Drop, Keep
 from shoal.release import certificate as cert
 from shoal.release.check import facts_of_counts
+from shoal.release.claims import chances
 from shoal.release.classes import Decision
 from shoal.release.extent import extent
 from shoal.release.judge import Finding
 from shoal.release.prepare import Prepared
-from shoal.release.presets import SmallCells
 from shoal.release.recount import Facts
 
 NOT_STATED = "not stated"
@@ -37,6 +37,7 @@ class Written:
     people: tuple[Facts, Sequence[Finding]] | None
     suppressed: int
     records_in: int
+    unsampled: int
     changed: Mapping[str, float]
     data: Mapping[str, Any]
     files: Sequence[Path]
@@ -83,6 +84,8 @@ def _identity(prepared: Prepared, made: Written) -> dict[str, Any]:
         "classes": made.facts.classes,
         "suppressed": made.suppressed,
         "scope": policy.scope,
+        "input": made.records_in + made.unsampled,
+        "drawn": _drawn(prepared, made),
     }
     return {
         "format": cert.FORMAT,
@@ -114,7 +117,8 @@ def _inputs(prepared: Prepared, decision: Decision, made: Written) -> dict[str, 
             "truthful": decision.plan.truthful,
         },
         "input": {
-            "records": made.records_in,
+            "records": made.records_in + made.unsampled,
+            "drawn": _drawn(prepared, made),
             "columns": len(prepared.schema.names),
             "keyed_hash": made.input_hash,
             "note": "keyed with the signing key, so that it cannot be used to test guesses",
@@ -123,6 +127,11 @@ def _inputs(prepared: Prepared, decision: Decision, made: Written) -> dict[str, 
         "unit": {"column": policy.unit, "published": policy.publish_unit if policy.unit else None},
         "weight": policy.weight,
     }
+
+
+def _drawn(prepared: Prepared, made: Written) -> int | None:
+    """Records of the sample, where the policy asks for one."""
+    return None if prepared.sampled is None else made.records_in
 
 
 def _risks(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any]:
@@ -168,10 +177,12 @@ def _missing(decision: Decision) -> dict[str, Any]:
 
 
 def before(prepared: Prepared) -> dict[str, Any]:
-    """The table as it came: class sizes, k, uniques, risk, diversity."""
+    """The table as it came: class sizes, k, uniques, risk.
+
+    Nothing about its sensitive values: beside the published ones it would tell those of the few who were left out.
+    """
     found = facts_of_counts(prepared.base).to_json()
-    found.pop("blanked")
-    return found
+    return {name: value for name, value in found.items() if name not in ("blanked", "sensitive")}
 
 
 def columns(prepared: Prepared, decision: Decision, changed: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -212,34 +223,23 @@ def _generalized(prepared: Prepared, decision: Decision, name: str, changed: Map
 
 def attackers(prepared: Prepared, facts: Facts, people: Facts | None) -> list[dict[str, Any]]:
     """Three attackers, what each would do, and the chance before and after."""
-    first, last = facts_of_counts(prepared.base), people or facts
-    members = sum(s * n for s, n in last.sizes.items())
     known = ", ".join(prepared.quasi)
+    words = [
+        (
+            "prosecutor (largest)",
+            f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
+        ),
+        (
+            "journalist (largest)",
+            "does not know who is in the table; without a population table the same bound as the prosecutor",
+        ),
+        ("marketer (average)", "tries to match everybody: the share of records expected to be matched rightly"),
+        ("anyone, one of a kind", f"people who are alone in their class on {known}"),
+    ]
+    first, last = chances(facts_of_counts(prepared.base).to_json()), chances((people or facts).to_json())
     return [
-        {
-            "attacker": "prosecutor (largest)",
-            "sentence": f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
-            "before": 1.0 / first.k,
-            "after": 1.0 / last.k,
-        },
-        {
-            "attacker": "journalist (largest)",
-            "sentence": "does not know who is in the table; without a population table the same bound as the prosecutor",
-            "before": 1.0 / first.k,
-            "after": 1.0 / last.k,
-        },
-        {
-            "attacker": "marketer (average)",
-            "sentence": "tries to match everybody: the share of records expected to be matched rightly",
-            "before": first.classes / sum(s * n for s, n in first.sizes.items()),
-            "after": last.classes / members,
-        },
-        {
-            "attacker": "anyone, one of a kind",
-            "sentence": f"people who are alone in their class on {known}",
-            "before": first.unique,
-            "after": last.unique,
-        },
+        {"attacker": name, "sentence": sentence, "before": before, "after": after}
+        for (name, sentence), before, after in zip(words, first, last, strict=True)
     ]
 
 
@@ -283,7 +283,7 @@ def utility(prepared: Prepared, decision: Decision, made: Written) -> dict[str, 
         "suppressed_sentence": sentence,
         "scope": policy.scope,
         "who": who(prepared, decision),
-        "who_note": f"Groups with fewer than {policy.cells.minimum} published records are not named; small counts are not shown.",
+        "who_note": f"Groups with fewer than {policy.cells.minimum} records published or left out are not named.",
         "frontier": [dict(p) for p in made.frontier],
         "analyses": [dict(a) for a in made.analyses],
     }
@@ -292,36 +292,38 @@ def utility(prepared: Prepared, decision: Decision, made: Written) -> dict[str, 
 def who(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
     """The published groups that lost the largest share of their records, under the small-cell rule.
 
-    A group is named only where enough of its records are published: a value that the data no longer hold, or hardly hold, is
-    not told here either. What such groups lost is added up in one line per column.
+    A group is named only where enough of its records are published and enough were left out; its records are the published ones.
+    What other groups of the column lost is added up in one line, and where that is a small number, more groups are taken into it:
+    no small count follows by subtraction.
     """
     if decision.stays.all() or not decision.codes:
         return []
-    base, rule = prepared.base, prepared.policy.cells
+    base, least = prepared.base, prepared.policy.cells.minimum
     records = base.sizes if base.records is None else base.records
-    found = []
+    found: list[tuple[float, dict[str, Any]]] = []
     for j, name in enumerate(base.columns):
         codes, labels = decision.codes[j], decision.labels[j]
-        hidden = 0
+        named = []
         for code in np.unique(codes):
             mine = codes == code
-            total, lost = int(records[mine].sum()), int(records[mine & ~decision.stays].sum())
-            if total - lost < rule.minimum:
-                hidden += lost
-            elif lost:
-                found.append(_group(name, "missing" if code < 0 else str(labels[code]), total, lost, rule))
-        if hidden >= rule.minimum:
-            found.append((0.0, {"column": name, "group": NOT_NAMED, "records": "", "suppressed": hidden, "share": ""}))
+            shown, lost = int(records[mine & decision.stays].sum()), int(records[mine & ~decision.stays].sum())
+            if shown >= least and lost >= least:
+                named.append((lost, shown, "missing" if code < 0 else str(labels[code])))
+        rest = int(records[~decision.stays].sum()) - sum(lost for lost, _, _ in named)
+        named.sort()
+        while named and 0 < rest < least:
+            rest += named.pop(0)[0]
+        found += [(lost / (shown + lost), _group(name, label, shown, lost)) for lost, shown, label in named]
+        if rest >= least:
+            found.append((0.0, {"column": name, "group": NOT_NAMED, "records": "", "suppressed": rest, "share": ""}))
     found.sort(key=lambda f: (-f[0], f[1]["column"], f[1]["group"]))
     return [line for _, line in found[:WHO_ROWS]]
 
 
-def _group(column: str, label: str, total: int, lost: int, rule: SmallCells) -> tuple[float, dict[str, Any]]:
-    """One line of :func:`who` with the share it is sorted by."""
-    many = lost >= rule.minimum
-    share = f"{100 * lost / total:.3g} %" if many else "small"
-    line = {"column": column, "group": label, "records": total, "suppressed": cert.small(lost, rule), "share": share}
-    return lost / total if many else 0.0, line
+def _group(column: str, label: str, shown: int, lost: int) -> dict[str, Any]:
+    """One line of :func:`who`."""
+    share = f"{100 * lost / (shown + lost):.3g} %"
+    return {"column": column, "group": label, "records": shown, "suppressed": lost, "share": share}
 
 
 def limits(prepared: Prepared, decision: Decision) -> list[str]:

@@ -8,7 +8,6 @@ slip of the pen never asks for less than was meant.
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.plan import Step
 from shoal.model.roles import Schema
 from shoal.release import policy_file
-from shoal.release.presets import Preset, SmallCells, preset
+from shoal.release.presets import Preset, SmallCells, class_for, preset
 from shoal.release.transforms import check_transforms, transforms_of
 
 Publish = Literal["drop", "pseudonym", "keep"]
@@ -107,7 +106,7 @@ class Policy:
     def smallest_class(self) -> int:
         """The class size that k and the largest risk together ask for."""
         largest = [self.risk[name] for name in ("prosecutor", "journalist") if name in self.risk]
-        return max([self.k, *(_class_for(r) for r in largest)])
+        return max([self.k, *(class_for(r) for r in largest)])
 
     @property
     def search_time(self) -> float:
@@ -243,18 +242,6 @@ class Policy:
                 hint="Name the columns an attacker may know under roles.quasi.",
             )
         return out
-
-
-def _class_for(risk: float) -> int:
-    """The smallest class size k with 1/k ≤ risk, exactly.
-
-    >>> [_class_for(r) for r in (0.09, 0.2, 0.1, 1 / 3, 0.05, 1.0)]
-    [12, 5, 10, 3, 20, 1]
-    """
-    k = max(1, math.floor(1.0 / risk) - 1)
-    while 1.0 / k > risk:
-        k += 1
-    return k
 
 
 def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Policy:

@@ -257,6 +257,8 @@ def _excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
         raise need("excel", "openpyxl") from None
     book = openpyxl.load_workbook(path, read_only=True, data_only=False)
     try:
+        if len(book.sheetnames) != 1:
+            raise TamperError(f"'{path.name}' has more than one sheet.")
         yield from book.worksheets[0].iter_rows(values_only=True)
     finally:
         book.close()

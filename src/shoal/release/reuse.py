@@ -20,7 +20,7 @@ def read_plan(path: str | Path) -> Plan:
     """A plan.json that Shoal wrote."""
     try:
         return Plan.from_json(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableError(
             f"the plan cannot be read: {type(error).__name__}.", hint="Name a plan.json after --plan."
         ) from None

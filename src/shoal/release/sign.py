@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 KEY_ENV = "SHOAL_SIGNING_KEY"
 FILE_ENV = "SHOAL_SIGNING_KEY_FILE"
+ORIGINS = ("file", "environment", "made for this release")
 
 
 def canonical(value: Any) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
 from shoal.release import certificate as cert
 from shoal.release import recount_read, sign, trees
+from shoal.release.claims import check_claims, check_columns, check_form, check_report, drawn
 from shoal.release.judge import judge, recursive_levels
 from shoal.release.private import check as check_private
 from shoal.release.recount import SMALL_FILE, Facts, alike, recount
@@ -113,11 +114,13 @@ def verify(
         return Verification(str(folder), (Check("certificate", False, error.message),))
     checks.append(Check("certificate", True, "the certificate is as Shoal wrote it"))
     steps: list[tuple[str, Callable[[], str]]] = [
+        ("form", lambda: _form(certificate)),
         ("signature", lambda: _signature(certificate, key)),
         ("files", lambda: _files(place, certificate)),
         ("plan", lambda: _plan(place, certificate)),
         ("re-count", lambda: _count(place, certificate, table)),
-        ("claims", lambda: _claims(certificate)),
+        ("claims", lambda: check_claims(certificate)),
+        ("report", lambda: _report(place, certificate)),
     ]
     if private is not None:
         steps.append(("seed", lambda: check_private(certificate["plan"]["seed_commitment"], private)))
@@ -135,7 +138,7 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
         return Check(name, False, error.message)
     except OSError as error:
         return Check(name, False, f"a file of the release cannot be read ({type(error).__name__})")
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         return Check(name, False, f"the certificate lacks a part or has one of the wrong type ({type(error).__name__})")
 
 
@@ -154,6 +157,16 @@ def _signature(certificate: dict[str, Any], expected: str | None) -> str:
     return f"the signature fits and the key {key['fingerprint']} is the one expected"
 
 
+def _form(certificate: dict[str, Any]) -> str:
+    check_form(certificate)
+    return "the certificate has every part and no other"
+
+
+def _report(place: Path, certificate: dict[str, Any]) -> str:
+    check_report(place, certificate)
+    return "the report says what the certificate says"
+
+
 def _files(place: Path, certificate: dict[str, Any]) -> str:
     listed = {entry["name"]: entry for entry in certificate["files"]}
     if len(listed) != len(certificate["files"]):
@@ -161,7 +174,12 @@ def _files(place: Path, certificate: dict[str, Any]) -> str:
     for name in listed:
         if Path(name).is_absolute() or ".." in Path(name).parts or name == cert.NAME:
             raise TamperError("the certificate lists a file outside the folder.")
-    there = {str(p.relative_to(place)) for p in place.rglob("*") if not p.is_dir() or p.is_symlink()}
+    data = [] if certificate["data"]["file"] is None else [certificate["data"]["file"]]
+    if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
+        raise TamperError("the certificate names data outside the folder.")
+    if set(listed) - {trees.NAME} != {*data, cert.PLAN, cert.REPORT}:
+        raise TamperError("the certificate lists other files than a release has.")
+    there = {str(p.relative_to(place)) for p in place.rglob("*")}
     extra, lacking = there - set(listed) - {cert.NAME}, set(listed) - there
     if extra or lacking:
         raise TamperError(
@@ -190,6 +208,7 @@ def _plan(place: Path, certificate: dict[str, Any]) -> str:
         raise TamperError("the plan has random steps without a commitment to their seed, or the reverse.")
     if sign.sha256_file(place / cert.PLAN) != stated["sha256"]:
         raise TamperError("the plan has another hash than the certificate states.")
+    check_columns(certificate, plan)
     return f"the plan has {len(plan.steps)} steps and the stated hash"
 
 
@@ -245,50 +264,9 @@ def _count(place: Path, certificate: dict[str, Any], table: Any) -> str:
 
 def _records(certificate: dict[str, Any], facts: Facts) -> None:
     """Records that came in are published or suppressed; none is lost and none invented."""
-    came, left = certificate["input"]["records"], certificate["utility"]["suppressed"]
+    came, left = drawn(certificate["input"]), certificate["utility"]["suppressed"]
     rows = certificate["utility"]["scope"] == "rows"
     if (rows and came - left != facts.records) or (not rows and (came != facts.records or facts.blanked < left)):
         raise VerificationError("records in, records out and records suppressed do not add up.")
     if abs(certificate["utility"]["suppressed_share"] - left / came) > 1e-12:
         raise VerificationError("the share of suppressed records is not what it says.")
-
-
-def _claims(certificate: dict[str, Any]) -> str:
-    """The sentence, the thresholds and the headline follow from the numbers."""
-    after, data = certificate["after"], certificate["data"]
-    told = {
-        "k": certificate["k"],
-        "quasi": data["quasi"],
-        "unit": certificate["unit"]["column"],
-        "records": after["records"],
-        "classes": after["classes"],
-        "suppressed": certificate["utility"]["suppressed"],
-        "scope": certificate["utility"]["scope"],
-    }
-    if certificate["verdict"] != cert.verdict(told):
-        raise TamperError("the verdict does not follow from the numbers.")
-    if certificate["k"] > after["k"] or certificate["k"] < certificate["require"].get("k", 1):
-        raise TamperError("the certificate claims another k than its numbers give.")
-    people = certificate.get("after_people")
-    if certificate["k"] != (people["k"] if people else after["k"]):
-        raise TamperError("the certificate claims another k than its numbers give.")
-    if people and any(not f["met"] for f in certificate["requirements_people"]):
-        raise TamperError("a requirement over people is not met.")
-    if certificate["proof"] != cert.proof(certificate["unit"]["column"], data["unit"]):
-        raise TamperError("the certificate says something else about what is proven than follows from it.")
-    if (people is None) != (certificate["unit"]["column"] is None):
-        raise TamperError("the certificate counts people without a person column, or the reverse.")
-    if people:
-        _people_fit(people, after, published=data["unit"] is not None)
-    return f"the claims follow from the numbers. {certificate['proof']['sentence']}"
-
-
-def _people_fit(people: dict[str, Any], after: dict[str, Any], *, published: bool) -> None:
-    """Numbers of people that the records allow: the same classes, and in none of them more people than records."""
-    if published and not alike(people, after):
-        raise TamperError("people are counted twice and differently.")
-    if people["records"] != after["records"] or people["classes"] != after["classes"] or people["k"] > after["k"]:
-        raise TamperError("the numbers of people do not fit the records.")
-    most = sum(int(size) * n for size, n in people["sizes"].items())
-    if most > after["records"] or sum(people["sizes"].values()) != after["classes"]:
-        raise TamperError("the numbers of people do not fit the records.")

@@ -237,7 +237,7 @@ def _suppressed(body: Mapping[str, Any]) -> str:
     who = utility.get("who") or []
     if who:
         rows = [(w["column"], w["group"], _number(w["records"]), _number(w["suppressed"]), w["share"]) for w in who]
-        out += table(["column", "published group", "records before", "left out", "share"], rows, right=(2, 3, 4))
+        out += table(["column", "published group", "records published", "left out", "share"], rows, right=(2, 3, 4))
         out += f'<p class="small">{escape(utility["who_note"])}</p>'
     return out
 

@@ -96,7 +96,7 @@ def test_the_proof_says_what_the_file_shows_and_what_is_signed(tmp_path, capsys)
     assert made["proof"]["unit"] == "people"
     assert made["proof"]["recounted"].startswith("records")
     assert "k" in made["proof"]["signed"]
-    assert "rest on the publisher's signature" in result.checks[-1].sentence
+    assert "rest on the publisher's signature" in result.checks[-2].sentence
     said = result.to_json()
     assert said["k"] == made["after_people"]["k"] <= said["k_recounted"] == made["after"]["k"]
     assert "rest on the publisher&#x27;s signature" in (folder / "report.html").read_text()

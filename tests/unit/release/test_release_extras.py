@@ -213,7 +213,7 @@ def test_named_analyses_are_shown_before_and_after(form):
     asked = {
         "roles": {"quasi": {"age": {"min_level": 1}, "sex": {}}, "sensitive": ["cost"], "insensitive": ["visits"]},
         "require": {"k": 5},
-        "allow": {"suppress": 0.05},
+        "allow": {"suppress": 0.0},
         "analyses": [
             {"mean": "cost"},
             {"table": ["sex"]},
