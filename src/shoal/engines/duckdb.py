@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,9 +13,11 @@ from sqlglot import exp
 
 from shoal.engines.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
 from shoal.engines.base import column as column_of
+from shoal.engines.duckdb_errors import LateTypeError, translated
 from shoal.engines.kinds import columns_of, is_nested, kind_of
+from shoal.engines.private_folder import private_folder
 from shoal.engines.remote import Remembered, spellings, table_expression
-from shoal.errors import EngineError, MemoryBudgetError, OutputError, ShoalError, UnreadableError, UsageError
+from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.roles import Column
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ class DuckDB(Engine):
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
-        self._folder = tempfile.mkdtemp(prefix="shoal-")
-        self._cleanup = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self.folder, self._cleanup = private_folder(self)
         self._file = _file_of(url)
         self._names = 0
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
@@ -53,7 +51,7 @@ class DuckDB(Engine):
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb
 
-        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": self._folder}
+        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": str(self.folder)}
         if self._file is None:
             return _in_utc(duckdb.connect(config=settings))
         if read_only and not self._file.exists():
@@ -61,7 +59,7 @@ class DuckDB(Engine):
         try:
             return _in_utc(duckdb.connect(str(self._file), read_only=read_only, config=settings))
         except duckdb.Error as error:
-            raise _translated(error, str(self._file)) from None
+            raise translated(error, str(self._file)) from None
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
@@ -124,7 +122,7 @@ class DuckDB(Engine):
         return cursor
 
     def _error(self, error: BaseException, source: str) -> ShoalError:
-        found = _translated(error, source)
+        found = translated(error, source)
         if isinstance(found, LateTypeError) and self.explain_late is not None:
             return self.explain_late(found.position)
         return found
@@ -143,11 +141,6 @@ class DuckDB(Engine):
             self._settle().execute(sql)
         except (duckdb.Error, OSError, RuntimeError) as error:
             raise self._error(error, source or self.name) from None
-
-    @property
-    def folder(self) -> Path:
-        """A private folder that goes when the engine is closed."""
-        return Path(self._folder)
 
     def run_table(self, sql: str, source: str) -> Any:
         """The result of a query text as one pyarrow Table."""
@@ -343,80 +336,6 @@ def _fraction_of_time(text: exp.Expr) -> exp.Expr:
     short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.convert(8))
     padded = exp.Anonymous(this="rpad", expressions=[text.copy(), exp.convert(15), string("0")])
     return exp.Case(ifs=[exp.If(this=short, true=text.copy())], default=padded)
-
-
-_CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
-_JSON_LINE = re.compile(r"Malformed JSON in file .* in line (\d+)")
-_CSV_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-_TYPE = re.compile(r"shoal:type:(\d+)")
-
-
-class LateTypeError(UnreadableError):
-    """A column typed from a sample holds something else further on; ``position`` is the column's."""
-
-    position: int
-
-
-def _translated(error: BaseException, source: str) -> ShoalError:
-    """Our own words for a driver's error: its text may hold data values, so only line and field numbers are taken from it."""
-    words = str(error)
-    if found := _TYPE.search(words):
-        return LateTypeError("a column typed from a sample holds something else.", position=int(found.group(1)))
-    if found := _CSV_LINE.search(words):
-        return _csv_error(int(found.group(1)), words, source)
-    if "state machine reached an invalid state" in words:
-        return UnreadableError(
-            f"'{source}' is no regular CSV: its lines end in different ways, or a quote stands where none may.",
-            hint="Save it with one kind of line end (\\n or \\r\\n), or pass quote= if the guess is wrong.",
-        )
-    if "not latin-1 encoded" in words:
-        return UnreadableError(f"'{source}' is not valid in encoding 'latin-1'.", hint="Pass encoding='cp1252' or the right one.")
-    if found := _JSON_LINE.search(words):
-        line = int(found.group(1)) - 1  # DuckDB counts the line break before it
-        return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
-    kind = type(error).__name__
-    if "No files found" in words or "No such file" in words or "Cannot open file" in words:
-        return UnreadableError(
-            f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."
-        )
-    if kind == "InterruptException" or "INTERRUPT" in words or "Query interrupted" in words:
-        raise KeyboardInterrupt from None
-    if kind == "OutOfMemoryException" or "Out of Memory" in words:
-        return MemoryBudgetError("DuckDB ran out of memory.", hint="Count fewer or coarser columns, or free memory.")
-    if "No space left" in words or "could not write" in words.lower():
-        return OutputError(
-            "the disk is full, or the file may not be written.", hint="Free space and run again; nothing was left behind."
-        )
-    if kind == "CatalogException" or "Catalog Error" in words:
-        return UnreadableError(f"'{source}' does not exist in the database (any more).", hint="Check the name of the table.")
-    if kind == "BinderException":
-        return EngineError(f"DuckDB could not resolve a column of '{source}'.", hint="Has the table changed since it was opened?")
-    return EngineError(
-        f"DuckDB refused to read or write '{source}' ({kind}).", hint="Check that the source is whole and readable."
-    )
-
-
-def _csv_error(line: int, words: str, source: str) -> UnreadableError:
-    if found := _CSV_COLUMNS.search(words):
-        expected, seen = int(found.group(1)), int(found.group(2))
-        return UnreadableError(
-            f"line {line} of '{source}' has {seen} fields; {expected} were expected.",
-            hint="Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong.",
-            line=line,
-            expected=expected,
-            found=seen,
-        )
-    if "unicode" in words or "utf-8" in words:
-        return UnreadableError(
-            f"line {line} of '{source}' is not valid in the encoding assumed.",
-            hint="Pass encoding='latin-1' or the right one.",
-            line=line,
-        )
-    return UnreadableError(
-        f"line {line} of '{source}' cannot be read as CSV (a quote that is not closed, or a field too long).",
-        hint="Repair the line, or pass delimiter=, quote= or encoding= if the guess is wrong.",
-        line=line,
-    )
 
 
 def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> None:
