@@ -20,7 +20,10 @@ def serve(
     ] = "shoal-registry.db",
     vault: Annotated[Path | None, typer.Option("--vault", help="Serve this vault too.")] = None,
     key_file: Annotated[
-        Path | None, typer.Option("--key-file", help="Master key of the vault; else from the environment.")
+        Path | None,
+        typer.Option(
+            "--key-file", envvar="SHOAL_VAULT_KEY_FILE", help="File with the vault's master key (else SHOAL_VAULT_KEY)."
+        ),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,

@@ -89,11 +89,11 @@ def same_name(one: str, other: str) -> bool:
     return False
 
 
-def require_another_owner(tx: Tx, name: str) -> None:
-    """Refuse to lose the last owner: nobody could manage the vault any more."""
-    owners = [a["name"] for a in tx.all(ACTOR) if a["enabled"] and "owner" in a["roles"]]
-    if owners == [name]:
-        raise UsageError("this is the only owner of the vault.", hint="Make another owner first.")
+def require_another(tx: Tx, name: str, role: str) -> None:
+    """Refuse to lose the last owner (nobody could manage the vault) or the last auditor (nobody could check the log)."""
+    holders = [a["name"] for a in tx.all(ACTOR) if a["enabled"] and role in a["roles"]]
+    if holders == [name]:
+        raise UsageError(f"this is the only {role} of the vault.", hint=f"Make another {role} first.")
 
 
 def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:

@@ -6,7 +6,8 @@ fill evenly. Each bucket fits a database page, is padded to one size and sealed 
 go to the *young* one, an eighth of the size; when it is full, both are merged into the *old* one in a single pass.
 
 Keeps    the number of buckets depends on the number of slots (the size class) and on nothing else; every key version of a
-         domain has an index of its own; a keyed sum over all buckets stands in the sealed state
+         domain has an index of its own; a keyed sum over all buckets stands in the sealed state, and the mark of the last
+         writing of each tier, which its buckets are sealed to: an older bucket put back is refused wherever it is read
 Cost     per new identity about 300 bytes written, at any size; per look-up two buckets read; a batch that touches a quarter of
          the old buckets reads them all, once: they stay in memory (12 bytes per identity) as long as the sealed state says
          that nobody wrote them anew
@@ -15,6 +16,7 @@ Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and 
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,8 +86,8 @@ class Index:
         shelf = self._shelf.buckets
         keys = [self._base + (tier << 31) + ((tag >> 32) * shelf[tier] >> 32) for tier in (OLD, YOUNG) if shelf[tier]]
         slot, there = tag, False
-        for row in blobs.fetch(self._tx, INDEX, keys):
-            bucket = self._open([row])
+        for row in self._fetch(keys):
+            bucket = self._open(row[0] >> 31 & 1, [row])
             count = int(bucket["count"][0])
             entries = bucket["entries"][0]
             at = min(int(entries["tag"][:count].searchsorted(np.uint64(tag))), ROOM - 1)
@@ -147,14 +149,14 @@ class Index:
         numbers = np.unique(_bucket(wanted, total))
         if tier == OLD and (len(numbers) > total // 4 or self._tx.store.kept_index[0] == self._mark):
             return self._old()
-        return _joined([self._open(blobs.fetch(self._tx, INDEX, part)) for part in self._keys(tier, numbers)])
+        return _joined([self._open(tier, self._fetch(part)) for part in self._keys(tier, numbers)])
 
     def _all(self, tier: int) -> Entries:
         """Every entry of a tier as it is stored; a bucket that is missing or older than the vault's state is noticed."""
         parts, total = [], (0, 0)
         for keys in self._keys(tier, np.arange(self._shelf.buckets[tier])):
-            rows = blobs.fetch(self._tx, INDEX, keys)
-            parts.append(_joined([self._open(rows)]))
+            rows = self._fetch(keys)
+            parts.append(_taken(self._unsealed(tier, rows)))
             total = crypto.add(total, blobs.tag_sum(self._tx, rows))
         if total != self._shelf.sums[tier]:
             raise blobs.damaged(INDEX)
@@ -165,9 +167,40 @@ class Index:
         ids = self._base + (tier << 31) + numbers
         return [ids[start : start + blobs.SLICE].tolist() for start in range(0, len(ids), blobs.SLICE)]
 
-    def _open(self, rows: list[blobs.Row]) -> NDArray[Any]:
-        """Sealed rows as an array of buckets."""
-        return np.frombuffer(blobs.unseal(INDEX, _LABEL, rows, lambda _: self._box), dtype=_BUCKET)
+    def _open(self, tier: int, rows: list[blobs.Row]) -> NDArray[Any]:
+        """Sealed rows as an array of buckets; one that is older than the vault's state is noticed.
+
+        An old bucket does not open where the whole tier was written since. A young one is compared with the tags of the tier.
+        """
+        if tier == YOUNG:
+            tags = self._young_tags()
+            if any(tags.get(key) != sealed[-crypto.TAG_BYTES :] for key, sealed in rows):
+                raise blobs.damaged(INDEX)
+        return self._unsealed(tier, rows)
+
+    def _unsealed(self, tier: int, rows: list[blobs.Row]) -> NDArray[Any]:
+        return np.frombuffer(blobs.unseal(INDEX, self._label(tier), rows, lambda _: self._box), dtype=_BUCKET)
+
+    def _label(self, tier: int) -> bytes:
+        return _LABEL + bytes.fromhex(self._shelf.epochs[tier])
+
+    def _young_tags(self) -> dict[int, bytes]:
+        """The authentication tag of every young bucket: kept as long as the sealed state carries their sum, else read again."""
+        mark, tags = self._tx.store.kept_young.get(self._base, (None, {}))
+        if mark == self._shelf.sums[YOUNG]:
+            return tags
+        rows = [row for keys in self._keys(YOUNG, np.arange(self._shelf.buckets[YOUNG])) for row in self._fetch(keys)]
+        if blobs.tag_sum(self._tx, rows) != self._shelf.sums[YOUNG]:
+            raise blobs.damaged(INDEX)
+        return self._keep_young({}, rows)
+
+    def _keep_young(self, before: dict[int, bytes], rows: list[blobs.Row]) -> dict[int, bytes]:
+        tags = {**before, **{key: sealed[-crypto.TAG_BYTES :] for key, sealed in rows}}
+        self._tx.store.kept_young[self._base] = (self._shelf.sums[YOUNG], tags)
+        return tags
+
+    def _fetch(self, keys: list[int]) -> list[blobs.Row]:
+        return blobs.fetch(self._tx, INDEX, keys)
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -175,12 +208,14 @@ class Index:
         """Put entries into the young buckets they belong to; False when one would overflow."""
         shelf = self._shelf
         numbers, counts = np.unique(_bucket(fresh[0], shelf.buckets[YOUNG]), return_counts=True)
-        rows = [row for keys in self._keys(YOUNG, numbers) for row in blobs.fetch(self._tx, INDEX, keys)]
-        buckets = self._open(rows)
+        rows = [row for keys in self._keys(YOUNG, numbers) for row in self._fetch(keys)]
+        buckets = self._open(YOUNG, rows)
         if (buckets["count"] + counts).max() > ROOM:
             return False
+        before = self._young_tags()
         shelf.sums[YOUNG] = crypto.subtract(shelf.sums[YOUNG], blobs.tag_sum(self._tx, rows))
-        self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, _merged(_joined([buckets]), fresh))
+        written = self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, _merged(_taken(buckets), fresh))
+        self._keep_young(before, written)
         shelf.counts[YOUNG] += len(fresh[0])
         return True
 
@@ -191,13 +226,18 @@ class Index:
         while (counts := np.bincount(_bucket(entries[0], total), minlength=total)).size and counts.max() > ROOM:
             total += total // 4 + 1  # hardly ever: tags are uniform
         shelf.sums[tier] = (0, 0)
-        self._seal_and_put(tier, np.arange(total), counts, entries)
+        shelf.epochs[tier] = os.urandom(8).hex()
+        written = self._seal_and_put(tier, np.arange(total), counts, entries)
+        if tier == YOUNG:
+            self._keep_young({}, written)
         shelf.buckets[tier] = total
         shelf.counts[tier] = len(entries[0])
 
-    def _seal_and_put(self, tier: int, numbers: Numbers, counts: Numbers, entries: Entries) -> None:
+    def _seal_and_put(self, tier: int, numbers: Numbers, counts: Numbers, entries: Entries) -> list[blobs.Row]:
+        """Write buckets; those of the young tier as they are stored."""
         ends = np.cumsum(counts)
         start = 0
+        written: list[blobs.Row] = []
         for keys in self._keys(tier, numbers):
             part = slice(start, start + len(keys))
             inside = slice(int(ends[start] - counts[start]), int(ends[part][-1]))
@@ -206,10 +246,12 @@ class Index:
             taken = np.arange(ROOM) < counts[part][:, None]
             buckets["entries"]["tag"][taken] = entries[0][inside]
             buckets["entries"]["slot"][taken] = entries[1][inside]
-            rows = blobs.seal(self._box, _LABEL, keys, buckets.tobytes())
+            rows = blobs.seal(self._box, self._label(tier), keys, buckets.tobytes())
             blobs.put(self._tx, INDEX, rows)
             self._shelf.sums[tier] = crypto.add(self._shelf.sums[tier], blobs.tag_sum(self._tx, rows))
+            written += rows if tier == YOUNG else []
             start += len(keys)
+        return written
 
 
 def first_key(number: int, version: int) -> int:

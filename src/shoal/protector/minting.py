@@ -119,6 +119,13 @@ class OpenDomain(crypto._Opaque):
         raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
         return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + crypto.encode(raw)
 
+    def has_form(self, pseudonym: str) -> bool:
+        """Whether a text looks like a pseudonym of this domain (whether it is one takes a request)."""
+        if self.domain.kind in ("format-preserving", "self-generated"):
+            return True
+        raw = self._raw(pseudonym)
+        return raw is not None and (len(raw) == 16 or (self.domain.kind == "reversible" and len(raw) > 16))
+
     def _raw(self, pseudonym: str) -> bytes | None:
         prefix = self.domain.prefix
         if pseudonym[: len(prefix)].upper() != prefix.upper():

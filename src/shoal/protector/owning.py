@@ -66,8 +66,14 @@ class Owning(Acting):
             actor = tx.get(ACTOR, name)
             if actor is None:
                 raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
-            if not enabled or "owner" not in roles:
-                actors.require_another_owner(tx, name)
+            for role in ("owner", "auditor"):
+                if not enabled or role not in roles:
+                    actors.require_another(tx, name, role)
+            if ("auditor" in actor["roles"]) != ("auditor" in roles):
+                raise UsageError(
+                    "an auditor stays an auditor, and nobody else becomes one: whoever checks the log has no other part in it.",
+                    hint="Disable this actor, or add another person.",
+                )
             actor["roles"] = list(actors.check_roles(roles))
             actor["enabled"] = enabled
             tx.put(ACTOR, name, actor)
@@ -83,7 +89,7 @@ class Owning(Acting):
     def revoke_tokens(self, name: str) -> int:
         """Take back every token of an actor."""
         with self._acting("actor") as (tx, now):
-            actors.require_another_owner(tx, name)
+            actors.require_another(tx, name, "owner")
             gone = actors.revoke_tokens(tx, name)
             self._grant_log(tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone

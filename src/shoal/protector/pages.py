@@ -128,7 +128,7 @@ def page_of(slots: Slots) -> Slots:
 
 
 def at(tx: Tx, keys: DomainKeys, slots: Slots) -> NDArray[Any]:
-    """The records in these slots."""
+    """The records in these slots; one that is empty although it was written is noticed."""
     out = np.empty(len(slots), dtype=RECORD)
     numbers, place = np.unique(page_of(slots), return_inverse=True)
     order = np.argsort(place, kind="stable")
@@ -137,6 +137,8 @@ def at(tx: Tx, keys: DomainKeys, slots: Slots) -> NDArray[Any]:
         opened = read(tx, keys, numbers[start : start + _LARGEST_READ])
         mine = order[ends[part] : ends[part + 1]]
         out[mine] = opened[place[mine] - start, (slots[mine] - 1) % PER_PAGE]
+    if ((out["version"] == 0) & (slots <= tx.rows(keys.number).used)).any():  # a page of an older time
+        raise blobs.damaged(blobs.ENTRIES)
     return out
 
 
@@ -144,6 +146,8 @@ def one(tx: Tx, keys: DomainKeys, slot: int) -> bytes:
     """The record in one slot as bytes, by the same work for every slot."""
     page, place = divmod(slot - 1, PER_PAGE)
     plain = _open(keys, blobs.fetch(tx, blobs.ENTRIES, [_first_id(keys.number) + page]))
+    if slot <= tx.rows(keys.number).used and plain[place * RECORD.itemsize] == 0:
+        raise blobs.damaged(blobs.ENTRIES)
     return plain[place * RECORD.itemsize : (place + 1) * RECORD.itemsize]
 
 

@@ -152,6 +152,11 @@ class Session(Owning):
         with self._acting("request", domain, purpose=purpose, case=case) as (tx, now):
             opened = self._domain(tx, domain)
             pseudonyms = list(dict.fromkeys(opened.canonical(p) for p in pseudonyms))
+            if strange := sum(not opened.has_form(p) for p in pseudonyms):
+                raise UsageError(
+                    f"{strange} of {len(pseudonyms)} texts cannot be pseudonyms of domain '{domain}'.",
+                    hint="Copy each one whole, with its prefix and without quotation marks.",
+                )
             self._count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
             made = requests.create(
                 tx,

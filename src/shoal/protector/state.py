@@ -14,15 +14,19 @@ _BLOCK = 512
 
 @dataclass
 class Shelf:
-    """Shape of one index (:mod:`shoal.protector.index`): entries, buckets and keyed sum of its old and its young tier."""
+    """Shape of one index (:mod:`shoal.protector.index`): entries, buckets and keyed sum of its old and its young tier.
+
+    ``epochs`` are random marks that the buckets of a tier are sealed to, drawn anew whenever the whole tier is written.
+    """
 
     counts: list[int] = field(default_factory=lambda: [0, 0])
     buckets: list[int] = field(default_factory=lambda: [0, 0])
     sums: list[Sum] = field(default_factory=lambda: [(0, 0), (0, 0)])
+    epochs: list[str] = field(default_factory=lambda: ["", ""])
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Shelf:
-        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]])
+        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]], body.get("epochs", ["", ""]))
 
 
 @dataclass

@@ -62,6 +62,7 @@ class Store:
         self._plain: dict[bytes, tuple[bytes, bytes]] = {}
         self._guarded: tuple[Any, Objects] = (None, {})
         self.kept_index: tuple[Any, Any] = (None, None)
+        self.kept_young: dict[int, tuple[Any, dict[int, bytes]]] = {}
 
     @contextlib.contextmanager
     def write(self, prepare: Callable[[Connection], None] | None = None) -> Iterator[Tx]:

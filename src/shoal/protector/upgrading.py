@@ -46,7 +46,7 @@ def forget(tx: Tx, number: int) -> None:
 
 
 def convert(tx: Tx, keys: DomainKeys) -> None:
-    """Write the pages of a domain from its old rows, and its index where there is none yet."""
+    """Write the pages of a domain from its old rows, and its index."""
     rows = tx.rows(keys.number)
     slots, used, expected = rows.slots, rows.used, rows.sum
     rows.slots, rows.used, rows.sum = 0, 0, (0, 0)
@@ -62,8 +62,7 @@ def convert(tx: Tx, keys: DomainKeys) -> None:
         raise _older()
     rows.slots, rows.used = slots, used
     _write_long(tx, keys, long)
-    if not rows.index:
-        reindex(tx, keys)
+    _reindex(tx, keys)
 
 
 def _old_rows(tx: Tx, number: int, first: int, count: int) -> tuple[list[tuple[int, bytes, bytes]], Sum]:
@@ -117,8 +116,10 @@ def _write_long(tx: Tx, keys: DomainKeys, long: list[tuple[int, NDArray[Any]]]) 
     pages.change(tx, keys, slots, "more", starts)
 
 
-def reindex(tx: Tx, keys: DomainKeys) -> None:
-    """Build the index of every key version from the pages (for vaults that have none yet)."""
+def _reindex(tx: Tx, keys: DomainKeys) -> None:
+    """Build the index of every key version anew from the pages: older vaults have none, or one not sealed to its last writing."""
+    for version in keys.versions:
+        index.drop(tx, keys.number, version)
     count = tx.rows(keys.number).slots // PER_PAGE
     indexes = {version: entries.index_of(tx, keys, version) for version in keys.versions}
     for first in range(0, count, _CHUNK // PER_PAGE):

@@ -8,13 +8,14 @@ follows from the token's roles and domains.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
@@ -38,6 +39,9 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         422: "The body does not fit.",
     }.items()
 }
+
+_FOUND_BYTES = 64
+"""The length of every answer to a look-up, found or not: who only sees lengths learns nothing."""
 
 _bearer = HTTPBearer(auto_error=False, description="Token of an actor.")
 
@@ -69,10 +73,11 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
 def _add_find(router: APIRouter, gathered: Gathered) -> None:
     """The single look-up, called very often: the first route, and a lean one."""
 
-    async def lean(request: Request) -> JSONResponse:
+    async def lean(request: Request) -> Response:
         body = await read_body(request, models.Find)
         asked = Asked(request.state.vault_session, request.path_params["domain"], body.purpose, body.role, body.relation)
-        return JSONResponse({"pseudonym": await gathered.find(asked, body.identity)})
+        text = json.dumps({"pseudonym": await gathered.find(asked, body.identity)})
+        return Response(text.ljust(_FOUND_BYTES), media_type="application/json")
 
     async def find(domain: str, body: models.Find) -> models.Found:
         raise NotImplementedError  # only describes the route; ``lean`` serves it

@@ -23,6 +23,9 @@ Model = TypeVar("Model", bound=BaseModel)
 MOST_BYTES = 64_000_000
 """The largest body of a request: 10,000 identities of the longest kind, and some room."""
 
+BODY_SECONDS = 120.0
+"""The longest time a body may take to arrive."""
+
 
 class Unauthorized(Exception):
     """No token, or one that is not valid."""
@@ -146,12 +149,18 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 
 def _bounded(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """The body of a request, cut off where it becomes too large."""
-    seen = 0
+    """The body of a request, cut off where it becomes too large or comes too slowly."""
+    seen, whole = 0, False
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS
 
     async def bounded() -> Any:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, whole
+        try:
+            async with asyncio.timeout_at(None if whole else deadline):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not come within {BODY_SECONDS:g} seconds.") from None
+        whole = not message.get("more_body", False)
         seen += len(message.get("body", b""))
         if seen > MOST_BYTES:
             raise HTTPException(413, f"the body is larger than {MOST_BYTES:,} bytes.")

@@ -173,6 +173,36 @@ def test_an_old_bucket_put_back_doubles_nobody(house: House, small: None) -> Non
         other.login(house.tokens["Olga"]).pseudonymize("d", ids)
 
 
+@pytest.mark.parametrize("slots", [1000, 3000])
+def test_any_bucket_put_back_doubles_nobody(house: House, small: None, slots: int) -> None:
+    """V5: each bucket of an older time, one by one, in a program that has just started and asks for one person only."""
+    house.owner.create_domain("d")
+    house.operator.pseudonymize("d", [f"a{i}" for i in range(slots // 2)])
+    database, mark = raw_database(house), parameter_mark(house)
+    before = dict(database.execute("SELECT id, sealed FROM vault_index").fetchall())
+    ids = [f"b{i}" for i in range(slots // 2)]
+    made = dict(zip(ids, house.operator.pseudonymize("d", ids), strict=True))
+    after = dict(database.execute("SELECT id, sealed FROM vault_index").fetchall())
+    changed = [key for key in before if bytes(before[key]) != bytes(after[key])]
+    assert len(changed) >= 3
+    refused = 0
+    for key in changed[:: max(1, len(changed) // 6)]:
+        update = f"UPDATE vault_index SET sealed = {mark} WHERE id = {mark}"
+        database.execute(update, (before[key], key))
+        with contextlib.closing(house.reopen()) as vault:
+            session = vault.login(house.tokens["Olga"])
+            for identity in ids[:40]:
+                for call in (session.find, lambda d, i, s=session: s.pseudonymize(d, [i])[0]):
+                    try:
+                        assert call("d", identity) == made[identity]
+                    except TamperError:
+                        refused += 1
+        database.execute(update, (after[key], key))
+    database.close()
+    assert refused
+    assert upkeep.verify(house.owner).ok
+
+
 def test_rotation_leaves_one_index(house: House) -> None:
     house.owner.create_domain("d")
     made = house.operator.pseudonymize("d", [f"{i}" for i in range(100)])

@@ -210,17 +210,17 @@ def test_forged_pseudonyms_lead_nowhere(house: House) -> None:
     house.owner.create_domain("r")
     house.owner.create_domain("s", kind="reversible")
     good = house.operator.pseudonymize("r", ["person"])[0]
-    wrong = [
-        good[:-1] + ("0" if good[-1] != "0" else "4"),
-        "P-" + "0" * 26,
-        "P-",
-        "nonsense",
-        good + "00",
-        "Q-" + good[2:],
-        "é" * 28,
-    ]
-    assert set(house.reveal("r", wrong).values()) == {None}
-    assert set(house.reveal("s", [*wrong, good]).values()) == {None}
+    forged = [good[:-1] + ("0" if good[-1] != "0" else "4"), "P-" + "0" * 26]
+    malformed = ["P-", "nonsense", good + "00", "Q-" + good[2:], "é" * 28]
+    assert set(house.reveal("r", forged).values()) == {None}
+    assert set(house.reveal("s", [*forged, good]).values()) == {None}
+    for text in malformed:
+        with pytest.raises(UsageError, match="cannot be pseudonyms"):
+            house.request("r", [good, text])
+    house.owner.allow_translation("r", "s")
+    moved = house.operator.translate([*forged, *malformed, good], source="r", target="s", purpose="x")
+    assert moved[:-1] == [None] * 7
+    assert moved[-1] is not None
     assert house.reveal("r", [good.lower()]) == {good: "person"}
 
 

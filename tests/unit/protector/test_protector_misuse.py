@@ -142,6 +142,32 @@ def test_names_that_look_the_same_are_one(house: House, tmp_path: object) -> Non
         Vault.create(f"{tmp_path}/b.vault", key=new_key(), owner="Anna", auditor="\u0410nna", anchor=f"{tmp_path}/b.anchor")
 
 
+def test_an_auditor_stays_one(house: House) -> None:
+    """Whoever checks the log has no other part in it, before or after; the last one cannot be lost."""
+    for roles, enabled in ((["approver"], True), (["auditor"], False)):
+        with pytest.raises(UsageError, match="only auditor"):
+            house.owner.grant("Udo", roles, enabled=enabled)
+    house.owner.add_actor("Vera", ["auditor"])
+    for name, roles in (("Udo", ["approver"]), ("Rita", ["auditor"])):
+        with pytest.raises(UsageError, match="stays an auditor"):
+            house.owner.grant(name, roles)
+    house.owner.grant("Udo", ["auditor"], enabled=False)
+    with pytest.raises(AccessError, match="not valid"):
+        upkeep.read_log(house.auditor)
+
+
+def test_a_text_that_cannot_be_a_pseudonym_is_not_asked_for(house: House) -> None:
+    house.owner.create_domain("d")
+    house.owner.create_domain("r", kind="reversible")
+    (good,) = house.operator.pseudonymize("d", ["person"])
+    (other,) = house.operator.pseudonymize("r", ["a longer name than sixteen bytes"])
+    for text in ("x", f'"{good}"', good[:-1], good + "00", "", other):
+        with pytest.raises(UsageError, match="1 of 2 texts cannot be"):
+            house.request("d", [good, text])
+    assert house.reveal("d", [good.lower()]) == {good: "person"}
+    assert list(house.reveal("r", [other]).values()) == ["a longer name than sixteen bytes"]
+
+
 def test_the_last_owner_stays(house: House) -> None:
     for call in (
         lambda: house.owner.grant("Otto", ["operator"]),

@@ -91,17 +91,22 @@ def put_back(house: House, before: Any) -> None:
 def test_a_page_put_back_doubles_nobody(house: House) -> None:
     """V5: whoever is missing from an older page gets no second pseudonym, by any way in, and nothing is written over."""
     house.owner.create_domain("d")
-    house.operator.pseudonymize("d", [f"a{i}" for i in range(10)])
+    made = house.operator.pseudonymize("d", [f"a{i}" for i in range(10)])
     with contextlib.closing(raw_database(house)) as database:
         before = database.execute("SELECT id, sealed FROM vault_entries ORDER BY id LIMIT 1").fetchone()
-        house.operator.pseudonymize("d", [f"b{i}" for i in range(10)])
+        made += house.operator.pseudonymize("d", [f"b{i}" for i in range(10)])
+        asked = house.request("d", [made[0], made[13]])
+        house["Aldo"].approve(asked.id)
         now = database.execute("SELECT id, sealed FROM vault_entries ORDER BY id LIMIT 1").fetchone()
     put_back(house, before)
-    for asked in (["b3"], [f"b{i}" for i in range(10)], ["somebody new"]):
+    for ids in (["b3"], [f"b{i}" for i in range(10)], ["somebody new"]):
         with pytest.raises(TamperError, match="page"):
-            house.operator.pseudonymize("d", asked)
+            house.operator.pseudonymize("d", ids)
+    with pytest.raises(TamperError, match="page"):
+        house["Rita"].reveal(asked.id)
     with pytest.raises(TamperError, match="page"):
         house.operator.find("d", "b3")
     assert not upkeep.verify(house.owner).ok
     put_back(house, now)
     assert upkeep.verify(house.owner).ok
+    assert list(house["Rita"].reveal(asked.id).identities.values()) == ["a0", "b3"]  # not used up by the refusal
