@@ -183,7 +183,7 @@ def _kept_in_band(held: Floats, touched: Codes, used: int, size: float, share: F
     for i in range(used):
         ratio = math.log(held[i] / size / share[touched[i]])
         good = good and abs(ratio) + SLACK < delta
-        most = min(most, held[i] * math.exp(delta) / share[touched[i]])
+        most = min(most, held[i] * math.exp(min(delta, 700.0)) / share[touched[i]])
     return -1.0 if good else min(most, _largest_capped(held, cap, used, size))
 
 

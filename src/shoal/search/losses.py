@@ -6,8 +6,9 @@ record is charged as if the whole domain were published. With :math:`A_j` the ch
 .. math:: L_j = (A_j - a_j) / (b_j - a_j), \qquad
           \text{loss} = \exp\Big(\sum_j w_j \ln(1 + L_j)\Big) - 1 \quad\text{or}\quad \sum_j w_j L_j,
 
-where :math:`a_j` is the charge of the original table, :math:`b_j` that of a table with everything suppressed, and the weights
-sum to one. The charge without suppression depends on the levels one by one, so it bounds the loss of a node for free.
+where :math:`a_j` is the charge of the original table, :math:`b_j` that of a table with everything suppressed (:math:`a_j + n` for
+``entropy``, which is left in bits), and the weights sum to one. The charge without suppression depends on the levels one by
+one, so it bounds the loss of a node for free.
 
 * ``loss``: leaves covered, geometric (ARX's default); ``ncp``: leaves covered, arithmetic (normalised certainty penalty)
 * ``precision``: level over height, arithmetic (1 − Sweeney's precision)

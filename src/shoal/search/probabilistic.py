@@ -152,7 +152,27 @@ def _margins(margins: Margins | ClassCounts) -> dict[str, tuple[Any, IntArray]]:
                 taken = pa.concat_arrays([taken, pa.nulls(1, taken.type)])
             out[name] = (taken, np.append(counts[1:][seen], [gone] if gone else []).astype(np.int64))
         return out
-    return {name: (values, np.asarray(counts, dtype=np.int64)) for name, (values, counts) in margins.items()}
+    return {name: _margin(name, values, counts) for name, (values, counts) in margins.items()}
+
+
+def _margin(name: str, values: Any, counts: Any) -> tuple[Any, IntArray]:
+    """The values of one column that occur, and their counts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listed = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    number = np.asarray(counts)
+    whole = number.ndim == 1 and len(number) == len(listed) > 0 and np.issubdtype(number.dtype, np.integer)
+    if not whole or int(number.min()) < 0 or not number.any():
+        raise UsageError(
+            f"the counts of '{name}' must be whole numbers of at least 0, one for each value and not all 0.",
+            hint="Pass the distinct values of the column and the records with each.",
+            column=name,
+        )
+    if pc.count_distinct(listed, mode="all").as_py() != len(listed):
+        raise UsageError(f"a value of '{name}' is listed twice.", hint="Pass each value once, with all its records.", column=name)
+    seen = np.flatnonzero(number)
+    return listed.take(pa.array(seen)), number[seen].astype(np.int64)
 
 
 def _split(caps: Mapping[str, int], cells: int, weights: Mapping[str, float], keep: tuple[str, ...]) -> dict[str, int]:

@@ -26,7 +26,7 @@ SHRINK = 0.5
 """A copy that keeps more than this share of the cells is not worth keeping."""
 KEPT = 0.25
 """The groups of a node that was looked at are kept where they are at most this share of the cells they came from."""
-MEMORY = 192 * 2**20
+MEMORY = 160 * 2**20
 COPIES = 128
 """Bytes and number of the copies that are kept; the copy used longest ago goes first."""
 

@@ -162,6 +162,17 @@ class TestAllocation:
         found = allocation({"x": (pa.array(list("abcdefgh")), [5] * 8)}, population=20, k=5)
         assert isinstance(found.steps[0], Constant)
 
+    @pytest.mark.parametrize("counts", [[0, 0, 0], [1, -2, 3], [1, 2], [1.5, 2.0, 3.0], []])
+    def test_counts_that_are_none_are_refused(self, counts: list) -> None:
+        with pytest.raises(UsageError, match="counts of 'x' must be whole numbers"):
+            allocation({"x": (pa.array([1, 2, 3]), counts)}, population=200, k=10)
+
+    def test_values_that_do_not_occur_or_occur_twice(self) -> None:
+        found = allocation({"x": ([1, 2, 3], [5, 0, 5])}, population=200, k=10)
+        assert (found.columns[0].values, found.columns[0].smallest) == (2, 0.5)
+        with pytest.raises(UsageError, match="'x' is listed twice"):
+            allocation({"x": (pa.array([1, 1, 2]), [5, 5, 5])}, population=200, k=10)
+
     def test_refusals(self) -> None:
         with pytest.raises(UsageError, match="columns to keep have"):
             allocation({"x": (pa.array(range(100)), [1] * 100)}, population=100, k=10, keep=("x",))

@@ -170,13 +170,14 @@ import sys, json, warnings
 warnings.simplefilter("error")
 from search_oracle import random_table
 from shoal.kernels._jit import HAVE_NUMBA
-from shoal.model.requirement import K, TCloseness
+from shoal.model.requirement import DeltaDisclosure, K, TCloseness
 from shoal.search import lattice, local
 t = random_table(9)
+wide = lattice(t.counts(), t.hierarchies(), [DeltaDisclosure("s", 1000.0)], suppress=0.9)
 found = lattice(t.counts(), t.hierarchies(), [K(2), TCloseness("s", 0.6)], suppress=0.3)
 plain = lattice(t.counts(), t.hierarchies(), [K(3)], suppress=0.3)
 near = local(t.counts(), t.hierarchies(), [K(3)], cells="sets")
-print(json.dumps([HAVE_NUMBA, found.levels, found.loss, plain.levels, plain.loss, near.groups.tolist()]))
+print(json.dumps([HAVE_NUMBA, wide.levels, found.levels, found.loss, plain.levels, plain.loss, near.groups.tolist()]))
 """
     path = os.pathsep.join(p for p in sys.path if p)
     answers = []
