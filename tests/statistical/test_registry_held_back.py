@@ -55,7 +55,7 @@ def all_unique(counts: np.ndarray, k: int) -> float:
 
 def test_a_records_own_population_lies_within_every_interval_that_is_not_graded_c(topics):
     judged = sharp = 0
-    for codes, _, cells, possible in topics[::9]:
+    for codes, _, cells, possible in topics[::17]:
         counts = np.array([c for c in cells if c])
         n = int(counts.sum())
         summary = summarize(counts, possible)
@@ -72,7 +72,7 @@ def test_a_records_own_population_lies_within_every_interval_that_is_not_graded_
                 crowd = expected_crowd(summary, k)
                 s2 = float(((counts / n) ** 2).sum())
                 assert crowd.low - 1e-9 <= 1 + (k - 1) * (n * s2 - 1) / (n - 1) <= 1 + (k - 1) * s2 <= crowd.high + 1e-9
-    assert judged > 3000
+    assert judged > 1500
     assert sharp > 0.5 * judged  # the intervals say something: half of them are narrower than five in a hundred
 
 
@@ -104,7 +104,7 @@ def test_held_back_populations_lie_within_the_interval_or_the_answer_is_graded_c
     store.submit_many(records)
     registry, fits, outside = Registry(store), set(), 0
     held_back = [t for t in topics if t[1] not in kept and "/" in t[1]] + [t for t in topics if t[1] in kept and len(t[0]) > 1]
-    for codes, population, cells, _ in held_back[::23]:
+    for codes, population, cells, _ in held_back[::31]:
         answer = registry.query(codes, population)
         fits.add(answer.fit)
         counts = np.array([c for c in cells if c])

@@ -39,15 +39,14 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
 def _drawn(summary: Summary, k: int, error: float) -> Estimate:
     """The share for people drawn independently from the cells of the record."""
     level, notes = _sure(summary, sampled=error > 0)
-    points = [(1, 1.0, 1.0)] + [(g, *_band(summary, g, error)) for g in GROUP_SIZES]
+    points = [(1, 1.0, 1.0), (2, *_pairs(summary, error)), *((g, *_band(summary, g, error)) for g in GROUP_SIZES)]
     for i, ((k1, low1, high1), (k2, low2, high2)) in enumerate(pairwise(points)):
         if k1 <= k <= k2:
             chord = math.exp(_line(k, (k1, high1), (k2, high2)))
             low = low1 if k == k1 else max([low2, *_tangents(points, i, k)])
             high = max(low, min(high1, chord, _ceiling(summary, k)))
-            across = (math.log(k) - math.log(k1)) / (math.log(k2) - math.log(k1))
-            middle = (low1 + high1) / 2 * (1 - across) + (low2 + high2) / 2 * across
-            value = min(max(middle, low), high)
+            between = low > high / 10 and k not in (k1, k2)
+            value = math.sqrt(low * high) if between else (low + high) / 2
             return Estimate(value, low, high, level=level, method="bounds between published group sizes", notes=notes)
     high = min(points[-1][2], _ceiling(summary, k))
     return Estimate(high / 2, 0.0, high, level=level, method="below the largest published group size", grade="C", notes=notes)
@@ -134,6 +133,12 @@ def _ceiling(summary: Summary, k: int) -> float:
 def _band(summary: Summary, group_size: int, error: float) -> tuple[float, float]:
     rounded = summary.statistics[f"unique_{group_size}"]
     return max(0.0, rounded.low - error), min(1.0, max(rounded.high + error, 0.0))
+
+
+def _pairs(summary: Summary, error: float) -> tuple[float, float]:
+    """The share unique among two people, 1 − S_2; exchanging one person of a sample moves it by 2/n, not (1 + r)/n."""
+    low, high = (1 - min(1.0, math.exp(-h)) for h in (summary.statistics["h2"].low, summary.statistics["h2"].high))
+    return max(0.0, low - 2 / 1.2 * error), min(1.0, high + 2 / 1.2 * error)
 
 
 def expected_crowd(summary: Summary, group_size: int, *, sampled: bool = False) -> Estimate:

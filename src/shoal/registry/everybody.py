@@ -1,7 +1,7 @@
 r"""Is nobody alike in a group? The chance, from the power sums of a record, whatever their rounding or noise leaves open.
 
 With :math:`\mu=\sum_i p_i\delta_{p_i}` the power sums are moments, :math:`S_{r+1}=\int x^r d\mu`, and the chance that all
-differ grows with :math:`K(z)=\int g\,d\mu`, :math:`g(x)=\ln(1+xz)/x`, at every z > 0 (:mod:`shoal.predict.power_sums`).
+differ grows with :math:`K(z)=\int g\,d\mu`, :math:`g(x)=\ln(1+xz)/x`, at every z > 0 (:mod:`shoal.predict.moment_problem`).
 
 As g is completely monotone, the polynomial that touches it at the points of a principal representation has coefficients of
 alternating sign (Newton's form: divided differences alternate, and so do the elementary symmetric functions of points on the

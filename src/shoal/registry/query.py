@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics as stats
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -187,7 +188,7 @@ class Registry:
             f"More than one key publishes under the name {name}, or one that looks like it: compare the fingerprints."
             for name in sorted(shared)
         ]
-        return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=lambda: self._siblings(answer))
+        return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=cache(lambda: self._siblings(answer)))
 
     def _siblings(self, answer: Answer) -> list[Record]:
         """Records of what was asked for, in populations of the same area and period; spread evenly where there are many."""
