@@ -41,17 +41,23 @@ def uniqueness_from_kappa(
     p_max = _largest(p_max, n, kappa)
     if k > n:
         return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
-    log_value = -(0.5 + kappa) * k * k / n if limit else log_uniform(k, n) - kappa * k * k / n
-    name = "exp(-(1/2+kappa) k²/N)" if limit else "exact uniform value times exp(-kappa k²/N)"
-    broken = _broken(kappa, n, p_max, kappa_most=0.2)
-    if k > n / 3 and k > 1:
-        broken.append(f"the group ({k}) is larger than a third of the cells ({n})")
+    log_value, name, broken = uniqueness_formula(kappa, n, k, p_max, limit=limit)
     log_low, log_high = _kappa_bounds.log_uniqueness_range(kappa, n, k, p_max)
     if not log_low - 1e-9 <= log_value <= log_high + 1e-9:
         broken.append(_IMPOSSIBLE)
     low, high = math.exp(min(log_low, log_value)), math.exp(max(log_high, log_value))
     grade: Grade = "C" if broken else "B"
     return Estimate(math.exp(log_value), low, high, level=1.0, method=name, grade=grade, log_value=log_value, notes=tuple(broken))
+
+
+def uniqueness_formula(kappa: float, n: int, k: int, p_max: float | None, *, limit: bool) -> tuple[float, str, list[str]]:
+    """ln of the formula's value, its name, and which of its validity limits are passed."""
+    log_value = -(0.5 + kappa) * k * k / n if limit else log_uniform(k, n) - kappa * k * k / n
+    name = "exp(-(1/2+kappa) k²/N)" if limit else "exact uniform value times exp(-kappa k²/N)"
+    broken = _broken(kappa, n, p_max, kappa_most=0.2)
+    if k > n / 3 and k > 1:
+        broken.append(f"the group ({k}) is larger than a third of the cells ({n})")
+    return log_value, name, broken
 
 
 def singletons_from_kappa(

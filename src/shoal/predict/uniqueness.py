@@ -161,10 +161,10 @@ def _named(d: Distribution, k: int, method: str) -> Estimate:
         found = _saddlepoint(d, k)
         return beside(found.log_value or 0.0, found.method, best)
     if method in ("kappa", "kappa-limit"):
-        from shoal.predict.summaries import uniqueness_from_kappa
+        from shoal.predict.summaries import uniqueness_formula
 
-        found = uniqueness_from_kappa(d.kappa, d.cells, k, p_max=d.p_max, limit=method == "kappa-limit")
-        return beside(found.log_value or 0.0, found.method, best, notes=found.notes)
+        log_value, name, broken = uniqueness_formula(d.kappa, d.cells, k, d.p_max, limit=method == "kappa-limit")
+        return beside(log_value, name, best, notes=tuple(broken))
     if method == "poisson":
         return beside(d.total(np.log1p(k * d.p)) - k, "Poissonised e^-k prod(1 + k p)", best)
     if method == "chi":
