@@ -42,7 +42,7 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     rate = count / max(total, 1)
     verdict: Verdict = "holds" if rate <= 0.01 else "warning"
     worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
-    sentence = f"{count} of {total} records lie in classes where a published range holds only one finer value."
+    sentence = f"{count:,} of {total:,} records lie in classes where a published range holds only one finer value."
     return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
 
 

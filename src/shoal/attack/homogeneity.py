@@ -31,7 +31,7 @@ def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = No
     verdict: Verdict = "holds" if len(alone) == 0 else ("broken" if distinct is not None and distinct >= 2 else "warning")
     sentence = (
         f"The best guess of '{column}' is right for {rate:.1%} of the records; without the release {prior:.1%}. "
-        f"{int(alone.sum())} records lie in classes where everybody has the same value."
+        f"{int(alone.sum()):,} records lie in classes where everybody has the same value."
     )
     worst = f"{len(alone)} of {released.n_classes} classes hold one value only"
     question = f"Somebody knows in which class a person is: is '{column}' learnt?"
@@ -58,9 +58,10 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     rate = certain / members
     claims = distinct is not None and distinct > excluded + 1
     verdict: Verdict = "holds" if certain == 0 else ("broken" if claims else "warning")
-    sentence = f"An attacker who can rule out {excluded} value(s) is certain about '{column}' for {certain} of {members} records."
+    some = "1 value" if excluded == 1 else f"{excluded} values"
+    sentence = f"An attacker who can rule out {some} is certain about '{column}' for {certain:,} of {members:,} records."
     worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
-    question = f"Somebody knows the class of a person and can rule out {excluded} value(s): is '{column}' certain?"
+    question = f"Somebody knows the class of a person and can rule out {some}: is '{column}' certain?"
     return AttackResult(
         f"background knowledge: {column}",
         question,
@@ -95,12 +96,21 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     rate = exposed / members
     verdict: Verdict = ("holds" if distance <= t + 1e-9 else "broken") if t is not None else ("warning" if len(over) else "holds")
     sentence = (
-        f"In its most telling class a value of '{column}' is {float(lifts.max()):.3g} times as frequent as in the whole table; "
-        f"{exposed} records lie in classes with a lift above {lift:g}. Largest distance to the whole: {distance:.3g}."
+        f"In its most telling class a value of '{column}' is {_times(float(lifts.max()))} as frequent as in the whole table; "
+        f"{exposed:,} records lie in classes with a lift above {lift:g}. Largest distance to the whole: {distance:.3g}."
     )
     question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
     worst = f"{len(over)} of {released.n_classes} classes above a lift of {lift:g}"
     return AttackResult(f"skewness: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
+
+
+def _times(ratio: float) -> str:
+    """How many times, without powers of ten.
+
+    >>> _times(3.19), _times(96_123.4)
+    ('3.19 times', '96,123 times')
+    """
+    return f"{ratio:,.0f} times" if ratio >= 1000 else f"{ratio:.3g} times"
 
 
 def _sensitive(counts: ClassCounts, column: str) -> SensitiveCounts:
