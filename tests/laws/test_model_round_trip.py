@@ -176,3 +176,12 @@ def test_packed_counts_come_back() -> None:
 def test_other_texts_are_not_counts(text: str) -> None:
     with pytest.raises(UnreadableError):
         counts_from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000, "{", "[]", "null", '{"format": "x"}'])
+def test_texts_that_are_no_plan_or_counts(text: str) -> None:
+    """Also those nested so deeply that the reader gives up."""
+    with pytest.raises(PolicyError, match="the plan"):
+        Plan.from_json(text)
+    with pytest.raises(UnreadableError, match="does not hold counts"):
+        counts_from_json(text)

@@ -50,7 +50,7 @@ def read_counts(path: str | Path) -> ClassCounts:
     try:
         table = pq.read_table(path)
         about = _checked(json.loads((table.schema.metadata or {})[b"shoal"]))
-    except (OSError, KeyError, ValueError, pa.ArrowException):
+    except (OSError, KeyError, ValueError, RecursionError, pa.ArrowException):
         raise UnreadableError(f"'{path}' does not hold counts that Shoal wrote.", hint="Count the table again.") from None
     return _counts(about, {n: table[n].to_numpy() for n in table.column_names})
 
@@ -72,7 +72,7 @@ def counts_from_json(text: str) -> ClassCounts:
     try:
         about = _checked(json.loads(text))
         numbers = {n: _unpacked(v).to_numpy() for n, v in about["numbers"].items()}
-    except (KeyError, ValueError, AttributeError, TypeError, pa.ArrowException):
+    except (KeyError, ValueError, AttributeError, TypeError, RecursionError, pa.ArrowException):
         raise UnreadableError("the text does not hold counts that Shoal wrote.", hint="Count the table again.") from None
     return _counts(about, numbers)
 

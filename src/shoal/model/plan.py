@@ -313,7 +313,7 @@ class Plan:
     def from_json(cls, text: str) -> Plan:
         try:
             data = json.loads(text)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             raise PolicyError("the plan is not valid JSON.", hint="Use a plan.json that Shoal wrote.") from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise PolicyError(f"the plan is not of format '{FORMAT}'.", hint="Use a plan.json that this version of Shoal wrote.")
@@ -328,7 +328,7 @@ class Plan:
             )
         except PolicyError:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError):
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
             raise PolicyError(
                 "the plan lacks a part or has one of the wrong type.", hint="Use a plan.json that Shoal wrote."
             ) from None
