@@ -300,12 +300,12 @@ def test_postgres_partitions_domains_and_materialized_views(postgres: PostgresTa
 
 def test_postgres_infinite_numbers_and_moments_are_refused(postgres: PostgresTarget) -> None:
     postgres.execute(
-        "CREATE TABLE endless (n NUMERIC, t TIMESTAMPTZ, d DATE)",
-        "INSERT INTO endless VALUES ('Infinity', '-infinity', 'infinity'), (1, 'now', 'today')",
+        "CREATE TABLE endless_numbers (n NUMERIC, t TIMESTAMPTZ, d DATE)",
+        "INSERT INTO endless_numbers VALUES ('Infinity', '-infinity', 'infinity'), (1, 'now', 'today')",
     )
     for column in "ntd":
         with pytest.raises((DataError, EngineError)):
-            counted(postgres.source("endless"), column)
+            counted(postgres.source("endless_numbers"), column)
 
 
 def test_mariadb_zeros_in_front_are_no_other_number(mariadb: MariaDBTarget) -> None:
