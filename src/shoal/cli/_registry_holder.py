@@ -39,6 +39,9 @@ def publish(
         float | None,
         typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
     ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
+    ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write the signed record to this file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
@@ -58,7 +61,14 @@ def publish(
     own = None if dry_run else _signer(key)
     target = submit_to(registry) if registry and not dry_run else None
     with _shared.progress("counting"), shoal.open(table) as opened:
-        counts = opened.count(columns)
+        counts = opened.count(columns, unit=unit)
+    if counts.n_people is not None and counts.n_members != counts.n_people:
+        raise UsageError(
+            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(columns)}.",
+            hint="A record counts each person once: keep one row per person (the latest, say), or fewer attributes.",
+        )
+    if counts.n_people is None:
+        _shared.say("Each row is taken as one person. If a person may have several rows, name the person column (--unit).")
     for column, code, values in zip(columns, codes, counts.categories, strict=True):
         check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
     book = Ledger.load(ledger)

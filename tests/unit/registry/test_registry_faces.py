@@ -46,6 +46,18 @@ def people(tmp_path) -> Path:
 PUBLISH = ("registry", "publish", "people.csv", "--qi", "age=age/years", "--population", "NL/Test@2026")
 
 
+def test_several_rows_of_a_person_are_counted_once(shoal, people):
+    """Three visits each give the record of one visit each; somebody in two cells is refused."""
+    once = shoal(*PUBLISH, "--dry-run")
+    head, *rows = people.read_text().splitlines()
+    people.write_text("\n".join([head + ",person", *(f"{row},P{i}" for i, row in enumerate(rows) for _ in range(3))]) + "\n")
+    assert shoal(*PUBLISH, "--dry-run", "--unit", "person")["leaves"] == once["leaves"]
+    assert shoal(*PUBLISH, "--dry-run")["leaves"] != once["leaves"], "rows were counted"
+    people.write_text(people.read_text() + "99,F,P0\n")
+    refused = shoal(*PUBLISH, "--dry-run", "--unit", "person", expect=2)
+    assert "1 times a person is in more than one cell of age" in refused["error"]["message"]
+
+
 def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoal, people):
     seen = shoal(*PUBLISH, "--dry-run")
     assert not Path("registry.key").exists()
