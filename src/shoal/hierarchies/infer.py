@@ -23,15 +23,16 @@ FARTHEST = 1e300
 """Half the range up to which round widths are looked for."""
 _LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_YEAR_LAST = re.compile(r"[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{4}", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:.*)?", re.ASCII)
 
 
 def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) -> Rule:
     """A rule for a column, from its kind and its values.
 
-    Numbers get nested intervals of round widths with open ends; dates get month, quarter, year, decade; codes of equal
-    shape are masked from the right; categories merge by frequency; what is left can only be kept or suppressed. The
-    answer is fitted and its ``why`` says what was seen, without any rare value.
+    Numbers get nested intervals of round widths with open ends; dates get month, quarter, year, decade; days written with the
+    year last are cut from the left, other codes of equal shape masked from the right; categories merge by frequency; what is
+    left can only be kept or suppressed. The answer is fitted and its ``why`` says what was seen, without any rare value.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) 
         return replace(_numbers(name, values, sizes, k), on_text=kind == "text")
     if kind == "boolean" or len(texts) <= 2:
         return Flat(why=f"{len(texts)} values: kept or suppressed")
+    if all(_YEAR_LAST.fullmatch(t) for t in texts):
+        return _year_last(texts)
     if _same_shape(texts):
         return Mask(why=f"codes of {len(texts[0])} characters: hidden from the right").fit(name, texts)
     return _categories(name, texts, sizes, k)
@@ -112,6 +115,14 @@ def _dates(texts: Sequence[str]) -> Dates:
     if any(len(t) > 10 for t in texts):
         return Dates(("day", "month", "year", "decade"), why="points in time: day, month, year, decade")
     return Dates(why="dates: month, quarter, year, decade")
+
+
+def _year_last(texts: Sequence[str]) -> Mask:
+    """Month and year, then the year, where a first number above 12 shows that it is the day; else the year at once."""
+    day_first = any(t[:2] > "12" for t in texts) and all(t[3:5] <= "12" for t in texts)
+    if day_first:
+        return Mask((7, 4), side="left", fill="", why="days with the year last: month and year, then the year")
+    return Mask((4,), side="left", fill="", why="days with the year last: the year")
 
 
 def _numbers(name: str, values: Any, sizes: Any, k: int) -> Rule:
