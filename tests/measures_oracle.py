@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.model.counts import MISSING, ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import MISSING, ClassCounts, SensitiveCounts
 
 
 def read(path: Path, delimiter: str = ",") -> list[dict[str, str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shoal.registry.holder import Ledger, propose, publish
-from shoal.registry.population import Population
-from shoal.registry.record import Record
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
 
 AGES = [900] * 65 + [30 * (95 - i) for i in range(65, 95)]
 UTRECHT = Population.parse("NL/Utrecht@2021")

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.predict.population import population
+from shoal.predict.population.estimate import population
 
 Row = tuple[Any, ...]
 

@@ -103,7 +103,7 @@ def spark_arguments(folder: Path) -> str:
 def spark_session() -> Iterator[Any]:
     """A local Spark of two threads in this process, with a temporary warehouse."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
-    from shoal.engines.spark_session import session
+    from shoal.engines.spark.session import session
 
     folder = tools.work_folder("shoal-sl-")
     os.environ["PYSPARK_SUBMIT_ARGS"] = spark_arguments(folder)

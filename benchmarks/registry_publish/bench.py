@@ -33,9 +33,9 @@ def plain_kappa(path: Path, columns: list[str], cells: int) -> float:
 
 def main(n: int = 10_000_000) -> None:
     import shoal
-    from shoal.registry.holder import Ledger, propose, publish
-    from shoal.registry.population import Population
-    from shoal.release.sign import signer
+    from shoal.kernels.signatures import signer
+    from shoal.registry.publish.holder import Ledger, propose, publish
+    from shoal.registry.records.population import Population
 
     path = people_file(n)
     key = signer()

@@ -41,10 +41,10 @@ def place(i: int) -> str:
 
 def build(path: Path, n: int) -> float:
     """Copies of one signed record with the population changed; log lines as a submission would write them."""
+    from shoal.kernels.signatures import canonical
     from shoal.model.roles import look
-    from shoal.registry.chain import START, digest_of, link
-    from shoal.registry.store import Store
-    from shoal.release.sign import canonical
+    from shoal.registry.keep.store import Store
+    from shoal.registry.records.chain import START, digest_of, link
 
     Store(f"sqlite:///{path}").close()
     one = make(AGES, cells=95)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shoal.datasets.people import people
 from shoal.kernels.group import group_codes
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 
 COLUMNS = ("sex", "year", "postcode", "municipality", "education", "occupation", "income", "visits", "diagnosis")

@@ -12,7 +12,7 @@ from people import bands, tree
 
 import search_adult
 from shoal.kernels.group import group_codes
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 
 NUMBERS = {"education-num": (2, 4), "capital-gain": (1_000, 10_000), "capital-loss": (500, 2_000), "hours-per-week": (10, 20)}

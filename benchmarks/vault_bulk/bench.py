@@ -15,8 +15,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import Vault, keys  # noqa: E402
-from shoal.protector.domains import Context  # noqa: E402
+from shoal.protector import Vault  # noqa: E402
+from shoal.protector.crypto import master_keys as keys  # noqa: E402
+from shoal.protector.pseudonyms.domains import Context  # noqa: E402
 
 BATCH = 250_000
 MARKS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)

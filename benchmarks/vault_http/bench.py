@@ -19,13 +19,14 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import Limit, Vault, keys  # noqa: E402
+from shoal.protector import Limit, Vault  # noqa: E402
+from shoal.protector.crypto import master_keys as keys  # noqa: E402
 
 STORED = 100_000
 SERVER = """
 import os, sys
 from shoal.protector import Vault, keys
-from shoal.server.protector_api import serve
+from shoal.server.protector.api import serve
 serve(Vault.open(sys.argv[1], key=keys.from_env("BENCH_KEY"), anchor=sys.argv[2]), port=int(sys.argv[3]))
 """
 

@@ -5,7 +5,7 @@ import sys
 import pandas as pd
 import pandera.pandas as pa
 
-from shoal.release.pandera_check import k_anonymous
+from shoal.release.gate.pandera_check import k_anonymous
 
 schema = pa.DataFrameSchema({"age_band": pa.Column(str), "sex": pa.Column(str)}, checks=k_anonymous(["age_band", "sex"], k=2))
 

@@ -11,8 +11,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Policy": ("shoal.release.policy", "Policy"),
-    "Questionnaire": ("shoal.predict.questionnaire", "Questionnaire"),
+    "Policy": ("shoal.release.policy.policy", "Policy"),
+    "Questionnaire": ("shoal.predict.questionnaire.questions", "Questionnaire"),
     "Registry": ("shoal.registry", "Registry"),
     "Vault": ("shoal.protector", "Vault"),
     "anonymize": ("shoal.api.anonymize", "anonymize"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from engines import oracle
 from shoal.kernels.text import canonical_text
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 
 
 def as_dict(counts: ClassCounts, numeric: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:

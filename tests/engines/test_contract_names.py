@@ -12,8 +12,8 @@ from sqlglot import exp
 
 import shoal
 from engines.targets import Target
-from shoal.engines.base import column
-from shoal.engines.remote import table_expression
+from shoal.engines.core.base import column
+from shoal.engines.servers.addresses import table_expression
 from shoal.errors import EngineError
 
 DIALECTS = ("duckdb", "postgres", "mysql", "spark", "tsql")

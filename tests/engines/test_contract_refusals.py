@@ -184,7 +184,7 @@ def test_a_missing_driver_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, package, None)
     real = importlib.util.find_spec
-    monkeypatch.setattr("shoal.engines.spark_session.find_spec", lambda name, *a: None if name == package else real(name, *a))
+    monkeypatch.setattr("shoal.engines.spark.session.find_spec", lambda name, *a: None if name == package else real(name, *a))
     url = "spark::t" if scheme == "spark" else f"{scheme}://u:p@127.0.0.1:1/d::t"
     with pytest.raises(DependencyError, match="pip install 'shoal"):
         shoal.open(url)

@@ -18,7 +18,7 @@ import shoal
 from engines import oracle
 from engines.comparing import multiset, read_parquet
 from servers import spark_arguments, tools
-from shoal.engines.spark_java import VECTOR, java_home, packaged_java, read_release, shim
+from shoal.engines.spark.java import VECTOR, java_home, packaged_java, read_release, shim
 from shoal.errors import DependencyError, EngineError
 from shoal.model.plan import Cut, MapValues, Plan, Suppression
 
@@ -90,7 +90,7 @@ def test_an_active_session_serves_only_its_own_address() -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
-    from shoal.engines.spark_session import _same_place
+    from shoal.engines.spark.session import _same_place
 
     class Client:
         _builder = DefaultChannelBuilder("sc://127.0.0.1:15002/;token=a;user_id=u")
@@ -138,7 +138,7 @@ def test_the_java_that_is_chosen(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.engines.spark_java.packaged_java", lambda: None)
+    monkeypatch.setattr("shoal.engines.spark.java.packaged_java", lambda: None)
     with pytest.raises(DependencyError, match="Java 17"):
         java_home({"PATH": str(tmp_path)})
 

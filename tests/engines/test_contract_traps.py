@@ -199,7 +199,7 @@ def test_mariadb_dates_that_are_none_are_refused(mariadb: MariaDBTarget) -> None
 
 
 def test_mariadb_long_maps_travel_in_parts(mariadb: MariaDBTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.engines.mysql.LARGEST_JSON", 2000)
+    monkeypatch.setattr("shoal.engines.servers.mysql.engine.LARGEST_JSON", 2000)
     source = mariadb.load([{"a": f"v{i}"} for i in range(300)], {"a": "text"})
     step = MapValues("a", tuple(f"v{i}" for i in range(300)), tuple(i % 3 for i in range(300)), ("x", "y", "z"))
     with shoal.open(source) as table:
@@ -207,7 +207,7 @@ def test_mariadb_long_maps_travel_in_parts(mariadb: MariaDBTarget, monkeypatch: 
 
 
 def test_mariadb_old_servers_get_inline_rows(mariadb: MariaDBTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.engines.mysql.MySQL._has_json_table", lambda self: False)
+    monkeypatch.setattr("shoal.engines.servers.mysql.engine.MySQL._has_json_table", lambda self: False)
     source = mariadb.load([{"a": "x"}, {"a": "X"}, {"a": None}], {"a": "text"})
     step = MapValues("a", ("x",), (0,), ("small",), "top", "other")
     with shoal.open(source) as table:

@@ -11,10 +11,10 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from shoal.engines.base import Relation
-from shoal.engines.mssql import SQLServer, _odbc, reading
-from shoal.engines.remote import Address, build_relation, table_expression
-from shoal.engines.table import make_table
+from shoal.engines.core.base import Relation
+from shoal.engines.core.table import make_table
+from shoal.engines.servers.addresses import Address, build_relation, table_expression
+from shoal.engines.servers.mssql import SQLServer, _odbc, reading
 from shoal.model.plan import Clamp, Constant, Cut, MapValues, Plan, Prefix, Round, Suppression
 from shoal.model.roles import Column
 
@@ -61,8 +61,8 @@ def asked() -> list[str]:
     }  # fmt: skip
     from contextlib import ExitStack
 
-    from shoal.engines.recode_sql import final, published, suppressed
-    from shoal.engines.sql import CountRequest, _Parts, cleaned, shaped_columns
+    from shoal.engines.core.count_sql import CountRequest, _Parts, cleaned, shaped_columns
+    from shoal.engines.recode.sql import final, published, suppressed
 
     with ExitStack() as stack:
         request = CountRequest(tuple(through), through, ("g",), "z", "x")

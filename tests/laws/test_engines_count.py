@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines import tally
-from shoal.engines.codes import CodedColumn, Ranked
-from shoal.engines.frames import open_arrow
-from shoal.engines.sql import CountRequest, count_by_sql
-from shoal.engines.table import make_table
+from shoal.engines.core.count_sql import CountRequest, count_by_sql
+from shoal.engines.core.table import make_table
+from shoal.engines.fast import tally
+from shoal.engines.fast.codes import CodedColumn, Ranked
+from shoal.engines.files.frames import open_arrow
 from shoal.errors import EmptyTableError, HierarchyGapError
 from shoal.model.plan import Clamp, Constant, Cut, MapValues, Prefix, Round
 from shoal.model.roles import Column

@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import measures_oracle as oracle
-from shoal.kernels import measures_suda
-from shoal.measures import anonymity, closeness, diversity, entropy, loss, risk, subsets
-from shoal.measures.missing import crowds, drop_missing, wildcard_sizes
-from shoal.measures.profile import profile
-from shoal.measures.suda import suda
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.measures.classes import anonymity, closeness, diversity, risk
+from shoal.measures.classes.missing import crowds, drop_missing, wildcard_sizes
+from shoal.measures.classes.profile import profile
+from shoal.measures.columns import subsets
+from shoal.measures.columns import suda_loops as measures_suda
+from shoal.measures.columns.suda import suda
+from shoal.measures.observer import entropy
+from shoal.measures.utility import grouping as loss
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.model.roles import MissingPolicy
 

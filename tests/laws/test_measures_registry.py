@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal.measures
-from shoal.measures.recoding import ColumnRecoding, Recoding
-from shoal.measures.registry import MODULES, Metric, lookup, metrics
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.measures.metrics import MODULES, Metric, lookup, metrics
+from shoal.measures.utility.recoding import ColumnRecoding, Recoding
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
     "analyses", "checking", "explaining", "finite", "individual", "inspecting", "lexicon", "measurement", "missing", "posterior",

@@ -16,11 +16,11 @@ from scipy import optimize, stats
 
 from shoal import predict
 from shoal.predict import Distribution, Zipf, limits
-from shoal.predict._population_models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
-from shoal.predict.interval_expansions import density_integral, groups_expansion, variance_expansion
-from shoal.predict.quasi_identifier import excess_probability, unique_share_limit
-from shoal.predict.summaries import singletons_from_kappa, variance_from_kappa
-from shoal.predict.zipf import hard_threshold_share, joint_exponent
+from shoal.predict.attributes.interval_expansions import density_integral, groups_expansion, variance_expansion
+from shoal.predict.attributes.quasi_identifier import excess_probability, unique_share_limit
+from shoal.predict.population.models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
+from shoal.predict.summaries.kappa import singletons_from_kappa, variance_from_kappa
+from shoal.predict.zipf.records import hard_threshold_share, joint_exponent
 
 N_KANTO, D_KANTO = 42_598_300, 2_497
 KANTO = Zipf(0.632, D_KANTO)

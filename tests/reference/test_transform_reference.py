@@ -138,7 +138,7 @@ def test_mdav_by_its_plain_definition_on_the_casc_tables(shared_data, file, k):
 
 def test_the_seventeen_zip_areas_of_the_guidance():
     """67 FR 53182, 53233–53234 (14 August 2002), repeated in the OCR guidance of 26 November 2012: seventeen areas."""
-    from shoal.hierarchies.postcodes import SMALL_ZIP3_2000
+    from shoal.hierarchies.builders.postcodes import SMALL_ZIP3_2000
 
     assert len(SMALL_ZIP3_2000) == 17
     assert set(SMALL_ZIP3_2000) <= set(SMALL_ZIP3)
@@ -159,7 +159,7 @@ def test_small_zip_areas_of_2010(shared_data):
     with file.open(encoding="utf-8") as lines:
         listed = {r["Zipcode"].zfill(5)[:3] for r in csv.DictReader(lines) if float(r["Population"] or 0) > 0}
     small = set(small_zip3(file)) & listed
-    from shoal.hierarchies.postcodes import SMALL_ZIP3_2000
+    from shoal.hierarchies.builders.postcodes import SMALL_ZIP3_2000
 
     assert small <= set(SMALL_ZIP3)
     with file.open(encoding="utf-8") as lines:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from shoal.registry.analyse import everybody_unique, expected_crowd, unique_share
-from shoal.registry.holder import Ledger, propose, publish
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.seed import _public
-from shoal.registry.store import Store
-from shoal.registry.summary import summarize
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.store import Store
+from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.seed import _public
+from shoal.registry.publish.summary import summarize
+from shoal.registry.records.population import Population
 
 SIZES = (2, 7, 10, 33, 100, 250, 777, 1000, 3100, 12_345, 100_000, 700_000)
 

@@ -19,8 +19,8 @@ import shoal
 from shoal.api.attack import as_published
 from shoal.attack.linkage import closest_classes, linkage_trial
 from shoal.kernels.text import canonical_text
-from shoal.release.reuse import read_plan
-from shoal.release.verify import verify
+from shoal.release.certificate.verify import verify
+from shoal.release.make.reuse import read_plan
 
 TRACER = "tracer"
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import shoal.transform as tf
-from shoal.kernels import transform_random as random
+from shoal.transform.kernels import draws as random
 
 N = 40_000
 

@@ -200,7 +200,7 @@ def test_kill_at_any_moment_leaves_nothing_under_the_final_name(tmp_path):
     start = time.perf_counter()
     subprocess.run(words, check=True, capture_output=True, env=environment)
     whole = time.perf_counter() - start
-    from shoal.release.verify import verify
+    from shoal.release.certificate.verify import verify
 
     assert verify(tmp_path / "out").ok
     os.rename(tmp_path / "out", tmp_path / "kept")
@@ -231,7 +231,7 @@ def test_interrupt_leaves_nothing(tmp_path, monkeypatch):
     import pyarrow as pa
 
     import shoal
-    from shoal.release import anonymize as room
+    from shoal.release.make import anonymize as room
 
     table = pa.table({"a": [1, 2] * 20, "s": ["x", "y"] * 20})
     for name in ("recode", "recount", "body", "run_attacks"):

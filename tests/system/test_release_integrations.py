@@ -86,7 +86,7 @@ def test_the_pandera_check_edges():
     import pandas as pd
 
     from shoal.errors import UsageError
-    from shoal.release.pandera_check import k_anonymous, smallest_class
+    from shoal.release.gate.pandera_check import k_anonymous, smallest_class
 
     frame = pd.DataFrame({"a": ["x", "x", None, None], "id": [1, 1, 2, 3]})
     assert smallest_class(frame, ["a"]) == 2

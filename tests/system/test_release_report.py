@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.release.draft import draft_policy
+from shoal.release.policy.draft import draft_policy
 from shoal.report.release_charts import bins, frontier_chart, nice, size_chart
 
 

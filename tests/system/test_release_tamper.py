@@ -12,9 +12,9 @@ import pytest
 
 import shoal
 from shoal.errors import TamperError
-from shoal.release import certificate as cert
-from shoal.release import sign
-from shoal.release.verify import verify
+from shoal.kernels import signatures as sign
+from shoal.release.certificate import document as cert
+from shoal.release.certificate.verify import verify
 from shoal.report.release_report import render
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.model.plan import Plan
-    from shoal.release.anonymize import Release
-    from shoal.release.policy import Policy
+    from shoal.release.make.anonymize import Release
+    from shoal.release.policy.policy import Policy
 
 
 def anonymize(
@@ -58,11 +58,11 @@ def anonymize(
     (6, 2)
     """
     import shoal
-    from shoal.engines.table import Table
-    from shoal.release.anonymize import anonymize as decide
-    from shoal.release.policy import Policy
-    from shoal.release.prepare import silent
-    from shoal.release.reuse import read_plan
+    from shoal.engines.core.table import Table
+    from shoal.release.make.anonymize import anonymize as decide
+    from shoal.release.make.prepare import silent
+    from shoal.release.make.reuse import read_plan
+    from shoal.release.policy.policy import Policy
 
     opened = table if isinstance(table, Table) else shoal.open(table)
     asked = Policy.of(policy, **words)

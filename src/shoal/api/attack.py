@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import UnreadableError, UsageError, missing_column
 
 if TYPE_CHECKING:
-    from shoal.engines.table import Table
+    from shoal.engines.core.table import Table
     from shoal.model.attack import AttackResult
-    from shoal.model.counts import ClassCounts
+    from shoal.model.counts.classes import ClassCounts
     from shoal.model.plan import Plan
 
 
@@ -49,8 +49,8 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     import shoal
     from shoal.attack import Scene, run_all, worst_first
     from shoal.attack.further_knowledge import one_of_a_kind
-    from shoal.release import certificate as cert
-    from shoal.release.reuse import read_plan
+    from shoal.release.certificate import document as cert
+    from shoal.release.make.reuse import read_plan
 
     place = Path(folder)
     if not place.is_dir():
@@ -88,7 +88,7 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
 def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
     """The classes of the external table as the plan would publish them."""
     import shoal
-    from shoal.engines.table import Table
+    from shoal.engines.core.table import Table
 
     theirs: Table = external if isinstance(external, Table) else shoal.open(external)
     known = tuple(name for name in quasi if name in theirs.schema)
@@ -110,7 +110,7 @@ def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, 
     import dataclasses
 
     import shoal
-    from shoal.engines.table import Table
+    from shoal.engines.core.table import Table
     from shoal.model.plan import Drop, MapValues, Suppression
     from shoal.model.plan import Plan as NewPlan
 
@@ -135,7 +135,7 @@ def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, 
 def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:
     """Records that an earlier release lets one join, through the columns that both publish unchanged."""
     from shoal.attack.intersection import joined_records
-    from shoal.release import certificate as cert
+    from shoal.release.certificate import document as cert
 
     before = cert.read(earlier / cert.NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
@@ -144,8 +144,8 @@ def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackRes
 
 def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
     """What the sensitive values of classes with the same labels tell together."""
-    from shoal.release import certificate as cert
-    from shoal.release.two_folders import same_labels
+    from shoal.release.certificate import document as cert
+    from shoal.release.earlier.two_folders import same_labels
 
     before = cert.read(earlier / cert.NAME)
     return same_labels(data, claims, earlier / before["data"]["file"], before)
@@ -160,7 +160,7 @@ def _arrow(file: Path, names: Sequence[str]) -> Any:
     import pyarrow as pa
 
     import shoal
-    from shoal.release.recount_read import logical
+    from shoal.release.proof.read import logical
 
     found = pa.Table.from_batches(list(shoal.open(file).scan()))
     return found.rename_columns(logical(found.column_names, names))

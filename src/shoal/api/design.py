@@ -10,13 +10,13 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.api.readers.questions import read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
-from shoal.predict.published import Published, Resolver
-from shoal.predict.questionnaire_io import read_questionnaire, read_yaml
+from shoal.predict.summaries.published import Published, Resolver
 
 if TYPE_CHECKING:
-    from shoal.predict.questionnaire import Questionnaire
-    from shoal.registry.record import Record
+    from shoal.predict.questionnaire.questions import Questionnaire
+    from shoal.registry.records.record import Record
 
 
 def questionnaire(path: str | Path, *, registry: str | Path | None = None, **overrides: Any) -> Questionnaire:
@@ -39,7 +39,7 @@ def resolver(source: str | Path) -> Resolver:
     """A function from attribute code and population to what a registry publishes about them."""
     text = str(source)
     if text.startswith(("http://", "https://")):
-        from shoal.registry.remote import Remote
+        from shoal.registry.keep.remote import Remote
 
         service = Remote(text)
 
@@ -48,7 +48,7 @@ def resolver(source: str | Path) -> Resolver:
             return _published(found.best, found.fit, found.notes, code, population)
 
         return ask_service
-    from shoal.registry.query import Registry
+    from shoal.registry.answer.query import Registry
 
     if "://" not in text and not Path(text).exists():
         raise UnreadableError(f"there is no registry '{Path(text).name}'.", hint="Name a mirrored folder or a SQLite file.")

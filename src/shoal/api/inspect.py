@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.measures.inspecting import Suggestion, suggest
-from shoal.measures.subsets import Subset
+from shoal.measures.columns.roles import Suggestion, suggest
+from shoal.measures.columns.subsets import Subset
 from shoal.model.roles import ByRole, Role
 
 if TYPE_CHECKING:
-    from shoal.engines.table import Table
+    from shoal.engines.core.table import Table
 
 MOST_COLUMNS = 12
 """Suggested quasi-identifiers whose subsets are counted; those with most values first."""

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError, RoleError, UsageError
-from shoal.measures.closeness import Distance
-from shoal.measures.measurement import Measured
-from shoal.measures.missing import adds_up, drop_missing
-from shoal.model.counts import MISSING, ClassCounts, IntArray
+from shoal.measures.classes.closeness import Distance
+from shoal.measures.classes.missing import adds_up, drop_missing
+from shoal.measures.result.measurement import Measured
+from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
-    from shoal.engines.table import Table
+    from shoal.engines.core.table import Table
 
 Progress = Callable[[float, str], None]
 MOST_RECOUNTS = 60
@@ -220,8 +220,8 @@ def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:
 
 
 def _opened(table: Any) -> Table:
+    from shoal.engines.core.table import Table
     from shoal.engines.open import open as open_table
-    from shoal.engines.table import Table
 
     return table if isinstance(table, Table) else open_table(table)
 
@@ -305,7 +305,7 @@ def _population(
                 hint="The population holds everybody in the table; check the number.",
             )
         return int(size), None
-    from shoal.measures.presence import presence
+    from shoal.measures.classes.presence import presence
 
     if rule is MissingPolicy.WILDCARD:
         raise UsageError(
@@ -325,7 +325,7 @@ def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     add up to the people."""
     if size is None or not (counts.unit is None or adds_up(counts)):
         return None
-    from shoal.predict.population import population
+    from shoal.predict.population.estimate import population
 
     sizes, numbers = np.unique(counts.sizes, return_counts=True)
     found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)
@@ -334,7 +334,7 @@ def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
 
 def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None) -> Any:
     from shoal.kernels.text import canonical_text
-    from shoal.measures.anonymity import subpopulations
+    from shoal.measures.classes.anonymity import subpopulations
 
     columns = quasi if by in quasi else (*quasi, by)
     counts = table.count(columns, unit=unit)
@@ -356,7 +356,7 @@ def _hierarchy(name: str, given: Any, counts: ClassCounts) -> Hierarchy:
 
     texts = canonical_text(counts.sensitive[name].categories).to_pylist()
     if isinstance(given, str | Path):
-        from shoal.hierarchies.arx import read_arx
+        from shoal.hierarchies.builders.arx import read_arx
 
         given = read_arx(given, name)
     made: Hierarchy = given.over(name, texts)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.attack import AttackResult, worst_first
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 
 if TYPE_CHECKING:
     import numpy as np

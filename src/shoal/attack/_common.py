@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
-from shoal.model.counts import MISSING, ClassCounts, CodeArray, IntArray
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, IntArray
 
 Z95 = 1.959963984540054
 

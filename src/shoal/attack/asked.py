@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.model.counts import IntArray
+from shoal.model.counts.classes import IntArray
 
 SLACK = 1e-6
 """Room for weights that were fitted, not counted."""

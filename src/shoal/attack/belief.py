@@ -23,7 +23,7 @@ from shoal.attack.asked import Asked, short
 from shoal.attack.composition import Shown
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
-from shoal.model.counts import IntArray
+from shoal.model.counts.classes import IntArray
 
 QUESTION = "Somebody is known to be in both releases: how sure do both together make a guess of the sensitive value?"
 ROUNDS = 300

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.attack.asked import Asked, short
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
-from shoal.model.counts import IntArray
+from shoal.model.counts.classes import IntArray
 
 VALUES = "Somebody is known to be in both releases: which sensitive values do both leave possible?"
 CHANGES = "Which sensitive values are read off where one release is subtracted from the other?"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shoal.attack._common import one_in
 from shoal.errors import missing_column
 from shoal.model.attack import AttackResult, Verdict
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 
 def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = None) -> AttackResult:

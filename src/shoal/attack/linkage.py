@@ -17,7 +17,7 @@ from shoal.attack._common import expected_rate, one_in, shared_codes, sizes_in, 
 from shoal.errors import UsageError
 from shoal.kernels.group import project
 from shoal.model.attack import AttackResult
-from shoal.model.counts import MISSING, ClassCounts
+from shoal.model.counts.classes import MISSING, ClassCounts
 
 
 def linkage(released: ClassCounts, external: ClassCounts, *, k: int) -> list[AttackResult]:

@@ -17,7 +17,7 @@ from shoal.attack._common import wilson
 from shoal.attack.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
-from shoal.model.counts import SensitiveCounts
+from shoal.model.counts.classes import SensitiveCounts
 
 QUESTION = "Somebody knows the algorithm: does the choice of this plan tell more about sensitive values than the release does?"
 MOST_CLASSES = 100

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.errors import InternalError
 from shoal.kernels.group import Grouping, group_codes
-from shoal.model.counts import ClassCounts, CodeArray
+from shoal.model.counts.classes import ClassCounts, CodeArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import typer
 
 from shoal.cli import _shared
+from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
-from shoal.model.atomic import disk_full
 
 ORDER = (
     "demo",

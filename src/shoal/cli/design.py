@@ -194,6 +194,6 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
 
 
 def _percent(x: float) -> str:
-    from shoal.predict._meter import as_percent
+    from shoal.predict.questionnaire.meter import as_percent
 
     return as_percent(x)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import _predict_shared as given
 from shoal.cli import _shared
-from shoal.cli._predict_shared import Text
+from shoal.cli._predict import shared as given
+from shoal.cli._predict.shared import Text
 from shoal.errors import UsageError
 
 Uniform = Annotated[int | None, typer.Option("--uniform", help="N equally likely cells.")]
@@ -209,8 +209,8 @@ def population(
 ) -> None:
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
     from shoal import predict
+    from shoal.api.readers.counts import read_counts
     from shoal.cli.design import size
-    from shoal.predict.count_files import read_counts
 
     if (classes is None) == (frequencies is None):
         raise UsageError("give either --classes or --frequencies.")
@@ -246,7 +246,7 @@ def zipf(
 ) -> None:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
     from shoal import predict
-    from shoal.predict.count_files import read_counts
+    from shoal.api.readers.counts import read_counts
 
     extra: dict[str, Any] = {}
     data = read_counts(None, counts) if counts else None

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import _registry_holder, _shared
+from shoal.cli import _shared
+from shoal.cli._registry import holder as _registry_holder
 from shoal.errors import UnreadableError, UsageError
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
@@ -43,8 +44,8 @@ def register(app: typer.Typer) -> None:
 
 def query(attributes: Codes, population: People, registry: Source, trust: Trust = "", as_json: _shared.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
-    from shoal.registry.tell import shown
-    from shoal.release.sign import fingerprint
+    from shoal.kernels.signatures import fingerprint
+    from shoal.registry.answer.tell import shown
 
     answer = _asked(registry, trust).query(_split(attributes), population)
     if as_json:
@@ -75,8 +76,8 @@ def analyse(
     as_json: _shared.Json = False,
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
-    from shoal.registry.analyse import one_person
-    from shoal.registry.tell import analysed
+    from shoal.registry.answer.analyse import one_person
+    from shoal.registry.answer.tell import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population), group)
@@ -114,7 +115,7 @@ def decide(
     as_json: _shared.Json = False,
 ) -> None:
     """Collect, collect in bands, or do not collect: advice per attribute, with the reason and a paragraph for the letter."""
-    from shoal.registry.decide import decide as advise
+    from shoal.registry.answer.decide import decide as advise
 
     decision = advise(_asked(registry, trust), _split(attributes), population, group_size=group, target=target)
     if as_json:
@@ -135,7 +136,7 @@ def verify(
     as_json: _shared.Json = False,
 ) -> None:
     """Check a mirror or a store: the chain of the log, every signature, and that what is shown is what the log leaves."""
-    from shoal.registry.static import Mirror, verify_store
+    from shoal.registry.keep.mirror import Mirror, verify_store
 
     if "://" in source or Path(source).is_file():
         if earlier is not None:
@@ -156,7 +157,7 @@ def mirror(
     as_json: _shared.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
-    from shoal.registry.static import write_mirror
+    from shoal.registry.keep.mirror import write_mirror
 
     if "://" not in registry and not Path(registry).is_file():
         raise UnreadableError(
@@ -174,7 +175,7 @@ def migrate(
     as_json: _shared.Json = False,
 ) -> None:
     """Bring the tables of a registry to the version of this program. Make a backup first."""
-    from shoal.registry.store import upgrade
+    from shoal.registry.keep.store import upgrade
 
     before, after = upgrade(registry if "://" in registry else f"sqlite:///{registry}")
     if as_json:
@@ -189,7 +190,7 @@ def seed(
     as_json: _shared.Json = False,
 ) -> None:
     """Fill a registry with a first set of records: public population tables where given, generated people otherwise."""
-    from shoal.registry.seed import fill
+    from shoal.registry.publish.seed import fill
 
     with _shared.progress("summarising populations") as told:
         found = fill(_registry_holder.store_of(registry), data, progress=told)
@@ -217,6 +218,6 @@ def _split(attributes: str) -> list[str]:
 
 def _asked(registry: str, trust: str) -> Any:
     """The registry to ask, under the keys that the asker trusts."""
-    from shoal.registry.query import Registry
+    from shoal.registry.answer.query import Registry
 
     return Registry(registry, anchors=_split(trust))

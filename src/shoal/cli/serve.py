@@ -44,12 +44,13 @@ def serve(
         from shoal.server.common import LOOPBACK, run
     except ImportError:
         raise need("server", "fastapi") from None
-    from shoal.registry.store import Store
+    from shoal.registry.keep.store import Store
 
     store = Store(registry if "://" in registry else f"sqlite:///{registry}")
     opened = None
     if vault is not None:
-        from shoal.protector import Vault, keys
+        from shoal.protector import Vault
+        from shoal.protector.crypto import master_keys as keys
 
         opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
     _shared.say(f"Serving on http{'s' if tls_cert else ''}://{host}:{port}/registry/v1/ (stop with Ctrl-C)")

@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import Json
-from shoal.cli._vault_shared import (
+from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
     KeyFile,
@@ -33,7 +33,9 @@ HELP = "Pseudonyms with controlled reversal: four eyes to reveal, a log that can
 
 def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
-    from shoal.cli import _vault_holder, _vault_owner, _vault_people
+    from shoal.cli._vault import holder as _vault_holder
+    from shoal.cli._vault import owner as _vault_owner
+    from shoal.cli._vault import people as _vault_people
 
     vault = typer.Typer(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
     vault.command("key")(key)
@@ -54,7 +56,7 @@ def key(
     json: Json = False,
 ) -> None:
     """Make a master key. Without --out it is printed, for a secret store."""
-    from shoal.protector import keys
+    from shoal.protector.crypto import master_keys as keys
 
     if out is None:
         typer.echo(keys.generate())
@@ -128,7 +130,7 @@ def pseudonymize(
     raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise cells a spreadsheet would run.")] = False,
 ) -> Answer:
     """Replace identities by pseudonyms; the same person keeps the same one in all files of a domain."""
-    from shoal.protector.tables import pseudonymize_table
+    from shoal.protector.pseudonyms.tables import pseudonymize_table
 
     told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
     with _shared.progress("pseudonymising") as progress:

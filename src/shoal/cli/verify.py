@@ -24,7 +24,7 @@ def verify(
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
-    from shoal.release.verify import verify as look
+    from shoal.release.certificate.verify import verify as look
 
     with _shared.progress("verifying") as told:
         result = look(folder, key=key or None, table=_opened(table), private=private, progress=told)

@@ -82,7 +82,7 @@ def write_visits(path: str | Path, n: int, seed: int = 0, progress: Callable[[fl
 def _write(path: Path, source: Iterator[pa.RecordBatch], n: int, progress: Callable[[float, str], None] | None) -> Path:
     import pyarrow.parquet as pq
 
-    from shoal.model.atomic import atomic
+    from shoal.disk.atomic import atomic
 
     with atomic(path) as temporary:
         writer, done = None, 0

@@ -1,4 +1,4 @@
-"""``open``: any source as a :class:`~shoal.engines.table.Table`, lazily.
+"""``open``: any source as a :class:`~shoal.engines.core.table.Table`, lazily.
 
 A source is a path (by its ending: CSV/TSV, Parquet file, folder or glob, JSON lines, Arrow/Feather, Excel, SPSS/Stata/SAS),
 ``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…``, ``spark://…``, ``spark::path``,
@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from shoal.engines.base import Engine
-from shoal.engines.table import Table, make_table
+from shoal.engines.core.base import Engine
+from shoal.engines.core.table import Table, make_table
 from shoal.errors import UnreadableError, UsageError
 
 SERVERS = {  # URL scheme → module and class; each class takes (url) and makes an Engine
-    "postgresql": ("shoal.engines.postgres", "Postgres"),
-    "postgres": ("shoal.engines.postgres", "Postgres"),
-    "mysql": ("shoal.engines.mysql", "MySQL"),
-    "mariadb": ("shoal.engines.mysql", "MySQL"),
-    "mssql": ("shoal.engines.mssql", "SQLServer"),
-    "spark": ("shoal.engines.spark", "Spark"),
-    "sc": ("shoal.engines.spark", "Spark"),
-    "duckdb": ("shoal.engines.duckdb", "DuckDB"),
+    "postgresql": ("shoal.engines.servers.postgres.engine", "Postgres"),
+    "postgres": ("shoal.engines.servers.postgres.engine", "Postgres"),
+    "mysql": ("shoal.engines.servers.mysql.engine", "MySQL"),
+    "mariadb": ("shoal.engines.servers.mysql.engine", "MySQL"),
+    "mssql": ("shoal.engines.servers.mssql", "SQLServer"),
+    "spark": ("shoal.engines.spark.engine", "Spark"),
+    "sc": ("shoal.engines.spark.engine", "Spark"),
+    "duckdb": ("shoal.engines.duckdb.engine", "DuckDB"),
 }
 
 _URL = re.compile(r"^([a-z]+)(?:\+[a-z0-9]+)?(://|::)", re.IGNORECASE)
@@ -70,11 +70,11 @@ def open(
     if isinstance(source, str) and is_url(source):
         return _open_url(source, name, roles, options)
     if isinstance(source, (str, Path)):
-        from shoal.engines.files import open_path
+        from shoal.engines.files.formats import open_path
 
         engine, relation = open_path(Path(source), options)
         return make_table(engine, relation, name or _stem(Path(source)), roles)
-    from shoal.engines.frames import open_frame
+    from shoal.engines.files.frames import open_frame
 
     engine, relation = open_frame(source, options)
     return make_table(engine, relation, name or "table", roles)

@@ -4,18 +4,18 @@ A *rule* says how values are generalized; ``rule.fit(column, values, counts)`` l
 ``rule.over(column, values)`` gives the concrete levels and ``rule.step(column, level)`` the step of a plan.
 """
 
-from shoal.hierarchies.arx import FromFile, read_arx, write_arx
-from shoal.hierarchies.categories import FrequencyMerge
-from shoal.hierarchies.codes import SCHEMES, Flat, Mask, PrefixCode
-from shoal.hierarchies.dates import Ages, Dates
+from shoal.hierarchies.builders.arx import FromFile, read_arx, write_arx
+from shoal.hierarchies.builders.categories import FrequencyMerge
+from shoal.hierarchies.builders.codes import SCHEMES, Flat, Mask, PrefixCode
+from shoal.hierarchies.builders.dates import Ages, Dates
+from shoal.hierarchies.builders.infer import Infer, infer
+from shoal.hierarchies.builders.intervals import Intervals
+from shoal.hierarchies.builders.listed import FromTree
+from shoal.hierarchies.builders.policy import from_policy
+from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
+from shoal.hierarchies.builders.quantiles import Quantiles
 from shoal.hierarchies.evaluate import evaluate
-from shoal.hierarchies.infer import Infer, infer
-from shoal.hierarchies.intervals import Intervals
 from shoal.hierarchies.lint import Finding, LevelPreview, lint, preview
-from shoal.hierarchies.listed import FromTree
-from shoal.hierarchies.policy import from_policy
-from shoal.hierarchies.postcodes import SMALL_ZIP3, Postcode, small_zip3
-from shoal.hierarchies.quantiles import Quantiles
 from shoal.hierarchies.rule import Rule, rule_from_json
 from shoal.hierarchies.step import Generalize
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels._group_loops import RADIX, RADIX_BITS, scramble
-from shoal.kernels._jit import njit
+from shoal.kernels.jit import njit
 
 
 @njit

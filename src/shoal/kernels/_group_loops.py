@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.kernels._jit import njit
+from shoal.kernels.jit import njit
 
 RADIX_BITS = 11
 RADIX = 1 << RADIX_BITS

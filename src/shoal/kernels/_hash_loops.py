@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels._group_loops import scramble
-from shoal.kernels._jit import njit
+from shoal.kernels.jit import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 

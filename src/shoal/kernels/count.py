@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels._jit import HAVE_NUMBA
 from shoal.kernels.group import DIRECT_FACTOR, SMALL, KeyArray, mostly_distinct
-from shoal.model.counts import IntArray
+from shoal.kernels.jit import HAVE_NUMBA
+from shoal.model.counts.classes import IntArray
 
 FEW = 1 << 16
 """Below this many keys numpy is quick enough, and nothing needs to be compiled."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError
-from shoal.model.counts import ClassCounts, CodeArray, IntArray, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[Key
 
 def group_keys(key: KeyArray, space: int) -> Grouping:
     """Group rows by one unsigned key below ``space``."""
-    from shoal.kernels._jit import HAVE_NUMBA
+    from shoal.kernels.jit import HAVE_NUMBA
 
     n = len(key)
     if not HAVE_NUMBA or n < FEW:

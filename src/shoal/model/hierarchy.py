@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
-from shoal.model.counts import CodeArray, IntArray
+from shoal.model.counts.classes import CodeArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

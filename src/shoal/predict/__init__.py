@@ -8,7 +8,7 @@
 1.357
 """
 
-from shoal.predict.allocation import (
+from shoal.predict.attributes.allocation import (
     Budget,
     cell_budget,
     cell_failure,
@@ -19,7 +19,7 @@ from shoal.predict.allocation import (
     split,
     split_cost,
 )
-from shoal.predict.correlation import (
+from shoal.predict.attributes.correlation import (
     bivariate_normal,
     frechet_bounds,
     gaussian_copula,
@@ -31,20 +31,20 @@ from shoal.predict.correlation import (
     population_uniqueness,
     rho_for_information,
 )
-from shoal.predict.degradation import Degradation, degradation
+from shoal.predict.attributes.interval_expansions import expansion, sd_from_singletons
+from shoal.predict.attributes.intervals import interval_singletons, rounded, width_for
+from shoal.predict.attributes.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
 from shoal.predict.distribution import Distribution, as_distribution
-from shoal.predict.interval_expansions import expansion, sd_from_singletons
-from shoal.predict.intervals import interval_singletons, rounded, width_for
-from shoal.predict.meter_result import Meter
-from shoal.predict.no_singleton import no_singleton, no_singleton_table
-from shoal.predict.person import Person, person
-from shoal.predict.population import PopulationUniqueness, benedetti_franconi, match_probability, population
-from shoal.predict.power_sums import uniqueness_from_power_sums
-from shoal.predict.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
-from shoal.predict.questionnaire import Question, Questionnaire
-from shoal.predict.singletons import Singletons, best_code_size, largest_mean, singletons
-from shoal.predict.suggest import Suggestion
-from shoal.predict.summaries import (
+from shoal.predict.group.degradation import Degradation, degradation
+from shoal.predict.group.no_singleton import no_singleton, no_singleton_table
+from shoal.predict.group.person import Person, person
+from shoal.predict.group.singletons import Singletons, best_code_size, largest_mean, singletons
+from shoal.predict.group.uniqueness import log_uniform, simulation_runs, uniqueness
+from shoal.predict.population.estimate import PopulationUniqueness, benedetti_franconi, match_probability, population
+from shoal.predict.questionnaire.questions import Question, Questionnaire
+from shoal.predict.questionnaire.result import Meter
+from shoal.predict.questionnaire.suggest import Suggestion
+from shoal.predict.summaries.kappa import (
     corrected_kappa,
     groups_from_kappa,
     largest_possible_mean,
@@ -52,8 +52,9 @@ from shoal.predict.summaries import (
     uniqueness_from_kappa,
     variance_from_kappa,
 )
-from shoal.predict.uniqueness import log_uniform, simulation_runs, uniqueness
-from shoal.predict.zipf import (
+from shoal.predict.summaries.power_sums import uniqueness_from_power_sums
+from shoal.predict.zipf.fit import ZipfFit, fit_zipf
+from shoal.predict.zipf.records import (
     Zipf,
     expected_share,
     mean_rank,
@@ -63,7 +64,6 @@ from shoal.predict.zipf import (
     uniform_records,
     uniform_share,
 )
-from shoal.predict.zipf_fit import ZipfFit, fit_zipf
 
 __all__ = [
     "Budget",

@@ -1,6 +1,6 @@
 """The identity protector: pseudonyms with controlled reversal, a log that cannot be quietly changed, and alarms.
 
-Start with :class:`Vault`; :mod:`shoal.protector.keys` says where master keys come from.
+Start with :class:`Vault`; :mod:`shoal.protector.crypto.master_keys` says where master keys come from.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.protector.domains import Domain, Renewal
-    from shoal.protector.limits import Limit
-    from shoal.protector.own import Holder
-    from shoal.protector.requests import Request
+    from shoal.protector.people.limits import Limit
+    from shoal.protector.people.requests import Request
+    from shoal.protector.pseudonyms.domains import Domain, Renewal
+    from shoal.protector.pseudonyms.self_generated import Holder
     from shoal.protector.session import Revealed, Session
     from shoal.protector.vault import Created, Vault
 
@@ -20,11 +20,11 @@ _WHERE = {
     "Created": "vault",
     "Session": "session",
     "Revealed": "session",
-    "Request": "requests",
-    "Domain": "domains",
-    "Renewal": "domains",
-    "Limit": "limits",
-    "Holder": "own",
+    "Request": "people.requests",
+    "Domain": "pseudonyms.domains",
+    "Renewal": "pseudonyms.domains",
+    "Limit": "people.limits",
+    "Holder": "pseudonyms.self_generated",
 }
 
 __all__ = ["Created", "Domain", "Holder", "Limit", "Renewal", "Request", "Revealed", "Session", "Vault"]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, UsageError
-from shoal.protector import actors, limits
-from shoal.protector.actors import Who
-from shoal.protector.store import Tx
+from shoal.protector.people import actors, limits
+from shoal.protector.people.actors import Who
+from shoal.protector.store.storage import Tx
 
 if TYPE_CHECKING:
-    from shoal.protector.minting import OpenDomain
+    from shoal.protector.pseudonyms.minting import OpenDomain
     from shoal.protector.vault import Vault
 
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import audit, references, resolution
-from shoal.protector.crypto import derive
-from shoal.protector.domains import Domain
-from shoal.protector.keys import KeyProvider, Secret
-from shoal.protector.minting import OpenDomain
-from shoal.protector.store import DOMAIN, KEY, Store, Tx
+from shoal.protector.crypto.master_keys import KeyProvider, Secret
+from shoal.protector.crypto.operations import derive
+from shoal.protector.log import audit, resolution
+from shoal.protector.pseudonyms import references
+from shoal.protector.pseudonyms.domains import Domain
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store.storage import DOMAIN, KEY, Store, Tx
 
 log = logging.getLogger("shoal.protector")
 

@@ -8,19 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.protector import actors, limits
 from shoal.protector.acting import Acting, text_column
-from shoal.protector.audit import actor_pseudonym
-from shoal.protector.domains import Context, Domain, Renewal
-from shoal.protector.limits import Limit
-from shoal.protector.store import ACTOR, DOMAIN, HONEY, Tx
+from shoal.protector.log.audit import actor_pseudonym
+from shoal.protector.people import actors, limits
+from shoal.protector.people.limits import Limit
+from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
+from shoal.protector.store.storage import ACTOR, DOMAIN, HONEY, Tx
 
 
 class Owning(Acting):
     """The owner's part of a session."""
 
     def create_domain(self, name: str, **settings: Any) -> Domain:
-        """A new domain; see :class:`shoal.protector.domains.Domain` for the settings."""
+        """A new domain; see :class:`shoal.protector.pseudonyms.domains.Domain` for the settings."""
         if isinstance(settings.get("renewal"), dict):
             settings["renewal"] = Renewal(**settings["renewal"])
         wanted = Domain(name, **settings)

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector import actors, own, requests, resolution
 from shoal.protector.acting import text_column
-from shoal.protector.domains import Context
+from shoal.protector.log import resolution
 from shoal.protector.owning import Owning
-from shoal.protector.requests import Request
-from shoal.protector.store import HONEY, SETTING, Tx
+from shoal.protector.people import actors, requests
+from shoal.protector.people.requests import Request
+from shoal.protector.pseudonyms import self_generated as own
+from shoal.protector.pseudonyms.domains import Context
+from shoal.protector.store.storage import HONEY, SETTING, Tx
 
 if TYPE_CHECKING:
-    from shoal.protector.minting import OpenDomain
+    from shoal.protector.pseudonyms.minting import OpenDomain
 
 SUBJECTS_LISTED = 100
 

@@ -1,4 +1,4 @@
-"""The vault: create, open, log in; rotation, shredding and verification live in :mod:`shoal.protector.upkeep`.
+"""The vault: create, open, log in; rotation, shredding and verification live in :mod:`shoal.protector.care.upkeep`.
 
 >>> import os, tempfile
 >>> from shoal.protector import keys
@@ -25,14 +25,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
-from shoal.protector import actors, audit, head, migrate, resolution, upgrading
-from shoal.protector import connection as storage
-from shoal.protector.anchor import Anchor, Mark
-from shoal.protector.domains import Domain
+from shoal.protector import migrate
+from shoal.protector.care import upgrading
+from shoal.protector.crypto.master_keys import KeyProvider, Secret, require_provider
 from shoal.protector.interior import Interior
-from shoal.protector.keys import KeyProvider, Secret, require_provider
+from shoal.protector.log import audit, resolution
 from shoal.protector.migrate import VERSIONS
-from shoal.protector.store import DOMAIN, Tx
+from shoal.protector.people import actors
+from shoal.protector.pseudonyms.domains import Domain
+from shoal.protector.store import connection as storage
+from shoal.protector.store import head
+from shoal.protector.store.anchor import Anchor, Mark
+from shoal.protector.store.storage import DOMAIN, Tx
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

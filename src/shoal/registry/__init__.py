@@ -7,11 +7,11 @@ from typing import Any
 __all__ = ["Population", "Record", "Registry", "Store", "summarize"]
 
 _WHERE = {
-    "Population": "population",
-    "Record": "record",
-    "Registry": "query",
-    "Store": "store",
-    "summarize": "summary",
+    "Population": "records.population",
+    "Record": "records.record",
+    "Registry": "answer.query",
+    "Store": "keep.store",
+    "summarize": "publish.summary",
 }
 
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.measures.measurement import Measured
+    from shoal.measures.result.measurement import Measured
 
 BAD, FINE, INK, GREY = "#b3261e", "#1d6f42", "#1b2733", "#66727d"
 ROLE_MARKS = {
@@ -23,8 +23,8 @@ _NUMBER = "display:inline-block;min-width:140px;margin:8px 18px 8px 0;vertical-a
 def card(m: Measured) -> str:
     """The card of a measurement.
 
-    >>> from shoal.measures.measurement import Measured
-    >>> from shoal.model.counts import ClassCounts
+    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.model.counts.classes import ClassCounts
     >>> html = card(Measured(ClassCounts((1, 4), columns=("<b>",), codes=([0, 1],))))
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
@@ -64,7 +64,7 @@ def chance(value: float) -> str:
     >>> chance(0.2), chance(1.0)
     ('1 in 5 (20 %)', 'certain')
     """
-    from shoal.measures.explaining import one_in
+    from shoal.measures.result.explaining import one_in
 
     said = one_in(value)
     return said if said in ("certain", "none") else f"{said} ({100 * value:.3g} %)"

@@ -19,7 +19,7 @@ from shoal.errors import OutputError
 from shoal.report.card import BAD, FINE, GREY, INK, chance, small_table
 
 if TYPE_CHECKING:
-    from shoal.measures.measurement import Measured
+    from shoal.measures.result.measurement import Measured
 
 STYLE = (
     "body{font-family:system-ui,sans-serif;color:#1b2733;max-width:900px;margin:32px auto;padding:0 20px;line-height:1.45}"
@@ -35,8 +35,8 @@ def write_report(m: Measured, path: Path) -> Path:
     """Write the page, whole or not at all.
 
     >>> import tempfile
-    >>> from shoal.measures.measurement import Measured
-    >>> from shoal.model.counts import ClassCounts
+    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.model.counts.classes import ClassCounts
     >>> file = write_report(Measured(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))), Path(tempfile.mkdtemp(), "m.html"))
     >>> "http://" in file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     False
@@ -190,7 +190,7 @@ def _heat(m: Measured) -> str:
     names = m.quasi[:15]
     if len(names) < 2:
         return ""
-    from shoal.measures.subsets import uniqueness_matrix
+    from shoal.measures.columns.subsets import uniqueness_matrix
 
     found = m.subsets(2)
     matrix = uniqueness_matrix(found, names, int(m.counts.sizes.sum()))

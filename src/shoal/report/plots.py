@@ -104,7 +104,7 @@ def _band(s: Any, level: float) -> tuple[float, float]:
     """Exact quantiles of the number of unique people; from mean and variance when the exact law is long."""
     from scipy.special import ndtri
 
-    from shoal.predict import _pmf
+    from shoal.predict.group import pmf as _pmf
 
     mean, sd = float(s.mean), float(s.variance) ** 0.5
     if s.group_size < 2 or _pmf.cost(s.distribution, s.group_size, sd) <= 2e7:
@@ -130,7 +130,7 @@ def interval_curve(values: Any, widths: Sequence[float], group_size: int, *, ori
 
 def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Any:
     """Expected share of unique respondents against their number."""
-    from shoal.predict._meter import parts, unique_shares
+    from shoal.predict.questionnaire.meter import parts, unique_shares
 
     figure, axes = new_figure()
     pieces = parts(questionnaire.blocks(), list(questionnaire.questions))
@@ -214,7 +214,7 @@ def pair_heat_map(names: Sequence[str], unique: Any) -> Any:
 
 def pair_shares(questionnaire: Any) -> tuple[list[str], Any]:
     """Names and the square of unique shares that :func:`pair_heat_map` draws."""
-    from shoal.predict._meter import parts, unique_share
+    from shoal.predict.questionnaire.meter import parts, unique_share
 
     names, blocks = list(questionnaire.questions), questionnaire.blocks()
     out = np.zeros((len(names), len(names)))

@@ -9,20 +9,20 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "lattice": "shoal.search.full_domain",
-    "frontier": "shoal.search.trade_off",
-    "datafly": "shoal.search.classic",
-    "incognito": "shoal.search.classic",
-    "ola": "shoal.search.classic",
-    "local": "shoal.search.multidimensional",
-    "loss_at": "shoal.search.plan_loss",
+    "lattice": "shoal.search.full_domain.optimum",
+    "frontier": "shoal.search.full_domain.trade_off",
+    "datafly": "shoal.search.full_domain.classic",
+    "incognito": "shoal.search.full_domain.classic",
+    "ola": "shoal.search.full_domain.classic",
+    "local": "shoal.search.local_recoding.multidimensional",
+    "loss_at": "shoal.search.full_domain.plan_loss",
     "allocation": "shoal.search.probabilistic",
     "Allocation": "shoal.search.probabilistic",
-    "FrontierPoint": "shoal.search.trade_off",
-    "LocalResult": "shoal.search.multidimensional",
-    "SearchResult": "shoal.search.result",
-    "Alternative": "shoal.search.result",
-    "missing_label": "shoal.search.problem",
+    "FrontierPoint": "shoal.search.full_domain.trade_off",
+    "LocalResult": "shoal.search.local_recoding.multidimensional",
+    "SearchResult": "shoal.search.problem.result",
+    "Alternative": "shoal.search.problem.result",
+    "missing_label": "shoal.search.problem.problem",
 }
 
 __all__ = sorted(_WHERE)

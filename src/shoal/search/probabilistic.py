@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import UsageError, missing_column
-from shoal.model.counts import ClassCounts, IntArray
+from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Constant, Keep, Step
-from shoal.predict.allocation import Budget, cell_budget, cell_failure, integer_split
+from shoal.predict.attributes.allocation import Budget, cell_budget, cell_failure, integer_split
 
 Margins = Mapping[str, tuple[Any, Any]]
 Bound = Literal["exact", "chernoff", "poisson"]
@@ -112,7 +112,7 @@ def allocation(
         it may not keep its values.
     keep : columns that keep all their values; the others share what is left of the budget
     bound, all_cells
-        As in :func:`shoal.predict.allocation.cell_budget`.
+        As in :func:`shoal.predict.attributes.allocation.cell_budget`.
 
     Examples
     --------
@@ -212,8 +212,8 @@ def _cut(name: str, values: Any, counts: IntArray, room: int, hierarchy: Hierarc
 
     from shoal.hierarchies.evaluate import evaluate
     from shoal.kernels.text import canonical_text
-    from shoal.transform.generalize import best_cut
-    from shoal.transform.quantile import quantile_transform
+    from shoal.transform.coarsen.generalize import best_cut
+    from shoal.transform.group.quantile import quantile_transform
 
     if room < 2:
         return Constant(name), np.array([int(counts.sum())])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from shoal.server import registry_api
 from shoal.server.common import LOOPBACK, new_app
+from shoal.server.registry import api as registry_api
 
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
-    from shoal.registry.store import Store
+    from shoal.registry.keep.store import Store
 
 
 def create_app(store: Store, vault: Vault | None = None, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
@@ -29,7 +29,7 @@ def create_app(store: Store, vault: Vault | None = None, *, hosts: Sequence[str]
     app = new_app("Shoal", hosts=hosts, lifespan=lifespan)
     app.include_router(registry_api.create_router(store))
     if vault is not None:
-        from shoal.server import protector_api
+        from shoal.server.protector import api as protector_api
 
         app.include_router(protector_api.create_router(vault))
         protector_api.install_errors(app)

@@ -7,16 +7,12 @@ carries one out on a table in memory; engines carry them out where the data are.
 
 from shoal.hierarchies.step import Generalize
 from shoal.transform.apply import Applied, apply
-from shoal.transform.date_shift import DateShift
-from shoal.transform.generalize import TreeCut, best_cut, generalize, level_for
-from shoal.transform.guarantees import GUARANTEES, Guarantee, guarantee
-from shoal.transform.mask import Fake, KeyedHash, remove
-from shoal.transform.microaggregate import Microaggregate, lost_share, near_groups
-from shoal.transform.noise import CorrelatedNoise, Noise, noise_for
-from shoal.transform.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups
-from shoal.transform.permute import Permute, RankSwap
-from shoal.transform.pram import Pram, estimate_counts, pram
-from shoal.transform.quantile import (
+from shoal.transform.coarsen.generalize import TreeCut, best_cut, generalize, level_for
+from shoal.transform.coarsen.round_and_code import round_to, top_bottom
+from shoal.transform.coarsen.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
+from shoal.transform.group.microaggregate import Microaggregate, lost_share, near_groups
+from shoal.transform.group.optimal_1d import Centres, Groups, Represent, microaggregate_1d, optimal_groups
+from shoal.transform.group.quantile import (
     Reservoir,
     equal_groups,
     error_ratio,
@@ -27,11 +23,15 @@ from shoal.transform.quantile import (
     sample_size,
     streamed_quantiles,
 )
-from shoal.transform.round_and_code import round_to, top_bottom
+from shoal.transform.group.sketch import QuantileSketch
+from shoal.transform.guarantees import GUARANTEES, Guarantee, guarantee
+from shoal.transform.identity.date_shift import DateShift
+from shoal.transform.identity.mask import Fake, KeyedHash, remove
+from shoal.transform.perturb.noise import CorrelatedNoise, Noise, noise_for
+from shoal.transform.perturb.permute import Permute, RankSwap
+from shoal.transform.perturb.pram import Pram, estimate_counts, pram
+from shoal.transform.perturb.sampling import Sample, sample
 from shoal.transform.safe_harbor import safe_harbor
-from shoal.transform.sampling import Sample, sample
-from shoal.transform.sketch import QuantileSketch
-from shoal.transform.suppress import suppress_cells, suppress_column, suppress_rare, suppress_records
 
 __all__ = [
     "GUARANTEES",

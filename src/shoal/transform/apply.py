@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.kinds import kind_of, normalize
-from shoal.engines.local import apply_step
-from shoal.engines.sql import gap_error
+from shoal.engines.core.count_sql import gap_error
+from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.recode.in_memory import apply_step
 from shoal.errors import UsageError
 from shoal.hierarchies.evaluate import evaluate
 from shoal.kernels.rounding import to_multiple
 from shoal.kernels.text import same_cells
 from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, RowStep, Step, StreamStep
 from shoal.model.roles import Column
-from shoal.transform._columns import numbers, with_column, with_numbers
+from shoal.transform.columns import numbers, with_column, with_numbers
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import UsageError, nearest
-from shoal.hierarchies.dates import Dates
-from shoal.hierarchies.intervals import Intervals
-from shoal.hierarchies.postcodes import SMALL_ZIP3, Postcode, small_zip3
+from shoal.hierarchies.builders.dates import Dates
+from shoal.hierarchies.builders.intervals import Intervals
+from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
 from shoal.hierarchies.step import Generalize
 from shoal.model.plan import Cut, Drop, Keep, Step
 from shoal.model.roles import Column, Schema

@@ -18,7 +18,7 @@ from shoal.attack.intersection import intersection, joined_records
 from shoal.attack.linkage import linkage, linkage_trial
 from shoal.attack.minimality import minimality
 from shoal.attack.structure import Recoded, joint_sizes
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 
 def counts(rows: list[tuple[str, ...]], columns: list[str], sensitive: list[str] | None = None) -> ClassCounts:

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.engines import writers
-from shoal.engines.csv_write import inert
+from shoal.engines.files import writers
+from shoal.engines.files.csv.write import inert
 from shoal.engines.open import open as open_table
 from shoal.errors import DataError, HierarchyGapError, MissingColumnError, OutputError, UsageError
 from shoal.model.plan import (
@@ -169,7 +169,7 @@ def both_ways(plan: Plan, table: pa.Table, folder: Path, **more: Any) -> tuple[A
     """The quick way by codes and the way by SQL."""
     quick = recode(plan, folder / "quick.parquet", table, **more)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.engines.recode.can_recode", lambda *_: False)
+        patch.setattr("shoal.engines.recode.write.can_recode", lambda *_: False)
         slow = recode(plan, folder / "slow.parquet", table, **more)
     return quick, slow, read(folder / "quick.parquet"), read(folder / "slow.parquet")
 
@@ -456,7 +456,7 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
     code = f"""
         import sys
         import numpy as np, pyarrow as pa
-        import shoal.engines.recode as r
+        import shoal.engines.recode.write as r
         from shoal.engines.open import open as open_table
         from shoal.model.plan import Plan, Prefix
         if {way == "sql"}:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.engines import frames
+from shoal.engines.files import frames
 from shoal.engines.open import open as open_table
 from shoal.engines.open import split_url, without_password
 from shoal.errors import (
@@ -28,8 +28,8 @@ from shoal.errors import (
     UnreadableError,
     UsageError,
 )
-from shoal.model.counts import ClassCounts
-from shoal.model.counts_io import read_counts, write_counts
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.files import read_counts, write_counts
 from shoal.model.plan import Plan
 
 DATA = pa.table(
@@ -269,7 +269,7 @@ def test_moments_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> Non
     pq.write_table(pa.table({"t": moments}), tmp_path / "t.parquet")
     code = f"""
         from shoal.engines.open import open as open_table
-        from shoal.engines.sql import CountRequest, count_by_sql
+        from shoal.engines.core.count_sql import CountRequest, count_by_sql
         from shoal.model.plan import Plan, Prefix
         t = open_table({str(tmp_path / "t.parquet")!r})
         day = {{"t": Prefix("t", length=13, fill="")}}

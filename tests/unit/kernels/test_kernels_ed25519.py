@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from shoal.errors import TamperError
 from shoal.kernels.ed25519 import PRIME, SMALL_ORDER, is_weak
-from shoal.protector.own import _signed
-from shoal.release.sign import check_signature
+from shoal.kernels.signatures import check_signature
+from shoal.protector.pseudonyms.self_generated import _signed
 
 D = -121665 * pow(121666, -1, PRIME) % PRIME
 Point = tuple[int, int]

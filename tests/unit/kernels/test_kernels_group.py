@@ -18,8 +18,8 @@ from shoal.kernels import count as counting
 from shoal.kernels import group
 from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import apply_map, count_by, group_codes, project, regroup, sum_by
-from shoal.model.counts import ClassCounts, SensitiveCounts
-from shoal.model.counts_packed import PackedCodes
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.counts.packed import PackedCodes
 
 
 def by_hand(columns: list[list[int]]) -> tuple[list[int], list[int]]:
@@ -157,7 +157,7 @@ def test_people_cannot_be_added_up_over_classes() -> None:
 def test_without_numba_the_answers_are_the_same() -> None:
     code = """
         import numpy as np
-        from shoal.kernels._jit import HAVE_NUMBA
+        from shoal.kernels.jit import HAVE_NUMBA
         from shoal.kernels.count import count_keys
         from shoal.kernels.group import group_codes
         assert not HAVE_NUMBA

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.base import column
-from shoal.engines.duckdb import DuckDB
+from shoal.engines.core.base import column
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 

@@ -10,15 +10,16 @@ import pytest
 
 import shoal
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageError
-from shoal.measures import anonymity, closeness, diversity, individual, loss, presence, risk
-from shoal.measures.analyses import compare
-from shoal.measures.measurement import Measured
-from shoal.measures.missing import crowds, drop_missing
-from shoal.measures.posterior import PosteriorTable
-from shoal.measures.recoding import ColumnRecoding, Recoding
-from shoal.measures.subsets import all_subsets
-from shoal.measures.suda import suda
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.measures.classes import anonymity, closeness, diversity, individual, presence, risk
+from shoal.measures.classes.missing import crowds, drop_missing
+from shoal.measures.columns.subsets import all_subsets
+from shoal.measures.columns.suda import suda
+from shoal.measures.observer.posterior import PosteriorTable
+from shoal.measures.result.measurement import Measured
+from shoal.measures.utility import grouping as loss
+from shoal.measures.utility.analyses import compare
+from shoal.measures.utility.recoding import ColumnRecoding, Recoding
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
@@ -202,7 +203,7 @@ def test_recoding_must_hold_the_original_value() -> None:
 
 
 def test_local_recoding_and_suppression() -> None:
-    from shoal.measures import recoding_loss as r
+    from shoal.measures.utility import recoding_loss as r
 
     local = ColumnRecoding.from_sets("x", [0, 1, 2], [0, 1, 1], [[0, 1], [1, 2]], 3)
     whole = Recoding([1, 1, 2], [local])
@@ -219,7 +220,7 @@ def test_local_recoding_and_suppression() -> None:
 
 
 def test_identity_recoding_loses_nothing() -> None:
-    from shoal.measures import recoding_loss as r
+    from shoal.measures.utility import recoding_loss as r
 
     same = Recoding([3, 1], [ColumnRecoding.from_groups("x", [0, 1], [0, 1], height=0.0)])
     losses = (r.granularity, r.certainty_penalty, r.arx_loss, r.monotone_entropy, r.nonuniform_entropy, r.mutual_information_loss)

@@ -11,8 +11,8 @@ import pytest
 
 import shoal
 from shoal.errors import EmptyTableError
-from shoal.measures.inspecting import suggest
-from shoal.measures.lexicon import HINTS, HIPAA, hint_for
+from shoal.measures.columns.lexicon import HINTS, HIPAA, hint_for
+from shoal.measures.columns.roles import suggest
 from shoal.model.roles import Role
 
 

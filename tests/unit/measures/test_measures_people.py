@@ -13,9 +13,9 @@ import pytest
 
 import shoal
 from shoal.errors import UsageError
-from shoal.measures.entropy import renyi_entropy, shannon_entropy
-from shoal.measures.risk import members_above
-from shoal.model.counts import ClassCounts
+from shoal.measures.classes.risk import members_above
+from shoal.measures.observer.entropy import renyi_entropy, shannon_entropy
+from shoal.model.counts.classes import ClassCounts
 
 
 def people_by(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> dict[tuple[Any, ...], set[Any]]:

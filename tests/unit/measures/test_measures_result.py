@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import RequirementError, RoleError, UsageError
-from shoal.measures.explaining import one_in
+from shoal.measures.result.explaining import one_in
 
 PEOPLE = pa.table(
     {

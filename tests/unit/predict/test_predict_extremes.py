@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from shoal import predict
+from shoal.api.readers.questions import parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.predict import Distribution
-from shoal.predict._binomial import binomial
-from shoal.predict._population_models import Sample
-from shoal.predict.population import uniques_range
-from shoal.predict.questionnaire_io import parse_target, read_questionnaire
+from shoal.predict.group.binomial import binomial
+from shoal.predict.population.estimate import uniques_range
+from shoal.predict.population.models import Sample
 
 
 def law_of_singletons(p: list[float], k: int) -> list[Fraction]:

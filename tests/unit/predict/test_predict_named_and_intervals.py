@@ -124,7 +124,7 @@ def test_small_limits_are_defined():
 def test_no_cheaper_combination_of_changes_reaches_the_target():
     from itertools import product
 
-    from shoal.predict import suggest
+    from shoal.predict.questionnaire import suggest
 
     rng = np.random.default_rng(8)
     for _ in range(8):

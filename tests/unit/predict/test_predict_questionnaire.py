@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from shoal import predict
+from shoal.api.readers.questions import from_mapping, parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.predict import Distribution, Questionnaire
-from shoal.predict import suggest as suggest_room
-from shoal.predict.published import Published, shape_of
-from shoal.predict.questionnaire_io import from_mapping, parse_target, read_questionnaire
+from shoal.predict.questionnaire import suggest as suggest_room
+from shoal.predict.summaries.published import Published, shape_of
 
 
 def survey(**options: Any) -> Questionnaire:
@@ -45,7 +45,7 @@ def test_meter_equals_listing_all_combinations_with_links_and_beyond_the_grid() 
 
 
 def test_the_grid_error_bound_holds() -> None:
-    from shoal.predict import _meter
+    from shoal.predict.questionnaire import meter as _meter
 
     q = survey()
     pieces = _meter.parts(q.blocks(), list(q.questions))
@@ -92,7 +92,7 @@ def test_links_lower_uniqueness_and_a_joint_table_is_used_as_it_is() -> None:
 
 
 def test_one_factor_block_equals_the_bivariate_copula() -> None:
-    from shoal.predict._blocks import _one_factor
+    from shoal.predict.questionnaire.blocks import _one_factor
 
     margins = [np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4]), np.array([0.3, 0.7])]
     joint = _one_factor(margins, 0.5)

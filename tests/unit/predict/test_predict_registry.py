@@ -19,11 +19,11 @@ pytest.importorskip("sqlalchemy")
 from registry_support import AGES, UTRECHT, make
 from shoal.api.design import questionnaire
 from shoal.errors import EngineError, PolicyError, UnreadableError, UsageError
-from shoal.predict.published import Published, shape_of, shape_with_kappa
-from shoal.registry.population import Population
-from shoal.registry.static import write_mirror
-from shoal.registry.store import Store
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.predict.summaries.published import Published, shape_of, shape_with_kappa
+from shoal.registry.keep.mirror import write_mirror
+from shoal.registry.keep.store import Store
+from shoal.registry.records.population import Population
 
 ASKED = """
 population: NL/Utrecht@2021

@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the test client's own change of HTTP library
     from fastapi.testclient import TestClient
 
-from shoal.server.protector_api import create_app, serve  # noqa: E402
+from shoal.server.protector.api import create_app, serve  # noqa: E402
 
 BASE = "/vault/v1"
 
@@ -236,7 +236,7 @@ def test_without_a_token_nothing_is_read(sqlite_house: House) -> None:
 
 
 def test_large_bodies_and_unknown_addresses_are_refused_alike(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.server import protector_door
+    from shoal.server.protector import door as protector_door
 
     monkeypatch.setattr(protector_door, "MOST_BYTES", 1000)
     sqlite_house.owner.create_domain("d")

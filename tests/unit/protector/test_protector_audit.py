@@ -11,8 +11,9 @@ import pytest
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import audit, upkeep
-from shoal.protector.plot import timeline
+from shoal.protector.care import upkeep
+from shoal.protector.log import audit
+from shoal.protector.log.plot import timeline
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_edit_reorder_and_closing_of_gaps_are_found(busy: House, rechain: bool) 
 
 def test_cut_tail_is_found_by_the_outside_checkpoint_alone(busy: House) -> None:
     """Even an intruder with the key, who can write the state, is held by a checkpoint kept outside."""
-    from shoal.protector.store import Tx
+    from shoal.protector.store.storage import Tx
 
     with busy.vault.store.read() as tx:
         hashes = audit._check_chain(tx, [])
@@ -170,7 +171,7 @@ def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:
 
 def test_not_even_the_vault_can_open_a_name(busy: House) -> None:
     """One share, or the master key alone, opens nothing: the stored form needs the private half."""
-    from shoal.protector.store import SETTING
+    from shoal.protector.store.storage import SETTING
 
     with busy.vault.store.read() as tx:
         name = audit.actor_pseudonym(busy.vault.store, "Rita")

@@ -17,7 +17,7 @@ import pytest
 
 from protector_support import House
 from shoal.errors import AccessError
-from shoal.protector import upkeep
+from shoal.protector.care import upkeep
 
 ROOT = Path(__file__).resolve().parents[3]
 NURSERY = """
@@ -119,7 +119,7 @@ class Shared:
 
 @pytest.fixture
 def shared(house: House, nursery: Any, monkeypatch: pytest.MonkeyPatch) -> Shared:
-    from shoal.protector import keys
+    from shoal.protector.crypto import master_keys as keys
 
     key = keys.generate()
     monkeypatch.setenv("SHOAL_TEST_CHILD_KEY", key)

@@ -12,10 +12,12 @@ import pytest
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import DataError, TamperError
-from shoal.protector import Vault, entries, index, upkeep
-from shoal.protector.crypto import Box
-from shoal.protector.index import Index
-from shoal.protector.keys import Secret
+from shoal.protector import Vault
+from shoal.protector.care import upkeep
+from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.crypto.operations import Box
+from shoal.protector.store import entries, index
+from shoal.protector.store.index import Index
 
 
 @pytest.fixture

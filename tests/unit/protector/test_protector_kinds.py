@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, ShoalError, UsageError
-from shoal.protector import Renewal, crypto
-from shoal.protector.ciphers import FormatPreserving, Reversible
-from shoal.protector.keys import Secret
-from shoal.protector.renewal import by_trajectory
+from shoal.protector import Renewal
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto.ciphers import FormatPreserving, Reversible
+from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.pseudonyms.renewal import by_trajectory
 
 AWKWARD = [
     "0012", "12", "012", "\u00e9", "e\u0301", "\u00c5", "A\u030a", "\u212b", "日本語", "🙂", " a", "a", "A", "a\tb", "x" * 300,

@@ -11,9 +11,12 @@ import pytest
 
 from protector_support import House
 from shoal.errors import DataError, TamperError
-from shoal.protector import Vault, crypto, migrate, pages, rotation, upkeep
-from shoal.protector.domains import Domain, Renewal
-from shoal.protector.store import DOMAIN, Tx
+from shoal.protector import Vault, migrate
+from shoal.protector.care import rotation, upkeep
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.pseudonyms.domains import Domain, Renewal
+from shoal.protector.store import pages
+from shoal.protector.store.storage import DOMAIN, Tx
 
 
 def old_row(keys: Any, slot: int, record: Any, text: tuple[bytes, bytes]) -> tuple[int, bytes, bytes]:

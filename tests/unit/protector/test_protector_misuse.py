@@ -8,7 +8,8 @@ import pytest
 
 from protector_support import House, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import Limit, Vault, upkeep
+from shoal.protector import Limit, Vault
+from shoal.protector.care import upkeep
 
 
 def objects(house: House) -> dict[bytes, tuple[int, bytes]]:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import TamperError
-from shoal.protector import entries, pages, upkeep
-from shoal.protector.domains import Renewal
+from shoal.protector.care import upkeep
+from shoal.protector.pseudonyms.domains import Renewal
+from shoal.protector.store import entries, pages
 
 EDGES = (0, 1, 80, 81, 82, 86, 87, 88, 203, 204, 205, 209, 210, 211, 4095, 4096)
 

@@ -9,8 +9,9 @@ import pytest
 
 from protector_support import PEOPLE, House
 from shoal.errors import AccessError, ShoalError, UsageError
-from shoal.protector import Holder, Limit, upkeep
-from shoal.protector.actors import PERMITS, ROLES
+from shoal.protector import Holder, Limit
+from shoal.protector.care import upkeep
+from shoal.protector.people.actors import PERMITS, ROLES
 
 
 def log(house: House, **wanted: Any) -> list[dict[str, Any]]:
@@ -68,15 +69,15 @@ def test_no_setting_switches_four_eyes_off(house: House) -> None:
     """Every public call and setting that could skip the second person is absent."""
     import dataclasses
 
-    from shoal.protector.domains import Domain
-    from shoal.protector.requests import Request
+    from shoal.protector.people.requests import Request
+    from shoal.protector.pseudonyms.domains import Domain
 
     words = [f.name for f in (*dataclasses.fields(Domain), *dataclasses.fields(Limit))]
     assert not [w for w in words if "eye" in w or "approv" in w or "auto" in w]
     assert not any("approve" in p and "request" in p for p in PERMITS.values())
     forged = Request("REQ-1", "Rita", "d", ("P-x",), "p", "1", 0.0, 2e9, status="approved", approver="Rita")
     with house.vault.store.write() as tx:
-        from shoal.protector import requests
+        from shoal.protector.people import requests
 
         requests.save(tx, forged)
     with pytest.raises(AccessError, match="second person"):

@@ -8,8 +8,11 @@ import pytest
 
 from protector_support import House, build, new_key
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import Vault, keys, pages, rotation, upkeep
-from shoal.protector.store import KEY
+from shoal.protector import Vault
+from shoal.protector.care import rotation, upkeep
+from shoal.protector.crypto import master_keys as keys
+from shoal.protector.store import pages
+from shoal.protector.store.storage import KEY
 
 
 def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from protector_support import House, build, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
-from shoal.protector import Vault, checking, migrate, upkeep
-from shoal.protector.connection import connect
-from shoal.protector.entries import size_class
-from shoal.protector.pages import PER_PAGE
+from shoal.protector import Vault, migrate
+from shoal.protector.care import checking, upkeep
+from shoal.protector.store.connection import connect
+from shoal.protector.store.entries import size_class
+from shoal.protector.store.pages import PER_PAGE
 
 PLANTED = "Xq7CANARY"
 
@@ -323,7 +324,7 @@ def test_creation_is_whole_or_not(place: str, tmp_path: Path) -> None:
 
 
 def test_crash_during_creation_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.protector import store
+    from shoal.protector.store import storage as store
 
     def stop(name: str) -> None:
         if name == "before-commit":
@@ -350,7 +351,7 @@ def test_migrations_make_the_tables_of_the_schema(place: str) -> None:
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
-    from shoal.protector.schema import metadata
+    from shoal.protector.store.schema import metadata
 
     engine = connect(place)
     with engine.begin() as connection:

@@ -13,8 +13,8 @@ import pytest
 from protector_support import House
 from shoal.errors import MissingColumnError, PolicyError, UsageError
 from shoal.model.plan import Drop, Plan
-from shoal.protector import step
-from shoal.protector.tables import mapping, pseudonymize_table
+from shoal.protector.pseudonyms import plan_step as step
+from shoal.protector.pseudonyms.tables import mapping, pseudonymize_table
 
 TEXT = pa_csv.ConvertOptions(
     column_types={"patient": pa.string(), "note": pa.string(), "cost": pa.string()}, strings_can_be_null=True
@@ -73,7 +73,7 @@ def test_foreign_keys_lead_to_their_rows(ready: House, tmp_path: Path) -> None:
 
 
 def test_many_batches(ready: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.protector import tables
+    from shoal.protector.pseudonyms import tables
 
     monkeypatch.setattr(tables, "BATCH_ROWS", 1000)
     source = tmp_path / "in.parquet"

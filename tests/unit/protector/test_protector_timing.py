@@ -13,8 +13,9 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from protector_support import House
-from shoal.protector import crypto, entries
-from shoal.protector.domains import Context
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.pseudonyms.domains import Context
+from shoal.protector.store import entries
 
 N = 10_000
 TRIES = 3

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from servers import postgres_server
-from shoal.registry.store import Store
+from shoal.registry.keep.store import Store
 
 __all__ = ["postgres_server", "store"]
 

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry_support import AGES, UTRECHT, five_years, make
-from shoal.predict.power_sums import uniqueness_from_power_sums
-from shoal.predict.uniqueness import uniqueness
-from shoal.registry.analyse import everybody_unique, expected_crowd, unique_share
-from shoal.registry.decide import decide
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.summary import Rounded, summarize
-from shoal.registry.tell import analysed
-from shoal.registry.trust import Statement
-from shoal.registry.vocabulary import CHAINS, LABELS, label
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.predict.group.uniqueness import uniqueness
+from shoal.predict.summaries.power_sums import uniqueness_from_power_sums
+from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.answer.decide import decide
+from shoal.registry.answer.query import Registry
+from shoal.registry.answer.tell import analysed
+from shoal.registry.publish.summary import Rounded, summarize
+from shoal.registry.records.population import Population
+from shoal.registry.records.trust import Statement
+from shoal.registry.records.vocabulary import CHAINS, LABELS, label
 
 STEEP = [9 * i + 1 for i in range(95)]
 

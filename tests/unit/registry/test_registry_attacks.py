@@ -14,15 +14,15 @@ import pytest
 
 from registry_support import AGES, UTRECHT, make
 from shoal.errors import DataError, EngineError, RequirementError, ShoalError, TamperError, UsageError
-from shoal.registry.differencing import refuse
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.record import Record
-from shoal.registry.remote import Remote
-from shoal.registry.static import Mirror, verify_store, write_mirror
-from shoal.registry.store import Store
-from shoal.registry.trust import Statement
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.mirror import Mirror, verify_store, write_mirror
+from shoal.registry.keep.remote import Remote
+from shoal.registry.keep.store import Store
+from shoal.registry.publish.differencing import refuse
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Statement
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ class TestJson:
             assert client.send(request).status_code == 400
 
     def test_records_with_noise_are_shown_and_mirrored_whole(self, client, store):
-        from shoal.registry.holder import Ledger, propose, publish
+        from shoal.registry.publish.holder import Ledger, propose, publish
 
         plain = store.submit(make(AGES))
         drawn = propose(AGES, ["sex"], UTRECHT, holder="H", date="2025-01-01", cells=95, noise=1.0)
@@ -180,7 +180,7 @@ class TestJson:
 
 class TestLimits:
     def test_one_machine_with_many_addresses_is_one(self):
-        from shoal.server.registry_api import neighbourhood
+        from shoal.server.registry.api import neighbourhood
 
         assert len({neighbourhood(f"2001:db8:1:2::{i:x}") for i in range(50)}) == 1
         assert neighbourhood("2001:db8:1:3::1") != neighbourhood("2001:db8:1:2::1")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from registry_support import AGES, five_years, make
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.static import Mirror, write_mirror
-from shoal.registry.trust import Statement, contradiction, trusted_keys
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.mirror import Mirror, write_mirror
+from shoal.registry.records.population import Population
+from shoal.registry.records.trust import Statement, contradiction, trusted_keys
 
 ODD = [100_000] + [10] * 94
 STEEP = [9 * i + 1 for i in range(95)]

@@ -12,9 +12,9 @@ import pytest
 
 from registry_support import AGES, five_years, make
 from shoal.cli import main
+from shoal.kernels.signatures import signer
+from shoal.registry.keep.mirror import Mirror
 from shoal.registry.migrate import HEAD
-from shoal.registry.static import Mirror
-from shoal.release.sign import signer
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_publishing_endorsing_and_mirroring_over_http(shoal, people, store, monk
 
 def test_a_token_never_goes_over_the_net_in_the_clear(monkeypatch):
     from shoal.errors import UsageError
-    from shoal.registry.remote import Remote
+    from shoal.registry.keep.remote import Remote
 
     monkeypatch.setenv("SHOAL_REGISTRY_TOKEN", "secret")
     with pytest.raises(UsageError, match="clear"):

@@ -11,13 +11,13 @@ import pytest
 
 from registry_support import AGES, make
 from shoal.errors import DataError, ShoalError, TamperError
-from shoal.registry.chain import link
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.record import Record
-from shoal.registry.static import Mirror, write_mirror
-from shoal.registry.trust import Statement
-from shoal.release.sign import canonical, signer
+from shoal.kernels.signatures import canonical, signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.mirror import Mirror, write_mirror
+from shoal.registry.records.chain import link
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Statement
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

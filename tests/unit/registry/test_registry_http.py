@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from registry_support import AGES, five_years, make
-from shoal.registry.chain import START, link
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.seed import fill
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.query import Registry
+from shoal.registry.publish.seed import fill
+from shoal.registry.records.chain import START, link
+from shoal.registry.records.population import Population
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the test client's own change of HTTP library
@@ -108,7 +108,7 @@ def test_many_writers_leave_one_chain(store):
 
 
 def test_too_many_questions_are_slowed():
-    from shoal.server.registry_api import Limiter
+    from shoal.server.registry.api import Limiter
 
     limiter = Limiter(rate=0.001, burst=3)
     assert [limiter.allow("a") for _ in range(5)] == [True, True, True, False, False]
@@ -117,7 +117,7 @@ def test_too_many_questions_are_slowed():
 
 def test_an_address_that_asks_too_much_is_told_to_wait(store):
     from shoal.server.common import new_app
-    from shoal.server.registry_api import create_router
+    from shoal.server.registry.api import create_router
 
     app = new_app("test")
     app.include_router(create_router(store, rate=0.001, burst=3))
@@ -130,7 +130,7 @@ def test_an_address_that_asks_too_much_is_told_to_wait(store):
 
 
 def test_answers_are_kept_up_to_a_number_of_bytes():
-    from shoal.server.registry_api import Answers
+    from shoal.server.registry.api import Answers
 
     answers, made = Answers(most=100), []
 
@@ -183,8 +183,8 @@ def _fuzz(operation: Any, token: str, checks: Any, seen: dict[str, set[int]]) ->
 
 
 def test_the_generated_seed_equals_direct_computation(tmp_path):
-    from shoal.registry.seed import _generated
-    from shoal.registry.store import Store
+    from shoal.registry.keep.store import Store
+    from shoal.registry.publish.seed import _generated
 
     store = Store(f"sqlite:///{tmp_path / 'seed.db'}")
     found = fill(store)
@@ -195,8 +195,8 @@ def test_the_generated_seed_equals_direct_computation(tmp_path):
 
 
 def test_the_public_seed_equals_direct_computation(tmp_path, shared_data):
-    from shoal.registry.seed import _public
-    from shoal.registry.store import Store
+    from shoal.registry.keep.store import Store
+    from shoal.registry.publish.seed import _public
 
     folder = tmp_path / "data"
     (folder / "pop_uk_la").mkdir(parents=True)

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from registry_support import AGES, make
 from shoal.errors import DataError
 from shoal.registry import migrate
-from shoal.registry.population import Population
-from shoal.registry.store import Store, upgrade, writing
-from shoal.registry.tables import META
+from shoal.registry.keep.store import Store, upgrade, writing
+from shoal.registry.keep.tables import META
+from shoal.registry.records.population import Population
 
 
 def url_of(store: Store) -> str:

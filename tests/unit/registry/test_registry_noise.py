@@ -15,14 +15,14 @@ from scipy import stats
 
 from registry_support import AGES, UTRECHT
 from shoal.errors import DataError, RequirementError, UsageError
-from shoal.registry import noise as module
-from shoal.registry.analyse import everybody_unique, expected_crowd, unique_share
-from shoal.registry.holder import Ledger, propose, publish
-from shoal.registry.noise import discrete_laplace, grid, half_width, noisy_summary, on_grid
-from shoal.registry.population import Population
-from shoal.registry.record import Record, plausible
-from shoal.registry.summary import DELTA, GROUP_SIZES, LEVEL, size_reach
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.publish import noise as module
+from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.publish.noise import discrete_laplace, grid, half_width, noisy_summary, on_grid
+from shoal.registry.publish.summary import DELTA, GROUP_SIZES, LEVEL, size_reach
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record, plausible
 
 many = st.builds(
     lambda exponent, cells, people: (

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from registry_support import AGES, UTRECHT, make
 from shoal.errors import DataError, RequirementError
-from shoal.registry.differencing import refuse
-from shoal.registry.holder import FIRST, Ledger, propose
-from shoal.registry.population import Population
-from shoal.registry.summary import MIN_POPULATION, STATISTICS, summarize
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.publish.differencing import refuse
+from shoal.registry.publish.holder import FIRST, Ledger, propose
+from shoal.registry.publish.summary import MIN_POPULATION, STATISTICS, summarize
+from shoal.registry.records.population import Population
 
 many = st.builds(
     lambda exponent, cells, people: np.maximum(1, people * np.arange(1, cells + 1) ** -exponent).astype(int).tolist() + [1000],
@@ -100,7 +100,7 @@ class TestVersions:
             counts[day] += 150
             proposal = ask(counts, ledger=ledger, date=f"2025-06-{day:02d}")
             if not proposal.unchanged:
-                from shoal.registry.holder import publish
+                from shoal.registry.publish.holder import publish
 
                 publish(proposal, key, ledger)
             seen.add(str(proposal.record.summary))

@@ -10,14 +10,14 @@ import pytest
 
 from registry_support import AGES, UTRECHT, five_years, make
 from shoal.errors import DataError, OutputError, RequirementError, ShoalError, TamperError, UsageError
-from shoal.registry.decide import decide
-from shoal.registry.holder import Ledger, propose, publish
-from shoal.registry.population import Population
-from shoal.registry.query import Registry
-from shoal.registry.record import Record
-from shoal.registry.static import Mirror, write_mirror
-from shoal.registry.trust import Statement, dispute, outlier, trusted_keys
-from shoal.release.sign import signer
+from shoal.kernels.signatures import signer
+from shoal.registry.answer.decide import decide
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.mirror import Mirror, write_mirror
+from shoal.registry.publish.holder import Ledger, propose, publish
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Statement, dispute, outlier, trusted_keys
 
 
 class TestRecord:
@@ -65,7 +65,7 @@ class TestRecord:
 def _honest_id(data) -> str:
     import hashlib
 
-    from shoal.release.sign import canonical
+    from shoal.kernels.signatures import canonical
 
     return hashlib.sha256(canonical({k: v for k, v in data.items() if k not in ("id", "signature")})).hexdigest()
 

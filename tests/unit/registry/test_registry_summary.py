@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
-from shoal.registry.analyse import combine, everybody_unique, expected_crowd, smallest_group, unique_share
-from shoal.registry.summary import GROUP_SIZES, STATISTICS, largest_moves, statistics, summarize
+from shoal.registry.answer.analyse import combine, everybody_unique, expected_crowd, smallest_group, unique_share
+from shoal.registry.publish.summary import GROUP_SIZES, STATISTICS, largest_moves, statistics, summarize
 
 
 def share(p: np.ndarray, k: int) -> float:
@@ -118,7 +118,7 @@ def test_expected_crowd_by_hand():
 
 
 def test_everybody_unique_is_near_the_exact_value_inside_its_validity():
-    from shoal.predict.uniqueness import uniqueness
+    from shoal.predict.group.uniqueness import uniqueness
 
     counts = [300] * 65 + [10 * (95 - i) for i in range(65, 95)]
     exact = uniqueness(np.array(counts) / sum(counts), group_size=10).value
@@ -161,7 +161,7 @@ def test_a_group_that_is_much_of_the_population(lonely, crowd):
 
 
 def test_codings_know_how_many_values_they_can_have():
-    from shoal.registry.vocabulary import CHAINS, MOST_VALUES
+    from shoal.registry.records.vocabulary import CHAINS, MOST_VALUES
 
     assert set(MOST_VALUES) == {code for chain in CHAINS for code in chain}
     for chain in CHAINS:
@@ -172,7 +172,7 @@ def test_codings_know_how_many_values_they_can_have():
 @pytest.mark.parametrize(("age", "alone"), [(0, 0.614156), (70, 0.666423), (85, 0.850589), (94, 0.983977)])
 def test_one_person_in_the_age_pyramid(age, alone):
     """Reference values of METHODS §6: group of 40, ages 0–94."""
-    from shoal.registry.analyse import one_person
+    from shoal.registry.answer.analyse import one_person
 
     weights = np.array([1.0 if i < 65 else (95 - i) / 30 for i in range(95)])
     assert one_person(weights[age] / weights.sum(), 40)["alone"] == pytest.approx(alone, abs=5e-7)

@@ -10,10 +10,10 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, VerificationError
-from shoal.release import certificate as cert
-from shoal.release import sign
-from shoal.release.recount import recount
-from shoal.release.verify import verify
+from shoal.kernels import signatures as sign
+from shoal.release.certificate import document as cert
+from shoal.release.certificate.verify import verify
+from shoal.release.proof.recount import recount
 
 KEY = "a key of at least sixteen characters 1234567890"
 

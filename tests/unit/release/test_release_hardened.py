@@ -8,8 +8,8 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.release.harden import LIMITS
-from shoal.release.verify import verify
+from shoal.release.certificate.verify import verify
+from shoal.release.make.harden import LIMITS
 
 
 def rates(release):

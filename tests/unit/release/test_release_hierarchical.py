@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 
 import shoal
 from shoal.errors import PolicyError, TamperError
-from shoal.release.recount import recount
-from shoal.release.trees import NAME, Tree
-from shoal.release.verify import verify
+from shoal.release.certificate.verify import verify
+from shoal.release.proof.recount import recount
+from shoal.release.proof.trees import NAME, Tree
 
 TREE = {"lungs": {"flu": None, "cold": None}, "blood": {"hiv": None, "anaemia": None}}
 ROWS = [["flu", "lungs", "*"], ["cold", "lungs", "*"], ["hiv", "blood", "*"], ["anaemia", "blood", "*"]]

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal.api.attack import attack
 from shoal.errors import UsageError, VerificationError
-from shoal.release.verify import verify
+from shoal.release.certificate.verify import verify
 
 FORMATS = ["csv", "excel", "parquet"]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.roles import Column, Schema
-from shoal.release import policy_file
-from shoal.release.policy import Policy
-from shoal.release.presets import PRESETS, preset
+from shoal.release.policy import file as policy_file
+from shoal.release.policy.policy import Policy
+from shoal.release.policy.presets import PRESETS, preset
 
 FULL = """\
 # who sees it decides everything

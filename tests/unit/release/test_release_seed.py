@@ -19,8 +19,8 @@ import shoal
 from shoal.cli import main
 from shoal.errors import OutputError, PolicyError
 from shoal.model.plan import Plan
-from shoal.release import private
-from shoal.release.verify import verify
+from shoal.release.certificate.verify import verify
+from shoal.release.make import private
 from shoal.transform import apply
 
 KEY = "a key of at least sixteen characters 1234567890"
@@ -219,8 +219,8 @@ def test_keys_of_pseudonyms_and_shifted_dates_are_not_in_the_folder(tmp_path, mo
 
 def test_a_forger_who_puts_a_seed_into_the_plan_is_found(tmp_path):
     folder = shoal.anonymize(people(), asked()).write(tmp_path / "out")
-    from shoal.release import certificate as cert
-    from shoal.release import sign
+    from shoal.kernels import signatures as sign
+    from shoal.release.certificate import document as cert
 
     plan = Plan.from_json((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(Plan(plan.steps, plan.suppression, 99, plan.shuffle, plan.notes).to_json())

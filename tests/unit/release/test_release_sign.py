@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InternalError, ShoalError, TamperError, UnreadableError, UsageError
-from shoal.release import sign
+from shoal.kernels import signatures as sign
 
 RAW = bytes(range(32))
 JSON = st.recursive(

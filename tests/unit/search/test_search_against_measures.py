@@ -7,14 +7,14 @@ import pytest
 
 from search_oracle import random_table
 from shoal.errors import InfeasibleError
-from shoal.measures import closeness, diversity
-from shoal.measures.loss import discernibility
-from shoal.measures.recoding import ColumnRecoding, Recoding
-from shoal.measures.recoding_loss import arx_loss, certainty_penalty, mutual_information_loss, precision
+from shoal.measures.classes import closeness, diversity
+from shoal.measures.utility.grouping import discernibility
+from shoal.measures.utility.recoding import ColumnRecoding, Recoding
+from shoal.measures.utility.recoding_loss import arx_loss, certainty_penalty, mutual_information_loss, precision
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.search import lattice
-from shoal.search.problem import leaf_positions
+from shoal.search.problem.problem import leaf_positions
 
 
 def recoding(counts: ClassCounts, trees, found) -> Recoding:

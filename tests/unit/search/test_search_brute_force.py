@@ -12,7 +12,7 @@ from shoal.errors import InfeasibleError
 from shoal.model import requirement as req
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import lattice
-from shoal.search.losses import CELL_LOSSES, CLASS_LOSSES
+from shoal.search.problem.losses import CELL_LOSSES, CLASS_LOSSES
 
 LOSSES = CELL_LOSSES + CLASS_LOSSES
 LIMITS = (0.0, 0.1, 0.3, 1.0)
@@ -25,9 +25,9 @@ def closeness(table: Table, distance: str, t: float) -> req.TCloseness:
 
 @pytest.fixture(autouse=True)
 def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.search.sources.FEW", 1)
-    monkeypatch.setattr("shoal.search.sources.SHRINK", 1.0)
-    monkeypatch.setattr("shoal.search.evaluate.MANY", 0)
+    monkeypatch.setattr("shoal.search.full_domain.sources.FEW", 1)
+    monkeypatch.setattr("shoal.search.full_domain.sources.SHRINK", 1.0)
+    monkeypatch.setattr("shoal.search.full_domain.evaluate.MANY", 0)
 
 
 ASKED = {

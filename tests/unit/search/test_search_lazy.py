@@ -12,15 +12,17 @@ import pytest
 
 from search_oracle import judge, random_table
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search import blocks, lattice, lazy
-from shoal.search.checks import build_checks
-from shoal.search.control import Control
-from shoal.search.evaluate import Evaluator
-from shoal.search.lazy import LazySearch
-from shoal.search.objective import Objective
-from shoal.search.problem import build_problem
+from shoal.search import lattice
+from shoal.search.full_domain import lazy
+from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.full_domain.lazy import LazySearch
+from shoal.search.full_domain.objective import Objective
+from shoal.search.problem import blocks
+from shoal.search.problem.checks import build_checks
+from shoal.search.problem.control import Control
+from shoal.search.problem.problem import build_problem
 
 LOSSES = ("loss", "ncp", "precision", "entropy", "discernibility", "average_class_size")
 

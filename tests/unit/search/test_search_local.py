@@ -143,12 +143,12 @@ def test_sorted_cells_and_two_threads_cover_the_same_classes(monkeypatch: pytest
         asked = [req.K(3), req.DistinctDiversity("s", 2)] if seed % 2 else [req.K(3)]
         plain = local(table.counts(), table.hierarchies(), asked)
         with monkeypatch.context() as patch:
-            patch.setattr("shoal.search.local_cover.MANY", 0)
-            patch.setattr("shoal.kernels.search_group.SHARED", 2)
-            patch.setattr("shoal.search.multidimensional.default_threads", lambda: 2)
+            patch.setattr("shoal.search.local_recoding.cover.MANY", 0)
+            patch.setattr("shoal.search.kernels.group.SHARED", 2)
+            patch.setattr("shoal.search.local_recoding.multidimensional.default_threads", lambda: 2)
             found = local(table.counts(), table.hierarchies(), asked)
             again = local(table.counts(), table.hierarchies(), asked)
-            patch.setattr("shoal.search.multidimensional.default_threads", lambda: 1)
+            patch.setattr("shoal.search.local_recoding.multidimensional.default_threads", lambda: 1)
             alone = local(table.counts(), table.hierarchies(), asked)
         assert found.groups.tolist() == again.groups.tolist() == alone.groups.tolist()
         _, classes = recoded(table, found)
@@ -190,9 +190,9 @@ def test_refusals() -> None:
 @pytest.mark.parametrize("after", [0, 1])
 def test_a_stopped_recoding_is_still_a_recoding(method: str, cells: str, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cancelled before, or soon after, the work begins: every class still has k members."""
-    monkeypatch.setattr("shoal.search.local_cluster.BLOCK", 8)
-    monkeypatch.setattr("shoal.search.local_cluster.LEAST_BLOCK", 8)
-    monkeypatch.setattr("shoal.search.local_cluster.WORK", 8)
+    monkeypatch.setattr("shoal.search.local_recoding.cluster.BLOCK", 8)
+    monkeypatch.setattr("shoal.search.local_recoding.cluster.LEAST_BLOCK", 8)
+    monkeypatch.setattr("shoal.search.local_recoding.cluster.WORK", 8)
     asked = stopped = 0
 
     class Signal:
@@ -219,8 +219,8 @@ def test_joins_among_neighbours_only_still_end_in_classes_that_pass(
     method: str, stopped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Very many clusters, or a stop: few pairs are compared, several clusters are taken at a time, every class passes."""
-    monkeypatch.setattr("shoal.search.local_cluster.JOINS", 1)
-    monkeypatch.setattr("shoal.search.local_cluster.ROUNDS", 1)
+    monkeypatch.setattr("shoal.search.local_recoding.cluster.JOINS", 1)
+    monkeypatch.setattr("shoal.search.local_recoding.cluster.ROUNDS", 1)
     done = 0
     for seed in range(8):
         table = random_table(28_000 + seed)

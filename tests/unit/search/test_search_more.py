@@ -15,11 +15,11 @@ import pytest
 from search_oracle import Table, judge, random_table
 from shoal.errors import HierarchyGapError, InfeasibleError, MissingColumnError, StoppedError, UsageError
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Constant, Cut, Keep, MapValues
 from shoal.search import allocation, datafly, frontier, incognito, lattice, ola
-from shoal.search.problem import joins_missing, missing_label
+from shoal.search.problem.problem import joins_missing, missing_label
 
 
 def below(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -324,8 +324,8 @@ class TestRefusals:
 
 
 def test_two_threads_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.search.evaluate.MANY", 0)
-    monkeypatch.setattr("shoal.kernels.search_group.SHARED", 2)
+    monkeypatch.setattr("shoal.search.full_domain.evaluate.MANY", 0)
+    monkeypatch.setattr("shoal.search.kernels.group.SHARED", 2)
     done = 0
     for seed in range(12):
         table = random_table(61_000 + seed)

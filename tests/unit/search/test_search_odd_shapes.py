@@ -15,7 +15,7 @@ import pytest
 from search_oracle import Table, judge, random_table
 from shoal.errors import HierarchyError, InfeasibleError, UsageError
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import datafly, frontier, incognito, lattice, local, ola
 
@@ -169,7 +169,7 @@ def test_the_same_plan_without_compiled_code() -> None:
 import sys, json, warnings
 warnings.simplefilter("error")
 from search_oracle import random_table
-from shoal.kernels._jit import HAVE_NUMBA
+from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.requirement import DeltaDisclosure, K, TCloseness
 from shoal.search import lattice, local
 t = random_table(9)

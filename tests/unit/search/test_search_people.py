@@ -11,7 +11,7 @@ import pytest
 from search_oracle import Table, loss_of, random_table
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
-from shoal.model.counts import ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import frontier, incognito, lattice
 

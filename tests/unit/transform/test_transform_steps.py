@@ -15,8 +15,8 @@ from shoal.errors import AccessError, DataError, HierarchyGapError, PolicyError,
 from shoal.hierarchies import FromTree, Intervals, Mask, Postcode
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import _REGISTRY, Clamp, Cut, MapValues, Plan, Prefix, Round, RowStep, step_from_json
-from shoal.transform.format_preserving import cipher, permute_code
-from shoal.transform.keys import read_key
+from shoal.transform.identity.format_preserving import cipher, permute_code
+from shoal.transform.identity.keys import read_key
 
 KEY = "a long secret with many letters 0123456789"
 EXAMPLES = [

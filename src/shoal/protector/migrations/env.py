@@ -5,6 +5,6 @@ from __future__ import annotations
 from alembic import context
 
 from shoal.engines.versions import run
-from shoal.protector.schema import metadata
+from shoal.protector.store.schema import metadata
 
 run(context, metadata)

@@ -5,6 +5,6 @@ from __future__ import annotations
 from alembic import context
 
 from shoal.engines.versions import run
-from shoal.registry.tables import META
+from shoal.registry.keep.tables import META
 
 run(context, META)

@@ -1,0 +1,1 @@
+"""Files that a person writes for a prediction: counts, questionnaires, XLSForms."""

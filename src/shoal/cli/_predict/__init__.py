@@ -1,0 +1,1 @@
+"""What the ``shoal predict`` commands share."""

@@ -1,0 +1,1 @@
+"""The holder's commands of ``shoal registry``."""

@@ -1,0 +1,288 @@
+"""``shoal vault`` for owners: domains, actors, keys, limits, anchors."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shared import Json
+from shoal.cli._vault.shared import (
+    AnchorFile,
+    Answer,
+    KeyFile,
+    Name,
+    Place,
+    TokenFile,
+    TokenOut,
+    acting,
+    master_key,
+    opened,
+    read_secret,
+    require_ok,
+    secret_file,
+    tell,
+    token,
+    write_json,
+)
+from shoal.errors import UsageError
+
+
+def register(vault: typer.Typer) -> None:
+    domain = typer.Typer(name="domain", help="Make, list and connect domains.", no_args_is_help=True, rich_markup_mode=None)
+    domain.command("add")(domain_add)
+    domain.command("list")(domain_list)
+    domain.command("allow")(domain_allow)
+    actor = typer.Typer(name="actor", help="People, their roles and tokens.", no_args_is_help=True, rich_markup_mode=None)
+    actor.command("add")(actor_add)
+    actor.command("grant")(actor_grant)
+    actor.command("token")(actor_token)
+    actor.command("revoke")(actor_revoke)
+    vault.add_typer(domain)
+    vault.add_typer(actor)
+    vault.command("rotate")(rotate)
+    vault.command("shred")(shred)
+    vault.command("limit")(limit)
+    vault.command("honeytoken")(honeytoken)
+    vault.command("verify")(verify)
+    vault.command("checkpoint")(checkpoint)
+    vault.command("anchor")(anchor_command)
+    vault.command("migrate")(migrate)
+
+
+@acting
+def domain_add(
+    session: Any,
+    name: Name,
+    kind: Annotated[str, typer.Option("--kind", help="random, keyed, reversible, format-preserving, self-generated.")] = "random",
+    scope: Annotated[str, typer.Option("--scope", help="person, role, relationship, role-relationship, transaction.")] = "person",
+    prefix: Annotated[str, typer.Option("--prefix", help="Start of every pseudonym.")] = "P-",
+    matching: Annotated[str, typer.Option("--matching", help="exact, or nfc (Unicode composed first).")] = "exact",
+    alphabet: Annotated[
+        str, typer.Option("--alphabet", help="digits, letters, LETTERS, alphanumeric, ALPHANUMERIC, or characters.")
+    ] = "digits",
+    keep: Annotated[str, typer.Option("--keep", help="Separators that stay in place.")] = "",
+    renew_uses: Annotated[int | None, typer.Option("--renew-uses", help="New pseudonym after so many records.")] = None,
+    renew_days: Annotated[int | None, typer.Option("--renew-days", help="New pseudonym every so many days.")] = None,
+    renew_on: Annotated[list[str] | None, typer.Option("--renew-on", help="New pseudonym from this date on.")] = None,
+    renew_zipf: Annotated[
+        str | None, typer.Option("--renew-zipf", help="EXPONENT,PLACES,PEOPLE,SHARE: as many records as the model allows.")
+    ] = None,
+) -> Answer:
+    """Make a domain: one per study, service or recipient."""
+    from shoal.protector.pseudonyms.domains import ALPHABETS, Renewal
+
+    renewal = _by_zipf(renew_zipf) if renew_zipf else Renewal(uses=renew_uses, days=renew_days, on=tuple(renew_on or ()))
+    made = session.create_domain(
+        name,
+        kind=kind,
+        scope=scope,
+        prefix=prefix,
+        matching=matching,
+        alphabet=ALPHABETS.get(alphabet, alphabet),
+        keep=keep,
+        renewal=renewal,
+    )
+    result = {"domain": made.name, "id": made.id, "kind": made.kind, "scope": made.scope, "key_id": made.key_id}
+    result |= {"renew_uses": str(made.renewal.uses)} if made.renewal.uses else {}
+    return result, f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
+
+
+@acting
+def domain_list(session: Any) -> Answer:
+    """List domains."""
+    found = session.domains()
+    rows = [(d.name, d.kind, d.scope, d.key_id, d.shredded[:10]) for d in found]
+    table = _shared.table_of("Domains", ("domain", "kind", "scope", "key", "shredded"), rows)
+    return {"domains": [{**d.to_json(), "key_id": d.key_id} for d in found]}, table
+
+
+@acting
+def domain_allow(
+    session: Any,
+    source: Annotated[str, typer.Argument(help="Domain to translate from.")],
+    target: Annotated[str, typer.Argument(help="Domain to translate to.")],
+    end: Annotated[bool, typer.Option("--end", help="No longer allow it.")] = False,
+) -> Answer:
+    """Let operators translate pseudonyms of one domain into another's."""
+    session.allow_translation(source, target, allowed=not end)
+    return {"from": source, "to": target, "allowed": not end}, f"{source} to {target}: {'ended' if end else 'allowed'}."
+
+
+@acting
+def actor_add(
+    session: Any,
+    name: Name,
+    role: Annotated[list[str], typer.Option("--role", help="operator, requester, approver, auditor, owner (repeat).")],
+    token_out: TokenOut,
+) -> Answer:
+    """Add a person; the token goes into a file, to be handed over."""
+    with secret_file(token_out) as put:
+        put(session.add_actor(name, role))
+    return {"actor": name, "roles": list(role), "token_file": str(token_out)}, f"Token of {name} in {token_out}."
+
+
+@acting
+def actor_grant(
+    session: Any,
+    name: Name,
+    role: Annotated[list[str], typer.Option("--role", help="All roles the actor shall have.")],
+    disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out.")] = False,
+) -> Answer:
+    """Set the roles of a person, or lock the person out."""
+    session.grant(name, role, enabled=not disable)
+    return {"actor": name, "roles": list(role), "enabled": not disable}, f"{name}: {', '.join(role)}."
+
+
+@acting
+def actor_token(
+    session: Any,
+    name: Name,
+    token_out: TokenOut,
+    scope: Annotated[list[str] | None, typer.Option("--scope", help="Only these of the actor's roles (repeat).")] = None,
+    domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
+    days: Annotated[float | None, typer.Option("--days", help="Valid for so many days.")] = None,
+) -> Answer:
+    """Another token for a person, narrowed as you like."""
+    expires = None if days is None else time.time() + days * 86400
+    with secret_file(token_out) as put:
+        put(session.issue_token(name, scopes=scope or (), domains=domain or (), expires=expires))
+    return {"actor": name, "token_file": str(token_out)}, f"Token of {name} in {token_out}."
+
+
+@acting
+def actor_revoke(session: Any, name: Name) -> Answer:
+    """Take back every token of a person."""
+    gone = session.revoke_tokens(name)
+    return {"actor": name, "revoked": gone}, f"{gone} tokens revoked."
+
+
+@acting
+def rotate(
+    session: Any,
+    domain: Annotated[str | None, typer.Option("--domain", help="New data keys for this domain.")] = None,
+    master: Annotated[Path | None, typer.Option("--new-key-file", help="Change to this master key.")] = None,
+    signing: Annotated[bool, typer.Option("--signing", help="New key for signing the log.")] = False,
+    destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
+) -> Answer:
+    """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
+    from shoal.protector.care import upkeep
+    from shoal.protector.crypto import master_keys as keys
+
+    if sum((domain is not None, master is not None, signing)) != 1:
+        raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, or --signing.")
+    if domain is not None and destroy is not None:
+        made = upkeep.destroy_key(session, domain, destroy).key_id
+    elif domain is not None:
+        made = upkeep.rotate_domain(session, domain).key_id
+    elif master is not None:
+        made = upkeep.rotate_master(session, keys.from_file(master))
+    else:
+        made = upkeep.rotate_signer(session)
+    return {"key_id": made}, f"Now in use: key {made}."
+
+
+@acting
+def shred(
+    session: Any,
+    domain: Name,
+    confirm: Annotated[str, typer.Option("--confirm", help="Repeat the name of the domain.")],
+    out: Annotated[Path, typer.Option("--out", help="New file for the signed certificate.")],
+) -> Answer:
+    """Destroy every key of a domain: its pseudonyms can never be reversed again. Cannot be undone."""
+    from shoal.protector.care import upkeep
+
+    with secret_file(out) as put:
+        certificate = upkeep.shred(session, domain, confirm=confirm)
+        put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
+    return certificate, f"Domain '{domain}' is irreversible. Certificate in {out}."
+
+
+@acting
+def limit(
+    session: Any,
+    action: Annotated[str, typer.Argument(help="find, translate, request, reveal or pseudonymize.")],
+    most: Annotated[int | None, typer.Option("--max", help="Records allowed in the window.")] = None,
+    alarm: Annotated[int | None, typer.Option("--alarm", help="Records that raise an alarm.")] = None,
+    hours: Annotated[float, typer.Option("--hours", help="Length of the window.")] = 24.0,
+    purpose: Annotated[str, typer.Option("--purpose", help="Only for this purpose.")] = "*",
+) -> Answer:
+    """Change a rate limit."""
+    from shoal.protector.people.limits import Limit
+
+    session.set_limit(action, Limit(hours * 3600, most, alarm), purpose=purpose)
+    return {"action": action, "max": most, "alarm": alarm, "hours": hours}, f"Limit on {action} set."
+
+
+@acting
+def honeytoken(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the invented identity.")],
+) -> Answer:
+    """Plant an invented identity; whoever asks for it raises an alarm."""
+    made = session.plant_honeytoken(domain, read_secret(identity_file))
+    return {"domain": domain, "pseudonym": made}, made
+
+
+@acting
+def verify(session: Any) -> Answer:
+    """Check every row, object and event of the vault."""
+    from shoal.protector.care import upkeep
+
+    found = upkeep.verify(session)
+    require_ok(found.ok, (*found.problems, *found.log.problems))
+    return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
+
+
+@acting
+def checkpoint(
+    session: Any,
+    out: Annotated[Path, typer.Option("--out", help="File to keep outside.")],
+) -> Answer:
+    """Sign the log as it stands, to be kept where nobody here can change it."""
+    from shoal.protector.care import upkeep
+
+    made = upkeep.checkpoint(session)
+    write_json(out, made)
+    return made, f"Checkpoint at event {made['seq']} in {out}."
+
+
+def anchor_command(
+    vault: Place,
+    accept: Annotated[bool, typer.Option("--accept", help="Take the present state as this machine's beginning.")] = False,
+    key_file: KeyFile = None,
+    token_file: TokenFile = None,
+    anchor: AnchorFile = None,
+    json: Json = False,
+) -> None:
+    """Show this machine's anchor, or let an owner accept the present state of the vault."""
+    place = opened(vault, key_file, anchor, accept=token(token_file) if accept else None)
+    mark = place.store.check_anchor()
+    body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
+    tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
+
+
+def migrate(vault: Place, key_file: KeyFile = None, anchor: AnchorFile = None, json: Json = False) -> None:
+    """Bring the tables of the vault to the version of this program."""
+    from shoal.protector.migrate import HEAD
+    from shoal.protector.vault import Vault
+
+    Vault.migrate(vault, key=master_key(key_file), anchor=anchor)
+    tell({"version": HEAD}, f"The tables have version {HEAD}.", as_json=json)
+
+
+def _by_zipf(text: str) -> object:
+    from shoal.protector.pseudonyms.renewal import by_trajectory
+
+    try:
+        exponent, places, people, share = text.split(",")
+        return by_trajectory(exponent=float(exponent), places=int(places), people=int(people), limit=float(share))
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise UsageError("--renew-zipf takes EXPONENT,PLACES,PEOPLE,SHARE, like 0.632,2497,42598300,0.05.") from None

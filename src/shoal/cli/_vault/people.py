@@ -1,0 +1,168 @@
+"""``shoal vault`` for requesters, approvers and auditors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._vault.shared import Answer, acting, opening, read_json, read_secret, require_ok, secret_file
+from shoal.errors import UsageError
+
+Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
+
+
+def register(vault: typer.Typer) -> None:
+    vault.command("request")(request)
+    vault.command("requests")(requests)
+    vault.command("approve")(_decision("approve", "Approve somebody else's request."))
+    vault.command("deny")(_decision("deny", "Deny somebody else's request."))
+    vault.command("withdraw")(_decision("withdraw", "Take back your own request."))
+    vault.command("reveal")(reveal)
+    vault.command("audit")(audit)
+    vault.command("reveals")(reveals)
+    vault.command("resolve")(resolve)
+
+
+@acting
+def request(
+    session: Any,
+    pseudonyms: Annotated[list[str], typer.Argument(help="Pseudonyms to be revealed.")],
+    domain: Annotated[str, typer.Option("--domain", help="Domain the pseudonyms belong to.")],
+    reason: Annotated[str, typer.Option("--reason", "--purpose", help="Why; goes into the log.")],
+    case: Annotated[str, typer.Option("--case", help="Case number.")],
+    days: Annotated[float, typer.Option("--days", help="Expires after so many days (at most 30).")] = 7.0,
+    key_version: Annotated[int | None, typer.Option("--key-version", help="For format-preserving pseudonyms.")] = None,
+    role: Annotated[str, typer.Option("--role", help="Role, for format-preserving role pseudonyms.")] = "",
+    relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
+) -> Answer:
+    """Ask for the identities behind pseudonyms; another person has to approve."""
+    made = session.request(
+        domain, pseudonyms, purpose=reason, case=case, seconds=days * 86400, version=key_version, role=role, relation=relation
+    )
+    return made.to_json(), f"{made.id} waits for approval by another person."
+
+
+@acting
+def requests(session: Any) -> Answer:
+    """List requests: your own, or all for approvers, auditors and owners. No identity is shown."""
+    found = session.requests()
+    rows = [(r.id, r.status, r.domain, r.purpose, r.case, str(r.records)) for r in found]
+    heads = ("request", "status", "domain", "purpose", "case", "records")
+    return {"requests": [r.to_json() for r in found]}, _shared.table_of("Requests", heads, rows, right=(5,))
+
+
+def _decision(verb: str, words: str) -> Callable[..., None]:
+    """The command for approving, denying or withdrawing a request."""
+
+    def decide(session: Any, request_id: Id) -> Answer:
+        made = getattr(session, verb)(request_id)
+        return made.to_json(), f"{made.id} is {made.status}."
+
+    decide.__doc__ = words
+    return acting(decide)
+
+
+@acting
+def reveal(
+    session: Any,
+    request_id: Id,
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the identities (JSON, mode 0600).")],
+) -> Answer:
+    """Fetch the identities of your approved request, once, into a file."""
+    with secret_file(out) as put:
+        found = session.reveal(request_id)
+        body = {"request": found.request.id, "domain": found.request.domain, "identities": dict(found.identities)}
+        put(json.dumps(body, ensure_ascii=False, indent=1))
+    known = sum(v is not None for v in found.identities.values())
+    result = {"request": found.request.id, "records": len(found.identities), "known": known, "out": str(out)}
+    return result, f"{known} of {len(found.identities)} identities in {out}. The log remembers it."
+
+
+@acting
+def audit(
+    session: Any,
+    verify: Annotated[bool, typer.Option("--verify", help="Check chain, signatures, state and anchors.")] = False,
+    report: Annotated[str | None, typer.Option("--report", help="Reveals per person, purpose and day, month or year.")] = None,
+    by: Annotated[
+        str, typer.Option("--by", help="Which person: actor (who got identities) or subject (whose they are).")
+    ] = "actor",
+    plot: Annotated[Path | None, typer.Option("--plot", help="Write the timeline as SVG.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option("--against", help="Checkpoint kept outside, to check against.")] = None,
+    last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
+) -> Answer:
+    """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
+    from shoal.protector.care import upkeep
+
+    if verify or checkpoint is not None:
+        verdict = upkeep.verify_log(session, anchors=[] if checkpoint is None else [read_json(checkpoint, "a checkpoint")])
+        require_ok(verdict.ok, verdict.problems)
+        return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
+    if report is not None or plot is not None:
+        rows = upkeep.report(session, period=report or "month", by=by)
+        if plot is not None:
+            from shoal.protector.log.plot import timeline
+
+            timeline(session, plot, period=report or "month")
+        return {"reveals": rows}, _table("Reveals", rows)
+    events = upkeep.read_log(session, last=last)
+    return {"events": events}, _table("Log", [_event(e) for e in events])
+
+
+@acting
+def reveals(
+    session: Any,
+    of: Annotated[str, typer.Option("--of", help="Only this audit pseudonym: S-… of a subject, A-… of an actor.")] = "",
+    purpose: Annotated[str, typer.Option("--purpose", help="Only this purpose.")] = "",
+    since: Annotated[str, typer.Option("--since", help="Only from this day on, like 2025-01-31.")] = "",
+    until: Annotated[str, typer.Option("--until", help="Only up to this day.")] = "",
+) -> Answer:
+    """List every identity that was revealed: whose, to whom, when, what for. All under audit pseudonyms (auditor)."""
+    from shoal.protector.care import upkeep
+
+    rows = upkeep.reveals(session, of=of, purpose=purpose, since=since, until=until)
+    shown = [{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")} for r in rows]
+    days = [{"day": r["time"][:10], **told} for r, told in zip(rows, shown, strict=True)]
+    return {"reveals": rows}, _table("Reveals", days)
+
+
+def _event(event: dict[str, Any]) -> dict[str, Any]:
+    """An event as a line for people: to the minute, with what it was about in one place."""
+    about = [str(event[k]) for k in ("domain", "request", "purpose", "count", "reason") if k in event]
+    told = {k: event[k] for k in ("actor", "action", "outcome")}
+    return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **told, "about": ", ".join(about)}
+
+
+@opening
+def resolve(
+    vault: Any,
+    owner_token: Annotated[Path, typer.Option("--owner-token", help="File with the owner's token.")],
+    owner_share: Annotated[Path, typer.Option("--owner-share", help="File with the owner's share.")],
+    auditor_token: Annotated[Path, typer.Option("--auditor-token", help="File with the auditor's token.")],
+    auditor_share: Annotated[Path, typer.Option("--auditor-share", help="File with the auditor's share.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; goes into the log.")],
+    pseudonym: Annotated[str | None, typer.Argument(help="Audit pseudonym, A-… or S-….")] = None,
+    identity_file: Annotated[Path | None, typer.Option("--identity-file", help="The other way: file with an identity.")] = None,
+    domain: Annotated[str, typer.Option("--domain", help="Domain of that identity.")] = "",
+) -> Answer:
+    """Who is behind an audit pseudonym, or which one a person has: owner and auditor together, and the log remembers it."""
+    from shoal.protector.care import upkeep
+
+    if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
+        raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
+    owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
+    told = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
+    if identity_file is not None:
+        subject = upkeep.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
+        return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
+    name = upkeep.resolve(owner, auditor, pseudonym or "", **told)
+    return {"pseudonym": pseudonym, "name": name}, name
+
+
+def _table(title: str, rows: list[dict[str, Any]]) -> Any:
+    heads = list(rows[0]) if rows else ["nothing yet"]
+    return _shared.table_of(title, heads, [[str(v) for v in r.values()] for r in rows])

@@ -1,0 +1,167 @@
+"""What every ``shoal vault`` command shares: its options, the acting person's session, secrets in files, the answer.
+
+Secrets never stand on the command line: the master key comes from the environment or a file, and so does the token of the
+person who acts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shared import Json
+from shoal.errors import TamperError, UsageError
+
+if TYPE_CHECKING:
+    from shoal.protector.crypto.master_keys import KeyProvider
+    from shoal.protector.session import Session
+    from shoal.protector.vault import Vault
+
+Answer = tuple[dict[str, Any], Any]
+"""What a command answers: an object for ``--json``, and a sentence or a table for people."""
+
+Place = Annotated[
+    str, typer.Option("--vault", envvar="SHOAL_VAULT", help="File (SQLite) or postgresql://… of the vault.", show_envvar=True)
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key-file", envvar="SHOAL_VAULT_KEY_FILE", help="File with the master key (else SHOAL_VAULT_KEY)."),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", envvar="SHOAL_VAULT_TOKEN_FILE", help="File with your token (else SHOAL_VAULT_TOKEN)."),
+]
+AnchorFile = Annotated[Path | None, typer.Option("--anchor", help="Anchor file (default: beside the key file).")]
+Name = Annotated[str, typer.Argument(help="Name.")]
+TokenOut = Annotated[Path, typer.Option("--token-out", help="New file for the token (mode 0600).")]
+
+
+def acting(command: Callable[..., Answer]) -> Callable[..., None]:
+    """A command of a person who logs in: it gets the session, and the options that lead to one are added to its own."""
+    return _with_options(command, session, {"token_file": TokenFile})
+
+
+def opening(command: Callable[..., Answer]) -> Callable[..., None]:
+    """A command that works on the open vault itself."""
+    return _with_options(command, opened, {})
+
+
+def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], more: dict[str, Any]) -> Callable[..., None]:
+    """``command`` without its first parameter, which ``enter`` provides, and with the options that ``enter`` takes."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    added = {"key_file": KeyFile, **more, "anchor": AnchorFile}
+    parameters = [
+        *(p.replace(kind=kind) for p in own),
+        inspect.Parameter("vault", kind, annotation=Place),
+        *(inspect.Parameter(name, kind, annotation=hint, default=None) for name, hint in added.items()),
+        inspect.Parameter("json", kind, annotation=Json, default=False),
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        as_json = given.pop("json")
+        entered = enter(given.pop("vault"), *(given.pop(name) for name in added))
+        tell(*command(entered, **given), as_json=as_json)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def session(place: str, key_file: Path | None, token_file: Path | None, anchor: Path | None) -> Session:
+    """An open vault with the acting person logged in."""
+    text = token(token_file)
+    return opened(place, key_file, anchor).login(text)
+
+
+def opened(place: str, key_file: Path | None, anchor: Path | None, **options: Any) -> Vault:
+    from shoal.protector.vault import Vault
+
+    return Vault.open(place, key=master_key(key_file), anchor=anchor, **options)
+
+
+def master_key(file: Path | None) -> KeyProvider:
+    """The master key from a file or the environment."""
+    from shoal.protector.crypto import master_keys as keys
+
+    return keys.from_file(file) if file is not None else keys.from_env(forget=True)
+
+
+def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
+    """The token of the person who acts."""
+    if file is not None:
+        return read_secret(file)
+    text = os.environ.pop(variable, "")
+    if not text:
+        raise UsageError("who is acting? No token was given.", hint=f"Set {variable}, or pass --token-file FILE.")
+    return text
+
+
+def read_secret(file: Path) -> str:
+    """One secret from a file that others cannot read."""
+    from shoal.protector.crypto.master_keys import read_private
+
+    return read_private(file)
+
+
+@contextlib.contextmanager
+def secret_file(file: Path) -> Iterator[Callable[[str], object]]:
+    """A new file (mode 0600) for one secret, made before the secret is: what can be had only once must have its place."""
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise UsageError(f"'{file.name}' cannot be written: {error.strerror}.", hint="Existing files are kept.") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            yield lambda text: out.write(text + "\n")
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+
+
+def read_json(file: Path, what: str) -> dict[str, Any]:
+    """An object from a file."""
+    import json
+
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        body = None
+    if not isinstance(body, dict):
+        raise UsageError(f"'{file.name}' is not {what}.", hint="Give the file as Shoal wrote it.")
+    return body
+
+
+def write_json(file: Path, body: dict[str, Any]) -> None:
+    """An object into a file that appears whole or not at all."""
+    import json
+
+    from shoal.engines.files.writers import atomic
+
+    with atomic(file) as temporary:
+        temporary.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
+    """The answer: one object, or a sentence or table."""
+    if as_json:
+        _shared.put_json(result)
+    elif isinstance(words, str):
+        typer.echo("\n".join(_shared.printable(line) for line in words.split("\n")))
+    else:
+        _shared.console().print(words)
+
+
+def require_ok(ok: bool, problems: tuple[str, ...]) -> None:
+    """End with exit code 1 where a check found something."""
+    if not ok:
+        raise TamperError("the check found: " + " ".join(problems), hint="Stop, keep the files, and restore a trusted copy.")

@@ -1,0 +1,229 @@
+"""What an engine must be able to do. Everything else (COUNT, RECODE) is built from it in :mod:`shoal.engines.core.count_sql`.
+
+An engine runs sqlglot expressions in its own dialect and gives Arrow back. It knows how to compare values byte for byte
+(:meth:`Engine.key`), how to spell them (:meth:`Engine.text`), how to bring a small mapping table along
+(:meth:`Engine.mapping`) and how to make a new table that appears whole or not at all (:meth:`Engine.create_table`).
+No message of a driver reaches the user: it may hold data values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+
+from shoal.model.roles import Column
+
+if TYPE_CHECKING:
+    from shoal.engines.core.count_sql import CountRequest
+    from shoal.model.counts.classes import ClassCounts
+
+BATCH_ROWS = 131_072
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and what is being done."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or query inside an engine: what stands after FROM, and the columns it has.
+
+    ``source`` is what a person would recognise (a path, a URL without password); ``details`` are guesses shown to the user
+    (delimiter, encoding …); ``native`` holds the engine's own type names where it needs them.
+    """
+
+    sql: exp.Expr
+    columns: tuple[Column, ...]
+    source: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    native: dict[str, str] = field(default_factory=dict)
+    reader: Any = None  # a shoal.engines.fast.readers.Reader where Arrow chunks can be had without SQL
+    reads_as_text: tuple[str, ...] = ()  # columns whose own type has no kind: ``sql`` reads them as text
+
+
+class Engine(ABC):
+    """One place where tables live.
+
+    Subclasses set ``name`` and ``dialect`` (sqlglot's name) and implement the abstract methods; the others have defaults.
+    """
+
+    name: ClassVar[str]
+    dialect: ClassVar[str]
+    stable_order: ClassVar[bool] = False
+    """Whether a plain SELECT gives the rows in the same order every time (files do, databases do not)."""
+
+    # -- to be implemented ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def relation(self, table: str, **options: Any) -> Relation:
+        """The table of that name (``schema.table`` allowed), with its columns. Reads nothing but the schema."""
+
+    @abstractmethod
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """Run a query; its result as pyarrow RecordBatches, never as Python objects where the driver allows it.
+
+        At least one batch (perhaps empty) is given, so that the schema is known. Driver errors become
+        :class:`~shoal.errors.EngineError` without the driver's words.
+        """
+
+    @abstractmethod
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        """A new table from a query: whole or not at all; refuses a name that is taken."""
+
+    @abstractmethod
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        """A new table from Arrow batches: whole or not at all; refuses a name that is taken."""
+
+    def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
+        """Give back connections and temporary objects."""
+
+    # -- portable defaults ------------------------------------------------------------------------------------------
+
+    def fetch(self, query: exp.Expr) -> Any:
+        """The result of a query as one pyarrow Table."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self.stream(query)))
+
+    def render(self, query: exp.Expr) -> str:
+        """The SQL text in this engine's dialect; every identifier quoted."""
+        return query.sql(dialect=self.dialect, identify=True)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Queries inside see one state of the data, where the engine can promise it."""
+        return nullcontext()
+
+    def key(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """An expression that groups byte for byte: no folding of case, accents or trailing blanks; NaN is NULL, −0.0 is 0.0."""
+        if column.kind == "float":
+            return self.clean_float(value)
+        return value
+
+    def mapped(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """A text column of a :meth:`mapping` in the form that :meth:`key` gives; as it is where mappings hold keys already."""
+        return self.key(value, column)
+
+    def fingerprint(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """A stand-in for :meth:`key` that is only grouped and compared, never read back; engines may make it short."""
+        return self.key(value, column)
+
+    def clean_float(self, value: exp.Expr) -> exp.Expr:
+        """A float with −0.0 as 0.0 and NaN as NULL (by comparing with itself where NaN ≠ NaN is not certain: override)."""
+        summed = exp.Paren(this=exp.Add(this=cast(value, "DOUBLE"), expression=exp.Literal.number("0.0")))
+        return exp.Case(ifs=[exp.If(this=exp.IsNan(this=cast(value, "DOUBLE")), true=exp.Null())], default=summed)
+
+    def decode(self, values: Any, column: Column) -> Any:
+        """A key column of a result as an Arrow array in the type of its kind (:func:`shoal.engines.core.kinds.normalize`)."""
+        from shoal.engines.core.kinds import normalize
+
+        return normalize(values, column.kind)
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        """The canonical text of a value, as :func:`shoal.kernels.text.canonical_text` spells it."""
+        if column.kind == "text":
+            return value
+        if column.kind == "boolean":
+            return exp.Case(
+                ifs=[
+                    exp.If(this=exp.EQ(this=value, expression=exp.true()), true=string("true")),
+                    exp.If(this=exp.EQ(this=value.copy(), expression=exp.false()), true=string("false")),
+                ]
+            )
+        if column.kind == "float":
+            return cast(self.clean_float(value), "TEXT")
+        return cast(value, "TEXT")
+
+    def same(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Equality under which two missing values are equal; the operands are keys. Must be usable in a hash join."""
+        return exp.NullSafeEQ(this=left, expression=right)
+
+    def char_length(self, value: exp.Expr) -> exp.Expr:
+        """Characters (code points), not bytes."""
+        return exp.Length(this=value)
+
+    def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        """A keyed hash of a row's canonical texts, to order rows by; missing and empty differ, and so do neighbours."""
+        parts: list[exp.Expr] = [string(f"{seed}:")]
+        for value in texts:
+            given = exp.DPipe(this=string("\x1fv"), expression=value)
+            parts.append(exp.Coalesce(this=given, expressions=[string("\x1fn")]))
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = exp.DPipe(this=joined, expression=part)
+        return exp.MD5(this=joined)
+
+    def mapping(self, data: Any) -> AbstractContextManager[exp.Expr]:
+        """A pyarrow Table of text and integer columns as something to join: here inline rows; engines may do better.
+
+        Gives an expression for FROM/JOIN **without alias**; its columns have the names of ``data``.
+        """
+        return _inline(data)
+
+    def count(self, relation: Relation, request: CountRequest, progress: Progress | None) -> ClassCounts:
+        """COUNT; here in SQL."""
+        from shoal.engines.core.count_sql import count_by_sql
+
+        return count_by_sql(self, relation, request)
+
+    def count_many(self, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
+        """Several COUNTs of one table."""
+        with self.snapshot():
+            return [self.count(relation, request, progress) for request in requests]
+
+    def count_rows(self, relation: Relation) -> int:
+        """Number of rows."""
+        query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
+            exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True)
+        )
+        return int(self.fetch(query)["n"][0].as_py())
+
+    def scan(self, relation: Relation, names: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        """Rows of some columns as RecordBatches in the one type of each kind."""
+        import pyarrow as pa
+
+        known = {c.name: c for c in relation.columns}
+        terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
+        query = exp.select(*terms).from_(exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True))
+        for batch in self.stream(query, batch_rows=batch_rows):
+            arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+@contextmanager
+def _inline(data: Any) -> Iterator[exp.Expr]:
+    """SELECT … UNION ALL SELECT …: plain SQL that needs no right to create anything."""
+    rows = data.to_pylist()
+    names = data.column_names
+    selects = [
+        exp.select(*[exp.alias_(exp.convert(row[n]), n, quoted=True) for n in names]) for row in rows or [dict.fromkeys(names)]
+    ]
+    if not rows:
+        selects[0] = selects[0].where(exp.false())
+    yield exp.Subquery(this=_balanced(selects))
+
+
+def _balanced(selects: Sequence[exp.Select]) -> exp.Expr:
+    """UNION ALL as a balanced tree, so that long lists do not nest deeply."""
+    if len(selects) == 1:
+        return selects[0]
+    half = len(selects) // 2
+    return exp.Union(this=_balanced(selects[:half]), expression=_balanced(selects[half:]), distinct=False)
+
+
+def string(value: str) -> exp.Expr:
+    """A text literal."""
+    return exp.Literal.string(value)
+
+
+def cast(value: exp.Expr, to: str) -> exp.Expr:
+    """CAST(value AS to), ``to`` in sqlglot's words."""
+    return exp.Cast(this=value.copy(), to=exp.DataType.build(to))
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """A quoted column reference."""
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True) if table else None)

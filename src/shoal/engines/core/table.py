@@ -1,0 +1,221 @@
+"""Table: what ``shoal.open`` gives, and the only thing the rooms above know of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.core.base import BATCH_ROWS, Engine, Progress, Relation
+from shoal.engines.core.count_sql import CountRequest
+from shoal.errors import RoleError, UsageError
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.plan import Plan, Step
+from shoal.model.roles import Schema
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """What RECODE did.
+
+    ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
+    column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
+    ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
+    sample are neither: they are in ``unsampled``.
+    """
+
+    records_in: int
+    records_out: int
+    suppressed: int
+    changed: Mapping[str, float] = field(default_factory=dict)
+    path: str = ""
+    files: tuple[str, ...] = ()
+    unsampled: int = 0
+
+
+class Table:
+    """A table in an engine, with the roles of its columns. Nothing is read until something is asked.
+
+    >>> import pyarrow as pa
+    >>> from shoal.engines.open import open
+    >>> t = open(pa.table({"age": [30, 30, 41], "sex": ["f", "f", None]}), quasi=["age", "sex"])
+    >>> t.n_rows(), t.count().sizes.tolist()
+    (3, [2, 1])
+    """
+
+    def __init__(self, engine: Engine, relation: Relation, schema: Schema, *, name: str) -> None:
+        self._engine = engine
+        self._relation = relation
+        self._schema = schema
+        self.name = name
+
+    @property
+    def schema(self) -> Schema:
+        """Columns with kinds and roles, unit and weight."""
+        return self._schema
+
+    @property
+    def engine(self) -> str:
+        """``duckdb``, ``postgres``, ``mysql``, ``mssql`` or ``spark``."""
+        return self._engine.name
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Where the table is and how it is read: path or URL, and for CSV the guessed delimiter, encoding and decimal mark."""
+        return {"source": self._relation.source, "engine": self.engine, **self._relation.details}
+
+    def with_roles(self, **roles: Any) -> Table:
+        """The same table with more roles: ``with_roles(quasi=["age"], unit="person")``."""
+        return Table(self._engine, self._relation, self._schema.with_roles(**roles), name=self.name)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{c.name}: {c.kind}" for c in self._schema.columns[:8])
+        more = ", …" if len(self._schema.columns) > 8 else ""
+        return f"<Table {self.name} ({self.engine}): {shown}{more}>"
+
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._engine.count_rows(self._relation)
+
+    def count(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        through: Mapping[str, Step] | None = None,
+        sensitive: Sequence[str] = (),
+        unit: str | None = None,
+        weight: str | None = None,
+        memory_budget: int | None = None,
+        progress: Progress | None = None,
+    ) -> ClassCounts:
+        """Classes of equal values with their sizes.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The quasi-identifiers by default.
+        through : mapping of column to expression step, optional
+            Count a column at a level: ``{"age": Cut(...)}``.
+        sensitive : sequence of str
+            Also count each value of these columns inside each class.
+        unit, weight : str, optional
+            Count people instead of rows; add up weights. The schema's by default.
+        memory_budget : int, optional
+            Bytes that the classes may take; beyond it :class:`~shoal.errors.MemoryBudgetError`.
+        progress : callable, optional
+            Called with a share between 0 and 1 and a word.
+
+        Returns
+        -------
+        ClassCounts
+            Categories sorted by value, classes sorted by code, a missing value (NULL or NaN) first with code −1.
+        """
+        request = self._request(columns, through, sensitive, unit, weight, memory_budget)
+        return self._engine.count(self._relation, request, progress)
+
+    def count_many(
+        self, subsets: Sequence[Sequence[str]], *, memory_budget: int | None = None, progress: Progress | None = None
+    ) -> list[ClassCounts]:
+        """Classes over each of several sets of columns; the table is read once."""
+        requests = [self._request(s, None, (), None, None, memory_budget) for s in subsets]
+        return self._engine.count_many(self._relation, requests, progress)
+
+    def _request(
+        self,
+        columns: Sequence[str] | None,
+        through: Mapping[str, Step] | None,
+        sensitive: Sequence[str],
+        unit: str | None,
+        weight: str | None,
+        memory_budget: int | None,
+    ) -> CountRequest:
+        wanted = self._schema.quasi if columns is None else tuple(columns)
+        if columns is None and not wanted:
+            raise UsageError("no quasi-identifier is known.", hint="Name the columns, or open the table with quasi=[…].")
+        if len(set(wanted)) != len(wanted):
+            raise UsageError("a column is named twice.", hint="Name each column once.")
+        for name in (*wanted, *sensitive, *(n for n in (unit, weight) if n is not None)):
+            self._schema.require(name)
+        steps = dict(through or {})
+        for name in steps:
+            if name not in wanted:
+                raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
+        unit = unit or self._schema.unit
+        heavy = weight or self._schema.weight
+        if heavy is not None and self._schema[heavy].kind not in ("integer", "decimal", "float"):
+            raise RoleError(
+                f"weight '{heavy}' must hold numbers; it holds {self._schema[heavy].kind}.",
+                hint="Name a column of sampling weights.",
+            )
+        return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget)
+
+    def values(self, column: str) -> tuple[Any, Any]:
+        """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""
+        import numpy as np
+        import pyarrow as pa
+
+        self._schema.require(column)
+        counts = self._engine.count(self._relation, CountRequest((column,)), None)
+        values, sizes = counts.categories[0], counts.sizes
+        if counts.codes[0][0] == -1:
+            values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+            sizes = np.append(sizes[1:], sizes[0])
+        return values, sizes
+
+    def distinct(self, column: str) -> int:
+        """How many different values a column has, a missing value not counted."""
+        self._schema.require(column)
+        counts = self._engine.count(self._relation, CountRequest((column,)), None)
+        return len(counts.categories[0])
+
+    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
+        """The rows as pyarrow RecordBatches, in the one type of each kind (NaN missing), never all at once."""
+        names = self._schema.names if columns is None else tuple(self._schema.require(c) for c in columns)
+        return self._engine.scan(self._relation, names, batch_size)
+
+    def recode(
+        self,
+        plan: Plan,
+        out: str | Path,
+        *,
+        kept: Any = None,
+        class_map: Any = None,
+        format: str | None = None,
+        raw: bool = False,
+        progress: Progress | None = None,
+    ) -> Recoded:
+        """Write the table through a plan: a file, or ``ENGINE-URL::table`` for a new table; whole or not at all.
+
+        Parameters
+        ----------
+        plan : Plan
+            Steps, suppression and seed.
+        out : str or Path
+            A file (format by its ending, or ``format=``), ``::name`` for a new table beside this one.
+        kept : pyarrow.Table, optional
+            The published classes that stay, where other requirements than ``plan.suppression.k`` decide.
+        class_map : pyarrow.Table, optional
+            Local recoding: the original quasi-identifier columns and, for each, ``"<column>\\u0000published"``.
+        raw : bool
+            CSV only: write text cells as they are, for machines; without it cells that a spreadsheet would run are made inert.
+        """
+        from shoal.engines.recode.write import recode
+
+        return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress)
+
+    def close(self) -> None:
+        """Give back the engine's connections and temporary files."""
+        self._engine.close()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def make_table(engine: Engine, relation: Relation, name: str, roles: Mapping[str, Any]) -> Table:
+    """A Table with its schema checked: no duplicate or confusable names, every role on a column that exists."""
+    schema = Schema(relation.columns, table=name).with_roles(**roles)
+    return Table(engine, replace(relation, columns=schema.columns), schema, name=name)

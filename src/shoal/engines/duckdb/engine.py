@@ -1,0 +1,349 @@
+"""DuckDB: the embedded engine for files, frames and DuckDB databases. Nothing is installed or loaded from outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+
+from shoal.disk.private import private_folder
+from shoal.engines.core.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
+from shoal.engines.core.base import column as column_of
+from shoal.engines.core.kinds import columns_of, is_nested, kind_of
+from shoal.engines.duckdb.errors import LateTypeError, translated
+from shoal.engines.servers.addresses import Remembered, spellings, table_expression
+from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError
+from shoal.model.roles import Column
+
+if TYPE_CHECKING:
+    from shoal.engines.core.count_sql import CountRequest
+    from shoal.model.counts.classes import ClassCounts
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_unsigned_extensions": "false",
+}
+
+
+class DuckDB(Engine):
+    """An embedded database; in memory unless a file is named (opened read-only until a table is made in it)."""
+
+    name: ClassVar[str] = "duckdb"
+    dialect: ClassVar[str] = "duckdb"
+
+    def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
+        self.folder, self._cleanup = private_folder(self)
+        self._file = _file_of(url)
+        self._names = 0
+        self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
+        self._registered: dict[str, Any] = {}
+        self._pending: dict[str, Callable[[], Any]] = {}
+        self.source = "the table"  # what messages call it
+        self.explain_late: Callable[[int], ShoalError] | None = None
+        self._connection = self._connect(read_only=True)
+
+    def _connect(self, *, read_only: bool) -> Any:
+        import duckdb
+
+        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": str(self.folder)}
+        if self._file is None:
+            return _in_utc(duckdb.connect(config=settings))
+        if read_only and not self._file.exists():
+            raise UnreadableError(f"file '{self._file}' does not exist.", hint="Check the path.")
+        try:
+            return _in_utc(duckdb.connect(str(self._file), read_only=read_only, config=settings))
+        except duckdb.Error as error:
+            raise translated(error, str(self._file)) from None
+
+    # -- schema -----------------------------------------------------------------------------------------------------
+
+    def relation(self, table: str, **options: Any) -> Relation:
+        source = f"duckdb://{self._file}::{table}" if self._file else table
+        first: UnreadableError | None = None
+        for schema, name in spellings(table):
+            try:
+                return replace(self.describe(table_expression(schema, name), table), source=source)
+            except UnreadableError as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    def describe(self, sql: exp.Expr, source: str, **details: Any) -> Relation:
+        """The columns of a query or table, from its plan alone."""
+        query = exp.select("*").from_(sql.copy()).limit(0)
+        table = self._table(self.render(query), source)
+        return flat(Relation(sql, columns_of(table.schema), source, details), table.schema)
+
+    def view(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
+        """A relation over a query in DuckDB's own words (its literals made with :func:`literal`)."""
+        name = self.fresh("source")
+        self.run(f"CREATE VIEW {name} AS {body}", source)
+        found = self.describe(exp.table_(name, quoted=True), source, **details)
+        return replace(found, columns=tuple(columns)) if columns is not None else found
+
+    def register(self, data: Any, source: str, **details: Any) -> Relation:
+        """A relation over an Arrow table or reader, or a pandas or polars frame."""
+        name = self.fresh("frame")
+        self._register(name, data)
+        return self.describe(exp.table_(name, quoted=True), source, **details)
+
+    def defer(self, load: Callable[[], Any], columns: Sequence[Column], source: str, **details: Any) -> Relation:
+        """A relation over an Arrow table with these columns that is loaded when it is first asked for."""
+        name = self.fresh("frame")
+        self._pending[name] = load
+        return Relation(exp.table_(name, quoted=True), tuple(columns), source, details)
+
+    def _settle(self) -> Any:
+        """The connection, with everything deferred now loaded."""
+        while self._pending:
+            name, load = self._pending.popitem()
+            self._register(name, load())
+        return self._connection
+
+    def _register(self, name: str, data: Any) -> None:
+        self._registered[name] = data
+        self._connection.register(name, data)
+
+    def _unregister(self, name: str) -> None:
+        del self._registered[name]
+        self._connection.unregister(name)
+
+    def _cursor(self) -> Any:
+        """A connection of its own to the same data, so that open readers do not disturb other queries."""
+        cursor = self._settle().cursor()
+        for name, data in self._registered.items():
+            cursor.register(name, data)
+        return cursor
+
+    def _error(self, error: BaseException, source: str) -> ShoalError:
+        found = translated(error, source)
+        if isinstance(found, LateTypeError) and self.explain_late is not None:
+            return self.explain_late(found.position)
+        return found
+
+    def fresh(self, prefix: str) -> str:
+        self._names += 1
+        return f"shoal_{prefix}_{self._names}"
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    def run(self, sql: str, source: str = "") -> None:
+        """A statement without result."""
+        import duckdb
+
+        try:
+            self._settle().execute(sql)
+        except (duckdb.Error, OSError, RuntimeError) as error:
+            raise self._error(error, source or self.name) from None
+
+    def run_table(self, sql: str, source: str) -> Any:
+        """The result of a query text as one pyarrow Table."""
+        return self._table(sql, source)
+
+    def _table(self, sql: str, source: str) -> Any:
+        import duckdb
+
+        try:
+            return self._settle().sql(sql).to_arrow_table()
+        except (duckdb.Error, OSError, RuntimeError) as error:
+            raise self._error(error, source) from None
+
+    def fetch(self, query: exp.Expr) -> Any:
+        return self._table(self.render(query), self.source)
+
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        return self.stream_sql(self.render(query), batch_rows)
+
+    def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """The result of a query text as RecordBatches."""
+        import duckdb
+        import pyarrow as pa
+
+        cursor = self._cursor()
+        try:
+            reader = cursor.sql(sql).to_arrow_reader(batch_rows)
+            empty = True
+            for batch in reader:
+                empty = False
+                yield batch
+            if empty:
+                yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        except (duckdb.Error, OSError, RuntimeError, pa.ArrowException) as error:
+            raise self._error(error, self.source) from None
+        finally:
+            cursor.close()
+
+    # -- expressions ------------------------------------------------------------------------------------------------
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind == "boolean":
+            return cast(value, "TEXT")
+        if column.kind == "timestamp":
+            return _moment(cast(value, "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
+        if column.kind == "time":
+            return _fraction_of_time(cast(value, "TEXT"))
+        if column.kind == "binary":
+            return exp.Lower(this=exp.Hex(this=value))
+        return super().text(value, column)
+
+    def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        return exp.Anonymous(this="hash", expressions=[string(f"shoal:{seed}"), *[t.copy() for t in texts]])
+
+    @contextmanager
+    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+        name = self.fresh("map")
+        self._register(name, data)
+        try:
+            yield exp.table_(name, quoted=True)
+        finally:
+            self._unregister(name)
+
+    # -- counting ---------------------------------------------------------------------------------------------------
+
+    def count(self, relation: Relation, request: CountRequest, progress: Progress | None) -> ClassCounts:
+        from shoal.engines.fast.count import can_count, count_by_codes
+
+        if can_count(relation, request):
+            return count_by_codes(self, relation, [request], progress)[0]
+        return super().count(relation, request, progress)
+
+    def count_many(self, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
+        from shoal.engines.fast.count import can_count, count_by_codes
+
+        if all(can_count(relation, r) for r in requests):
+            return count_by_codes(self, relation, requests, progress)
+        return super().count_many(relation, requests, progress)
+
+    # -- new tables -------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        self._writable()
+        self._refuse_taken(name)
+        self.run(f"CREATE TABLE {identifier(name)} AS {self.render(query)}", name)
+
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        import pyarrow as pa
+
+        self._writable()
+        self._refuse_taken(name)
+        first = next(batches)
+        source = Remembered(_chain(first, batches))
+        reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
+        view = self.fresh("load")
+        self._register(view, reader)
+        try:
+            self.run(f"CREATE TABLE {identifier(name)} AS FROM {view}", name)
+        except EngineError:
+            if source.error is not None:
+                raise source.error from None
+            raise
+        finally:
+            self._unregister(view)
+
+    def _writable(self) -> None:
+        """Reopen a database file for writing; views over it are kept by name only, so this comes last."""
+        if self._file is not None:
+            self._connection.close()
+            self._connection = self._connect(read_only=False)
+            for name, data in self._registered.items():  # value maps that the query to come is joined with
+                self._connection.register(name, data)
+
+    def _refuse_taken(self, name: str) -> None:
+        query = f"SELECT count(*) AS n FROM information_schema.tables WHERE lower(table_name) = lower({literal(name)})"  # noqa: S608
+        if self._table(query, name)["n"][0].as_py():
+            raise OutputError(f"table '{name}' is already there.", hint="Choose a new name; nothing was changed.")
+
+    def close(self) -> None:
+        self._connection.close()
+        self._cleanup()
+
+
+def flat(relation: Relation, schema: Any) -> Relation:
+    """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested."""
+    odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}
+    if not odd:
+        return relation
+    terms = []
+    for c in relation.columns:
+        value: exp.Expr = column_of(c.name, "r")
+        if c.name in odd:
+            value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
+        terms.append(exp.alias_(value, c.name, quoted=True))
+    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
+    columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
+    return replace(relation, sql=exp.Subquery(this=exp.select(*terms).from_(inside)), columns=columns, reads_as_text=tuple(odd))
+
+
+def _in_utc(connection: Any) -> Any:
+    """Moments with a zone are spelled in UTC, whatever the zone of the machine."""
+    import duckdb
+
+    with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return connection
+
+
+def _file_of(url: str) -> Path | None:
+    rest = url.partition("://")[2]
+    return Path(rest) if rest and rest != ":memory:" else None
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def literal(value: str) -> str:
+    """A text literal in DuckDB's words.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A quoted identifier in DuckDB's words."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def path_literal(path: Path) -> str:
+    """A path as a literal, its wildcard characters made ordinary ones."""
+    return literal(re.sub(r"([*?\[])", r"[\1]", str(path)))
+
+
+def _moment(value: exp.Expr, form: str) -> exp.Expr:
+    """A timestamp's text; six more digits only where there is a fraction of a second."""
+
+    def spelled(pattern: str) -> exp.Expr:
+        return exp.Anonymous(this="strftime", expressions=[value.copy(), string(pattern)])
+
+    whole = exp.EQ(
+        this=exp.Mod(this=exp.Anonymous(this="epoch_us", expressions=[value.copy()]), expression=exp.convert(1_000_000)),
+        expression=exp.convert(0),
+    )
+    return exp.Case(ifs=[exp.If(this=whole, true=spelled(form))], default=spelled(form + ".%f"))
+
+
+def _fraction_of_time(text: exp.Expr) -> exp.Expr:
+    """DuckDB writes 10:00:00.5; the canonical text has six digits."""
+    short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.convert(8))
+    padded = exp.Anonymous(this="rpad", expressions=[text.copy(), exp.convert(15), string("0")])
+    return exp.Case(ifs=[exp.If(this=short, true=text.copy())], default=padded)
+
+
+def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> None:
+    """Refuse options that a format does not have."""
+    from shoal.errors import nearest
+
+    for name in options:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"Options: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else "")
+            raise UsageError(f"{what} has no option '{name}'.", hint=hint)

@@ -1,0 +1,1 @@
+"""COUNT by dictionary codes and kernels, for files and frames."""

@@ -1,0 +1,224 @@
+"""Columns as narrow integer codes, read chunk by chunk.
+
+A row's code in a chunk is 0 for missing, else 1 + its position among the chunk's values: the dictionary of a text column, or
+the distance from the smallest number of the chunk for whole numbers and dates (no hashing at all). Codes take one, two or four
+bytes. Only when all chunks are read are they translated, by one small table per chunk, into the rank of the published value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.engines.core.assemble import sorted_categories
+from shoal.engines.core.kinds import normalize
+from shoal.engines.recode.in_memory import apply_step
+from shoal.model.plan import Step
+from shoal.model.roles import Column
+
+WIDEST_RANGE = 1 << 26
+SMALL_RANGE, RANGE_PER_ROW = 1 << 16, 16
+"""A range of numbers is held in full while it is small, or not much longer than the column."""
+Codes = npt.NDArray[Any]
+Lookup = npt.NDArray[np.uint32]
+
+
+def narrow(values: npt.NDArray[Any], add: int, largest: int) -> Codes:
+    """``values + add`` in the smallest unsigned type that holds 0 … largest, in one pass."""
+    kind: Any = np.uint8 if largest < 256 else np.uint16 if largest < 65_536 else np.uint32
+    out = np.empty(len(values), kind)
+    np.add(values, values.dtype.type(add), out=out, casting="unsafe")
+    return out
+
+
+class CodedColumn:
+    """The codes of one column, and what they stand for."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.chunks: list[Codes] = []
+        self._meaning: list[tuple[int, int] | int] = []  # per chunk: (first number, last number) or which dictionary
+        self._dictionaries: list[Any] = []
+        self._last: Any = None
+        self._distinct: tuple[Any, list[npt.NDArray[np.int64]]] | None = None
+
+    def add(self, values: Any) -> None:
+        """One more chunk."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(values.type):
+            self._add_dictionary(values)
+            return
+        numbers = self._numbers(values)
+        if numbers is not None and self._add_range(numbers, values):
+            return
+        if numbers is None or self.column.kind in ("integer", "date"):
+            values = normalize(values, self.column.kind)
+        self._add_dictionary(values.dictionary_encode())
+
+    def _numbers(self, values: Any) -> Any:
+        """Whole numbers and dates as an Arrow integer array; None for other kinds."""
+        import pyarrow as pa
+
+        if pa.types.is_date32(values.type):
+            return values.view(pa.int32())
+        if pa.types.is_integer(values.type) and values.type != pa.uint64():
+            return values
+        return None
+
+    def _add_range(self, numbers: Any, values: Any) -> bool:
+        """Code by distance from the smallest number, where the chunk's range is not too wide."""
+        missing = numbers.null_count
+        if missing == len(numbers):
+            self.chunks.append(np.zeros(len(numbers), np.uint8))
+            self._meaning.append((0, -1))
+            return True
+        if missing:
+            import pyarrow.compute as pc
+
+            low, high = (int(x.as_py()) for x in pc.min_max(numbers).values())
+        else:
+            plain = numbers.to_numpy()
+            low, high = int(plain.min()), int(plain.max())
+        if high - low >= WIDEST_RANGE:
+            return False
+        if missing:
+            plain = numbers.fill_null(low).to_numpy(zero_copy_only=False)
+        if plain.dtype.itemsize < 4:
+            plain = plain.astype(np.int32)  # so that the sum fits
+        if abs(low) >= 2**31:
+            plain, low_here = plain - plain.dtype.type(low), 0
+        else:
+            low_here = low
+        codes = narrow(plain, 1 - low_here, high - low + 1)
+        if missing:
+            codes[numbers.is_null().to_numpy(zero_copy_only=False)] = 0
+        self.chunks.append(codes)
+        self._meaning.append((low, high))
+        return True
+
+    def _add_dictionary(self, encoded: Any) -> None:
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.fill_null(-1)
+        positions = indices.to_numpy(zero_copy_only=False)
+        values = encoded.dictionary
+        if self._last is None or not self._last.equals(values):
+            self._last = values
+            self._dictionaries.append(normalize(values, self.column.kind))
+        self.chunks.append(narrow(positions.astype(np.int32, copy=False), 1, len(values)))
+        self._meaning.append(len(self._dictionaries) - 1)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(c.nbytes for c in self.chunks)
+
+    # -- meaning ----------------------------------------------------------------------------------------------------
+
+    def distinct(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """All values that may occur (pyarrow, in the type of the column's kind), and per chunk the position of each code there.
+
+        Entry 0 of each chunk's positions is the missing value, −1.
+        """
+        if self._distinct is None:
+            self._list_few_numbers()
+            seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
+            low, high = min((m[0] for m in seen), default=0), max((m[1] for m in seen), default=-1)
+            one_range = not self._dictionaries and high - low < WIDEST_RANGE
+            self._distinct = self._of_range(low, high) if one_range else self._of_dictionaries()
+        return self._distinct
+
+    def _list_few_numbers(self) -> None:
+        """Chunks with a few numbers far apart are coded by the numbers that occur: a table as long as the range is a waste."""
+        import pyarrow as pa
+
+        most = max(SMALL_RANGE, RANGE_PER_ROW * sum(len(c) for c in self.chunks))
+        seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
+        if not seen or max(m[1] for m in seen) - min(m[0] for m in seen) < most:
+            return
+        for i, (codes, m) in enumerate(zip(self.chunks, self._meaning, strict=True)):
+            if isinstance(m, tuple):
+                used, place = np.unique(codes, return_inverse=True)
+                numbers = used[used > 0].astype(np.int64) - 1 + m[0]
+                self.chunks[i] = narrow(place.astype(np.int32), 0 if len(used) and used[0] == 0 else 1, len(numbers))
+                self._meaning[i] = len(self._dictionaries)
+                self._dictionaries.append(_in_kind(pa.array(numbers), self.column.kind))
+
+    def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """All chunks are ranges, not far apart: every number between the smallest and the largest."""
+        import pyarrow as pa
+
+        positions = []
+        for m in self._meaning:
+            assert isinstance(m, tuple)
+            positions.append(np.append(-1, np.arange(m[0] - low, m[1] - low + 1)).astype(np.int64))
+        return _in_kind(pa.array(np.arange(low, high + 1, dtype=np.int64)), self.column.kind), positions
+
+    def _of_dictionaries(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
+        """Chunks have dictionaries, or ranges far apart: each value is looked up once, in one pass over all dictionaries."""
+        import pyarrow as pa
+
+        parts = list(self._dictionaries)
+        ranges = []
+        for codes, m in zip(self.chunks, self._meaning, strict=True):
+            if isinstance(m, tuple):
+                used = np.unique(codes)
+                ranges.append(used[used > 0].astype(np.int64))
+                parts.append(_in_kind(pa.array(ranges[-1] - 1 + m[0]), self.column.kind))
+        wide = next((p.type for p in parts if pa.types.is_decimal(p.type)), parts[-1].type)  # some numbers may need 20 digits
+        encoded = pa.concat_arrays([p.cast(wide) for p in parts]).dictionary_encode()
+        everywhere = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        starts = np.cumsum([0, *(len(p) for p in parts)])
+        positions, next_range = [], 0
+        for m in self._meaning:
+            part = len(self._dictionaries) + next_range if isinstance(m, tuple) else m
+            here = everywhere[starts[part] : starts[part + 1]]
+            if not isinstance(m, tuple):
+                positions.append(np.append(-1, here))
+                continue
+            where = np.full(max(2, m[1] - m[0] + 2), -1, np.int64)
+            where[ranges[next_range]] = here
+            positions.append(where)
+            next_range += 1
+        return encoded.dictionary, positions
+
+
+def _in_kind(numbers: Any, kind: str) -> Any:
+    import pyarrow as pa
+
+    return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
+
+
+class Ranked:
+    """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
+
+    def __init__(self, coded: CodedColumn, step: Step | None) -> None:
+        import pyarrow as pa
+
+        values, positions = coded.distinct()
+        self.column = coded.column
+        self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
+        missing_rank_value: Any = None
+        if step is not None:
+            values, missing_rank_value, self.column = apply_step(step, values, coded.column)
+            uncovered = values.is_null().to_numpy(zero_copy_only=False)
+            if uncovered.any():
+                self.gap_codes = [np.append(uncovered, False)[p] for p in positions]
+        self.after = values  # the published value of each distinct original
+        distinct = values.dictionary_encode() if step is not None else None
+        old = distinct.dictionary if distinct is not None else values
+        if missing_rank_value is not None:
+            old = pa.concat_arrays([old, pa.array([missing_rank_value], old.type)]).unique()
+        self.categories, rank = sorted_categories(old)
+        per_value = rank[:-1] if distinct is None else rank[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        missing = -1 if missing_rank_value is None else self.categories.index(pa.scalar(missing_rank_value, old.type)).as_py()
+        table = (np.append(per_value, missing) + 1).astype(np.uint32)
+        self.width = len(self.categories) + 1
+        self.lookups: list[Lookup] = [table[p] for p in positions]
+        self.chunks = coded.chunks
+
+    def pieces(self) -> Iterator[tuple[Codes, Lookup]]:
+        yield from zip(self.chunks, self.lookups, strict=True)

@@ -1,0 +1,173 @@
+"""COUNT by dictionary codes and a kernel: for files and frames, in one reading, with the same answer as SQL gives.
+
+Takes    a relation with a reader of Arrow chunks, and one or more requests
+Returns  ClassCounts per request, in the canonical order of :mod:`shoal.engines.core.assemble`
+Keeps    NULL and NaN are missing, −0.0 is 0.0, texts differ byte for byte
+Cost     one reading; about as many bytes per row as the narrow codes need, and 16 for the keys of one request
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.engines.core.base import Engine, Progress, Relation
+from shoal.engines.core.count_sql import CountRequest, gap_error, one_of, over_budget
+from shoal.engines.fast.codes import CodedColumn, Ranked
+from shoal.engines.fast.tally import BoolArray, Tallies, Tally
+from shoal.errors import EmptyTableError
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
+
+if TYPE_CHECKING:
+    from shoal.model.plan import Step
+
+BYTES_PER_ROW = 32
+KINDS = ("text", "integer", "float", "boolean", "date", "timestamp", "time", "decimal", "binary")
+
+
+def can_count(relation: Relation, request: CountRequest) -> bool:
+    """Whether codes and a kernel will do: Arrow chunks at hand, no weights to add up, memory enough."""
+    if relation.reader is None or request.weight is not None or not request.columns:
+        return False
+    names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
+    if any(one_of(relation, n).kind not in KINDS for n in names):
+        return False
+    budget = half_of_memory() if request.memory_budget is None else request.memory_budget
+    return int(relation.reader.rows()) * BYTES_PER_ROW <= budget
+
+
+def half_of_memory() -> int:
+    """Half of the machine's memory in bytes: beyond it DuckDB counts, which can spill to disk."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def count_by_codes(
+    engine: Engine, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None
+) -> list[ClassCounts]:
+    """Read the needed columns once, then count every request from the codes."""
+    wanted = [n for r in requests for n in (*r.columns, *r.sensitive, r.unit) if n is not None]
+    names = list(dict.fromkeys(wanted))
+    coded = read_codes(relation, names, progress)
+    rows = sum(len(c) for c in coded[names[0]].chunks)
+    if rows == 0:
+        raise EmptyTableError(
+            "the table has no rows, so no anonymity number is defined.", hint="Check the file or the filter that left nothing."
+        )
+    work = _Work(coded, rows)
+    alone = len(requests) == 1 and not requests[0].sensitive and requests[0].unit is None
+    found: dict[int, ClassCounts] = {}
+    for i in sorted(
+        range(len(requests)), key=lambda i: -len(requests[i].columns)
+    ):  # fine ones first: coarse ones follow from them
+        found[i] = work.count(requests[i], last=alone)
+        if progress is not None:
+            progress(0.5 + 0.5 * len(found) / len(requests), "counting")
+    return [found[i] for i in range(len(requests))]
+
+
+def read_codes(relation: Relation, names: Sequence[str], progress: Progress | None) -> dict[str, CodedColumn]:
+    """The codes of the named columns; the next chunk is read while one is coded."""
+    coded = {n: CodedColumn(one_of(relation, n)) for n in names}
+    total = int(relation.reader.rows()) if progress is not None else 0
+    seen = 0
+    for chunk in read_ahead(relation.reader.chunks(names)):
+        for name, values in zip(names, chunk, strict=True):
+            coded[name].add(values)
+        seen += len(chunk[0])
+        if progress is not None:
+            progress(0.5 * seen / max(1, total), "reading")
+    return coded
+
+
+def read_ahead(source: Iterator[Any]) -> Iterator[Any]:
+    """The items of an iterator, each made by a thread while the one before is used."""
+    end = object()
+    with ThreadPoolExecutor(1) as worker:
+        ahead = worker.submit(next, source, end)
+        while (item := ahead.result()) is not end:
+            ahead = worker.submit(next, source, end)
+            yield item
+
+
+def check_gap(name: str, item: Ranked, coded: CodedColumn) -> None:
+    """Stop where a value map does not cover the data, with the number of values and records."""
+    if item.gap_codes is None:
+        return
+    records, lost = 0, set()
+    _, positions = coded.distinct()
+    for codes, gap, where in zip(coded.chunks, item.gap_codes, positions, strict=True):
+        present = np.bincount(codes, minlength=len(gap))
+        records += int(present[gap].sum())
+        lost.update(where[gap & (present > 0)].tolist())
+    if records:
+        raise gap_error(name, len(lost), records)
+
+
+class _Work:
+    """The columns of a table that was read, and everything counted from them."""
+
+    def __init__(self, coded: dict[str, CodedColumn], rows: int) -> None:
+        self._coded = coded
+        self._ranked: dict[tuple[str, Step | None], Ranked] = {}
+        self._tallies = Tallies(rows)
+
+    def _column(self, name: str, step: Step | None = None) -> Ranked:
+        if (name, step) not in self._ranked:
+            self._ranked[name, step] = Ranked(self._coded[name], step)
+            check_gap(name, self._ranked[name, step], self._coded[name])
+        return self._ranked[name, step]
+
+    def count(self, request: CountRequest, *, last: bool) -> ClassCounts:
+        """Classes of one request; with ``last``, the codes are not needed again."""
+        columns = [self._column(n, request.through.get(n)) for n in request.columns]
+        unit = self._column(request.unit) if request.unit is not None else None
+        inside = {name: self._inside([*columns, self._column(name)], unit) for name in request.sensitive}
+        people = None if unit is None else self._people(columns, unit)
+        table = self._tallies.over(columns, last=last)
+        _check_budget(request, columns, table.n)
+        tables, categories = zip(*(_present(u, c.categories) for u, c in zip(table.used, columns, strict=True)), strict=True)
+        return ClassCounts(
+            table.counts if people is None else people,
+            columns=request.columns,
+            codes=table.codes(tables),
+            categories=categories,
+            sensitive={name: _sensitive(name, *found, len(columns)) for name, found in inside.items()},
+            records=None if unit is None else table.counts,
+            n_people=None if unit is None else self._tallies.over([unit]).n,
+            unit=request.unit,
+        )
+
+    def _people(self, columns: list[Ranked], unit: Ranked) -> IntArray:
+        """Distinct people in each combination of the columns."""
+        pairs = self._tallies.over([*columns, unit])
+        return np.bincount(pairs.numbers(len(columns))).astype(np.int64)
+
+    def _inside(self, columns: list[Ranked], unit: Ranked | None) -> tuple[Tally, IntArray, Any]:
+        """Class–value pairs, the records or people of each, and the categories of the value."""
+        people = None if unit is None else self._people(columns, unit)
+        pairs = self._tallies.over(columns)
+        return pairs, pairs.counts if people is None else people, columns[-1].categories
+
+
+def _check_budget(request: CountRequest, columns: Sequence[Ranked], n: int) -> None:
+    size = n * (8 + 4 * len(columns))
+    if request.memory_budget is not None and size > request.memory_budget:
+        finest = sorted(columns, key=lambda c: -c.width)
+        raise over_budget(size, request.memory_budget, [c.column.name for c in finest])
+
+
+def _sensitive(name: str, pairs: Tally, counts: IntArray, categories: Any, width: int) -> SensitiveCounts:
+    codes, kept = _present(pairs.used[-1], categories)
+    return SensitiveCounts(name, pairs.numbers(width), codes[pairs.ranks[-1]], counts, kept)
+
+
+def _present(used: BoolArray, categories: Any) -> tuple[CodeArray, Any]:
+    """The code of each rank (−1 of 0), and the categories without those that do not occur."""
+    here = used[1 : len(categories) + 1]
+    codes = np.full(len(used), -1, np.int32)
+    codes[1 : len(categories) + 1] = np.cumsum(here) - 1
+    return codes, categories if here.all() else categories.take(np.flatnonzero(here))

@@ -1,0 +1,116 @@
+"""Readers: columns of a source as Arrow chunks, for counting by codes without SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from shoal.engines.core.base import Engine, Relation
+from shoal.errors import UnreadableError
+
+CHUNK_ROWS = 1 << 20
+
+
+@contextmanager
+def _whole_files() -> Iterator[None]:
+    """Errors of the file system and of broken files in our own words."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise UnreadableError("a Parquet file is not there any more.", hint="Was it moved or replaced?") from None
+    except (OSError, pa.ArrowException):
+        raise UnreadableError("a Parquet file is broken or may not be read.", hint="Write it again.") from None
+
+
+class Reader(Protocol):
+    """Something that gives chosen columns chunk by chunk; text columns preferably as dictionary arrays."""
+
+    def rows(self) -> int:
+        """How many rows there are, or at most are."""
+        ...
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """Lists of pyarrow arrays, one per name, of equal length."""
+        ...
+
+
+class ArrowReader:
+    """An Arrow table in memory, loaded on first use."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load: Callable[[], Any] | None = load
+        self._table: Any = None
+
+    @property
+    def table(self) -> Any:
+        if self._load is not None:
+            self._table, self._load = self._load(), None
+        return self._table
+
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        picked = self.table.select(list(names))
+        for batch in picked.to_batches(max_chunksize=CHUNK_ROWS):
+            yield list(batch.columns)
+
+
+class EngineReader:
+    """A relation read through its engine, for text files that only the engine parses."""
+
+    def __init__(self, engine: Engine, relation: Relation, most_rows: int) -> None:
+        self._engine, self._relation, self._most_rows = engine, relation, most_rows
+
+    def rows(self) -> int:
+        return self._most_rows
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        for batch in self._engine.scan(self._relation, names, CHUNK_ROWS):
+            yield list(batch.columns)
+
+
+class ParquetReader:
+    """Parquet files, one row group after the other; text columns come as the dictionaries of the file.
+
+    ``folders`` are columns that have one value per file.
+    """
+
+    def __init__(
+        self, files: Sequence[str], text: Sequence[str], folders: Mapping[str, Sequence[str | None]] | None = None
+    ) -> None:
+        self._files = list(files)
+        self._text = set(text)
+        self._folders = dict(folders or {})
+
+    def rows(self) -> int:
+        import pyarrow.parquet as pq
+
+        with _whole_files():
+            return sum(pq.read_metadata(f).num_rows for f in self._files)
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        import pyarrow.parquet as pq
+
+        inside = [n for n in names if n not in self._folders]
+        dictionaries = [n for n in inside if n in self._text]
+        for i, path in enumerate(self._files):
+            above = {n: values[i] for n, values in self._folders.items()}
+            with _whole_files(), pq.ParquetFile(path, read_dictionary=dictionaries, pre_buffer=True) as file:
+                if not inside:
+                    rows = file.metadata.num_rows
+                    for start in range(0, rows, CHUNK_ROWS):
+                        yield [_repeated(above[n], min(CHUNK_ROWS, rows - start)) for n in names]
+                    continue
+                for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=inside, use_threads=True):
+                    by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
+
+
+def _repeated(value: str | None, rows: int) -> Any:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(value, pa.string()), rows)

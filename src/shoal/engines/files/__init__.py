@@ -1,0 +1,1 @@
+"""Files and frames: find the format, read it, write it."""

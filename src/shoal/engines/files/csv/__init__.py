@@ -1,0 +1,1 @@
+"""CSV files: guess the dialect, read, write."""

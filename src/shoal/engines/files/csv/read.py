@@ -1,0 +1,228 @@
+"""CSV: dialect guessed from the beginning of the file, shown in ``table.source``, overridable; types given deliberately.
+
+All fields are read as text. A column becomes a number or date only where every sampled value is spelled exactly as that type
+spells it (so leading zeros, 20-digit numbers and yes/no stay text), and every later value is checked while it is read. An
+empty unquoted field is missing; ``?`` or ``NA`` are values unless ``null=`` says so; a quoted empty field is the empty text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.disk.atomic import disk_full
+from shoal.engines.core.base import Relation
+from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.fast.readers import EngineReader
+from shoal.engines.files.csv.sniff import Dialect, guess_encoding, guess_types, is_packed, opened, sample_bytes, sniff
+from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
+from shoal.model.roles import check_names
+
+OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates")
+SAMPLE_ROWS = 20_000
+_NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
+
+_SQL_TYPES = {
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "float": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "time": "TIME",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column of a CSV file: its place, name, SQL type and, for dates, the form of its text."""
+
+    position: int
+    name: str
+    sql_type: str = "VARCHAR"
+    exact: bool = False
+    comma: bool = False
+    form: str | None = None
+
+    @property
+    def raw(self) -> str:
+        return f"f{self.position}"
+
+    def expression(self) -> str:
+        """The typed value; a value that does not fit stops the query, naming the column's position only."""
+        if self.sql_type == "VARCHAR":
+            return self.raw
+        text = f"replace({self.raw}, ',', '.')" if self.comma else self.raw
+        if self.form is not None:
+            typed = f"CAST(try_strptime({text}, {literal(self.form)}) AS {self.sql_type})"
+        else:
+            typed = f"TRY_CAST({text} AS {self.sql_type})"
+        fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
+        if self.sql_type == "DOUBLE":  # 1e400 is no infinity
+            fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
+        return f"CASE WHEN {self.raw} IS NULL THEN NULL WHEN {fits} THEN {typed} ELSE error('shoal:type:{self.position}') END"
+
+
+def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
+    """An engine and relation over a CSV file; only a sample is read."""
+    require_option(options, OPTIONS, "CSV")
+    raw = sample_bytes(path)
+    encoding = _encoding(options.get("encoding") or guess_encoding(raw))
+    dialect, names = sniff(raw, encoding, path, options)
+    check_names(names, table=path.name)
+    engine = DuckDB(stable_order=True)
+    engine.source = path.name
+    packed = is_packed(path)
+    folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
+    file, native = path, _NATIVE.get(encoding, "utf-8")
+    if encoding not in _NATIVE or folded:
+        file, native = transcoded(path, encoding, engine, ".csv", (dialect, len(names)) if folded else None), "utf-8"
+    reading = _reading(
+        file,
+        replace(dialect, skip=0) if folded else dialect,
+        len(names),
+        _null_texts(options.get("null")),
+        native,
+        "gzip" if packed and file == path else "none",
+    )
+    sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
+    fields, decimal = _fields(names, sample, dialect, options)
+    chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
+    engine.explain_late = lambda position: _late(engine, reading, fields[position], path.name)
+    relation = engine.view(
+        f"SELECT {chosen} FROM {reading}",  # noqa: S608
+        str(path),
+        None,
+        format="csv",
+        delimiter=dialect.delimiter,
+        quote=dialect.quote,
+        encoding=encoding,
+        decimal=decimal,
+        header=dialect.header,
+        null=_null_texts(options.get("null")),
+    )
+    if packed:
+        return engine, relation
+    most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
+    return engine, replace(relation, reader=EngineReader(engine, relation, most))
+
+
+def _encoding(name: str) -> str:
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        raise UsageError(f"encoding '{name}' is not known.", hint="Use utf-8, utf-16, latin-1, cp1252 …") from None
+    return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(found, found)
+
+
+def _null_texts(null: str | Iterable[str] | None) -> list[str]:
+    if null is None:
+        return [""]
+    more = [null] if isinstance(null, str) else list(null)
+    return list(dict.fromkeys(["", *more]))
+
+
+def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding: str, compression: str) -> str:
+    columns = ", ".join(f"'f{i}': 'VARCHAR'" for i in range(width))
+    texts = ", ".join(literal(n) for n in null)
+    quote = literal(dialect.quote)
+    return (
+        f"read_csv({path_literal(path)}, auto_detect = false, columns = {{{columns}}}, delim = {literal(dialect.delimiter)}, "
+        f"quote = {quote}, escape = {quote}, header = {str(dialect.header).lower()}, skip = {dialect.skip}, "
+        f"compression = '{compression}', nullstr = [{texts}], "
+        f"allow_quoted_nulls = false, encoding = '{encoding}', strict_mode = true, null_padding = false)"
+    )
+
+
+def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str, headed: tuple[Dialect, int] | None = None) -> Path:
+    """A private UTF-8 copy (mode 0600) that goes with the engine, for encodings that DuckDB does not read.
+
+    With ``headed`` (dialect and number of columns) the copy has a heading of one line instead of its own.
+    """
+    with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=suffix, delete=False) as out:
+        target = Path(out.name)
+    try:
+        with (
+            io.TextIOWrapper(opened(path), encoding=encoding, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as copy,
+        ):
+            if headed is not None:
+                copy.write(_plain_heading(source, *headed))
+            shutil.copyfileobj(source, copy, 1 << 20)
+    except OSError as error:
+        if disk_full(error):
+            raise OutputError(
+                f"there is no room for a copy of '{path.name}' in the temporary folder.", hint="Free space, or save it as UTF-8."
+            ) from None
+        raise UnreadableError(f"'{path}' may not be read.", hint="Check the file and its rights.") from None
+    except UnicodeError:
+        raise UnreadableError(f"'{path}' is not valid in encoding '{encoding}'.", hint="Pass the right encoding=.") from None
+    return target
+
+
+def _plain_heading(source: io.TextIOWrapper, dialect: Dialect, width: int) -> str:
+    """Read over the heading, lines until every quote is closed; a heading of as many names on one line, ended as it was."""
+    for _ in range(dialect.skip):
+        source.readline()
+    quotes, line = 0, "\n"
+    while more := source.readline():
+        quotes, line = quotes + more.count(dialect.quote), more
+        if quotes % 2 == 0:
+            break
+    ending = line[len(line.rstrip("\r\n")) :] or "\n"
+    return dialect.delimiter.join(f"f{i}" for i in range(width)) + ending
+
+
+def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[str, Any]) -> tuple[list[Field], str]:
+    """Types asked for, and types that the sample shows; and the decimal mark."""
+    asked = dict(options.get("types") or {})
+    dates = dict(options.get("dates") or {})
+    for name in (*asked, *dates):
+        if name not in names:
+            raise missing_column(name, names, table="the CSV file")
+    decimal = options.get("decimal")
+    if decimal not in (None, ".", ","):
+        raise UsageError("the decimal mark must be '.' or ','.", hint="Pass decimal=',' or decimal='.'.")
+    guesses, mark = guess_types([sample.column(i) for i in range(len(names))], dialect, decimal)
+    fields = []
+    for i, name in enumerate(names):
+        if name in dates:
+            kind = asked.get(name, "date")
+            fields.append(Field(i, name, _sql_type(kind, name), form=str(dates[name])))
+        elif name in asked:
+            fields.append(Field(i, name, _sql_type(asked[name], name), comma=mark == ","))
+        else:
+            sql_type, exact, comma = guesses[i]
+            fields.append(Field(i, name, sql_type, exact, comma))
+    return fields, mark
+
+
+def _sql_type(kind: str, name: str) -> str:
+    if kind not in _SQL_TYPES:
+        raise UsageError(f"type '{kind}' of column '{name}' is not known.", hint=f"Types: {', '.join(_SQL_TYPES)}.")
+    return _SQL_TYPES[kind]
+
+
+def _late(engine: DuckDB, reading: str, field: Field, source: str) -> ShoalError:
+    """Which record does not fit: found by reading on, and told without its content."""
+    probe = Field(field.position, field.name, field.sql_type, field.exact, field.comma, field.form)
+    fits = probe.expression().replace(f"error('shoal:type:{field.position}')", "NULL")
+    found = engine.run_table(
+        f"SELECT min(r) AS r, count(*) AS n FROM (SELECT row_number() OVER () AS r, {field.raw}, {fits} AS v FROM {reading}) "  # noqa: S608
+        f"WHERE {field.raw} IS NOT NULL AND v IS NULL",
+        source,
+    )
+    record, n = found["r"][0].as_py(), found["n"][0].as_py()
+    kind = {v: k for k, v in _SQL_TYPES.items()}.get(field.sql_type, "decimal")
+    return UnreadableError(
+        f"column '{field.name}' of '{source}' is read as {kind}, but {n} record(s) do not fit; the first is record {record}.",
+        hint=f"Open it with types={{'{field.name}': 'text'}}, or repair the records.",
+        column=field.name,
+        record=record,
+    )

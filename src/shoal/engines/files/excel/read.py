@@ -1,0 +1,184 @@
+"""Excel workbooks (.xlsx): one sheet as a table; openpyxl in read-only mode. Formulas count by their last computed value.
+
+The sheet is the one named, or the first that is not hidden; its first row that is not blank holds the names. Formulas that were
+never computed and cells merged with others would be read as missing: they are refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.core.base import Relation
+from shoal.engines.core.kinds import columns_of
+from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.frames import open_deferred
+from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column, nearest, need
+from shoal.model.roles import check_names
+
+SAMPLE_ROWS = 1000
+KINDS = ("text", "float")
+"""What ``types=`` can ask for: other kinds are in the cells."""
+LARGE, MOST_PACKED = 256 << 20, 100
+"""A workbook of more bytes than this when unpacked, and more than this many times its packed ones, is no honest one."""
+
+_UNCOMPUTED = re.compile(
+    rb'<c (?![^>]*\bt="str")[^>]*>\s*<f[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
+)  # an empty text that a formula computed has t="str"
+_MERGED = re.compile(rb'<mergeCell [^>]*ref="[A-Z]+[0-9]+:[A-Z]+([0-9]+)"')
+
+
+def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
+    """An engine and relation over a sheet; the first rows are read now, the rest when first asked for."""
+    require_option(options, ("sheet", "types"), "Excel")
+    types = dict(options.get("types") or {})
+    names, sheet, head = _read(path, options.get("sheet"), SAMPLE_ROWS)
+    check_names(names, table=path.name)
+    for name, kind in types.items():
+        if name not in names:
+            raise missing_column(name, names, table=path.name)
+        if kind not in KINDS:
+            raise UsageError(f"column '{name}' of a workbook cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
+    schema = _table(names, head, types).schema
+    return open_deferred(
+        lambda: _whole(path, sheet, types, len(names)),
+        schema,
+        columns_of(schema),
+        str(path),
+        hint="Open it with types={{'{column}': 'text'}}.",
+        format="excel",
+        sheet=sheet,
+    )
+
+
+def _whole(path: Path, sheet: str, types: Mapping[str, str], width: int) -> Any:
+    names, _, rows = _read(path, sheet, None)
+    if len(names) > width:
+        raise UnreadableError(
+            f"sheet '{sheet}' of '{path.name}' has rows of {len(names)} cells; its first rows have {width}.",
+            hint="Give every column a name.",
+        )
+    return _table(names, rows, types)
+
+
+def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], str, list[tuple[Any, ...]]]:
+    """Names, the sheet's title and the rows that are not blank."""
+    with _opened(path) as book:
+        chosen = _sheet(book, sheet, path)
+        chosen.reset_dimensions()  # what the file says of its size need not be so
+        rows = (tuple(r) for r in chosen.iter_rows(values_only=True))
+        header: tuple[Any, ...] = ()
+        above = 0
+        for header in rows:
+            above += 1
+            if any(v is not None for v in header):
+                break
+        if not any(v is not None for v in header):
+            raise UnreadableError(f"sheet '{chosen.title}' of '{path.name}' is empty.", hint="Its first row must hold the names.")
+        body = [r for r in islice(rows, limit) if any(v is not None for v in r)]
+        if limit is None:
+            _check_cells(book, chosen, above, path)
+        width = max([len(header), *(len(r) for r in body)])
+        header = (*header, *[None] * (width - len(header)))
+        return [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)], str(chosen.title), body
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The workbook; one that is broken, or far larger than it looks, is refused."""
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise need("excel", "openpyxl") from None
+    import zipfile
+    import zlib
+    from xml.etree.ElementTree import ParseError
+
+    book, file = None, None
+    try:
+        with zipfile.ZipFile(path) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+        if unpacked > LARGE and unpacked > MOST_PACKED * path.stat().st_size:
+            raise UnreadableError(
+                f"'{path.name}' unpacks to {unpacked / 2**20:,.0f} MiB, more than a workbook of its size does.",
+                hint="Open and save it in a spreadsheet program, or export the sheet as CSV.",
+            )
+        file = path.open("rb")
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        yield book
+    except ShoalError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, ParseError, KeyError, ValueError, OSError, AttributeError, EOFError):
+        raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
+    finally:
+        if book is not None:
+            book.close()
+        if file is not None:
+            file.close()
+
+
+def _sheet(book: Any, sheet: str | None, path: Path) -> Any:
+    """The sheet named, else the first that people see."""
+    known = [s.title for s in book.worksheets]
+    if sheet is None:
+        return next((s for s in book.worksheets if s.sheet_state == "visible"), book.worksheets[0])
+    if sheet not in known:
+        close = nearest(sheet, known)
+        raise UsageError(
+            f"sheet '{sheet}' is not in '{path.name}'.",
+            hint=f"Sheets: {', '.join(known)}." + (f" Did you mean '{close}'?" if close else ""),
+        )
+    return book[sheet]
+
+
+def _check_cells(book: Any, sheet: Any, above: int, path: Path) -> None:
+    """Refuse cells that look filled to people and empty to programs."""
+    with book._archive.open(sheet._worksheet_path) as file:
+        text = file.read()
+    formulas = len(_UNCOMPUTED.findall(text))
+    merged = sum(1 for row in _MERGED.findall(text) if int(row) > above)
+    if formulas or merged:
+        what = f"{formulas} formulas that were never computed" if formulas else f"{merged} groups of merged cells below its names"
+        fix = "Open it in a spreadsheet program and save it" if formulas else "Split them and fill in every cell"
+        raise UnreadableError(f"sheet '{sheet.title}' of '{path.name}' has {what}.", hint=f"{fix}, then try again.")
+
+
+def _table(names: list[str], rows: list[tuple[Any, ...]], types: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    width = len(names)
+    columns = [[row[i] if i < len(row) else None for row in rows] for i in range(width)]
+    return pa.table({name: _array(values, types.get(name)) for name, values in zip(names, columns, strict=True)})
+
+
+def _array(values: list[Any], wanted: str | None) -> Any:
+    """One type per column: that of all its cells, or the one wanted; else text as Excel would show it plainly."""
+    import pyarrow as pa
+
+    kinds = {type(v) for v in values if v is not None}
+    if wanted == "float" and kinds <= {int, float}:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    if wanted == "text":
+        kinds = {str}
+    if kinds <= {int, float} and float in kinds:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    if kinds == {datetime.datetime}:
+        midnight = all(v is None or v.time() == datetime.time(0) for v in values)
+        return pa.array([v if v is None or not midnight else v.date() for v in values])
+    single: dict[type, Any] = {int: pa.int64(), bool: pa.bool_(), datetime.date: pa.date32(), datetime.time: pa.time64("us")}
+    if len(kinds) == 1 and (kind := kinds.pop()) in single:
+        return pa.array(values, single[kind])
+    return pa.array([None if v is None else _plain(v) for v in values], pa.string())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

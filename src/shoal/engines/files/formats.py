@@ -1,0 +1,144 @@
+"""Files: the format by its ending (or ``format=``), then the opener of that format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.core.base import Relation
+from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.frames import open_arrow
+from shoal.engines.files.parquet import is_pattern, open_parquet
+from shoal.errors import UnreadableError, UsageError
+from shoal.model.roles import check_names
+
+Opened = tuple[DuckDB, Relation]
+
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".data": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".sav": "spss",
+    ".zsav": "spss",
+    ".por": "spss",
+    ".dta": "stata",
+    ".sas7bdat": "sas",
+    ".xpt": "sas",
+}
+"""File endings and the formats they mean."""
+
+
+def format_of(path: Path) -> str | None:
+    """The format that a path's ending means; a folder or a pattern holds Parquet.
+
+    >>> format_of(Path("a.CSV.gz")), format_of(Path("part-*.parquet")), format_of(Path("x.doc")) is None
+    ('csv', 'parquet', True)
+    """
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return ENDINGS.get(suffixes[-1]) if suffixes else None
+
+
+def open_path(path: Path, options: dict[str, Any]) -> Opened:
+    """An engine and relation over a file, folder or pattern."""
+    given = options.pop("format", None)
+    pattern = is_pattern(path)
+    if not pattern and not path.exists():
+        raise _missing(path)
+    kind = given or ("parquet" if path.is_dir() or pattern else format_of(path))
+    openers: dict[str, Callable[[Path, dict[str, Any]], Opened]] = {
+        "csv": _csv,
+        "parquet": open_parquet,
+        "jsonl": _jsonl,
+        "arrow": open_arrow_file,
+        "excel": _excel,
+        "spss": _statistical,
+        "stata": _statistical,
+        "sas": _statistical,
+    }
+    if kind not in openers:
+        raise UsageError(
+            f"the format of '{path.name}' is not known.",
+            hint=f"Pass format= one of: {', '.join(openers)}; endings known: {', '.join(ENDINGS)}.",
+        )
+    try:
+        with path.open("rb") if path.is_file() else _nothing():
+            pass
+    except OSError:
+        raise UnreadableError(f"file '{path}' may not be read.", hint="Check its rights.") from None
+    return openers[kind](path, options)
+
+
+def _nothing() -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def _missing(path: Path) -> UnreadableError:
+    from shoal.errors import nearest
+
+    try:
+        close = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
+    except OSError:
+        close = None
+    hint = f"Did you mean '{close}'?" if close else "Check the path."
+    return UnreadableError(f"file '{path}' does not exist.", hint=hint)
+
+
+def _csv(path: Path, options: dict[str, Any]) -> Opened:
+    from shoal.engines.files.csv.read import open_csv
+
+    return open_csv(path, options)
+
+
+def _jsonl(path: Path, options: dict[str, Any]) -> Opened:
+    from shoal.engines.files.jsonl import open_jsonl
+
+    return open_jsonl(path, options)
+
+
+def _excel(path: Path, options: dict[str, Any]) -> Opened:
+    from shoal.engines.files.excel.read import open_excel
+
+    return open_excel(path, options)
+
+
+def _statistical(path: Path, options: dict[str, Any]) -> Opened:
+    from shoal.engines.files.statistical.read import open_statistical
+
+    return open_statistical(path, options)
+
+
+def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:
+    """An Arrow or Feather file, mapped into memory rather than read."""
+    import pyarrow as pa
+
+    require_option(options, (), "an Arrow file")
+    try:
+        with pa.memory_map(str(path)) as source:
+            try:
+                table = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pa.ipc.open_stream(source).read_all()
+    except (pa.ArrowException, OSError):
+        raise UnreadableError(
+            f"'{path}' is not a whole Arrow file.", hint="Write it again as Arrow or Feather (version 2)."
+        ) from None
+    check_names(table.column_names, table=path.name)
+    return open_arrow(table.replace_schema_metadata(None), str(path))

@@ -1,0 +1,186 @@
+"""JSON lines: one flat object per line; types given deliberately, as for CSV.
+
+A field is a number, boolean, date or moment only where every sampled value is spelled exactly so; every later value is checked
+while it is read, and so are the names of the fields: a field that the sample lacks stops the reading rather than being left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.core.base import Relation
+from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.files.csv.read import transcoded
+from shoal.engines.files.csv.sniff import guess_encoding, is_date, is_packed, sample_bytes
+from shoal.errors import ShoalError, UnreadableError
+from shoal.model.roles import check_names
+
+SAMPLE_ROWS = 20_000
+EXACT = 2**53
+"""Whole numbers from here on do not all have a double of their own."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_NUMBERS = "('BIGINT', 'UBIGINT', 'DOUBLE')"  # DuckDB's words for the types of a JSON value
+
+
+class _Number(str):
+    """A number as it is spelled."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field: its position, name and type; ``said`` is the JSON type that its values must have."""
+
+    position: int
+    name: str
+    sql_type: str
+    said: str
+
+    @property
+    def pointer(self) -> str:
+        return "/" + self.name.replace("~", "~0").replace("/", "~1")
+
+    @property
+    def raw(self) -> str:
+        return f"v[{self.position + 1}]"
+
+    @property
+    def value(self) -> str:
+        """The typed value, or NULL where the field does not have it."""
+        text = f"({self.raw} ->> '$')"
+        fits = f"json_type({self.raw}) IN {self.said}"
+        if self.sql_type == "VARCHAR":
+            return f"CASE WHEN {fits} THEN {text} END"
+        typed = f"TRY_CAST({text} AS {self.sql_type})"
+        if self.sql_type in ("DATE", "TIMESTAMP"):
+            fits += f" AND CAST({typed} AS VARCHAR) = {text}"
+        elif self.sql_type == "DOUBLE":
+            fits += f" AND NOT isinf({typed}) AND (abs({typed}) < {EXACT} OR regexp_matches({text}, '[.eE]'))"
+        return f"CASE WHEN {fits} THEN {typed} END"
+
+    @property
+    def missing(self) -> str:
+        return f"({self.raw} IS NULL OR json_type({self.raw}) = 'NULL')"
+
+    def expression(self) -> str:
+        """The typed value; a value that does not fit stops the query, naming the field's position only."""
+        return f"CASE WHEN {self.missing} THEN NULL ELSE COALESCE({self.value}, error('shoal:type:{self.position}')) END"
+
+
+def open_jsonl(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
+    """An engine and relation over a file of JSON lines; only a sample is read."""
+    require_option(options, (), "JSON lines")
+    raw = sample_bytes(path)
+    engine = DuckDB(stable_order=True)
+    engine.source = path.name
+    encoding = "utf-8-sig" if raw.startswith(b"\xef\xbb\xbf") else guess_encoding(raw)
+    file = transcoded(path, encoding, engine, ".jsonl") if encoding.startswith(("utf-8-", "utf-16", "utf-32")) else path
+    packing = "gzip" if file == path and is_packed(path) else "none"
+    reading = f"read_json_objects({path_literal(file)}, format = 'newline_delimited', compression = '{packing}')"
+    sample = engine.run_table(f"SELECT CAST(json AS VARCHAR) AS j FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)  # noqa: S608
+    fields = _fields(sample["j"].to_pylist(), path.name)
+    pointers = ", ".join(literal(f.pointer) for f in fields)
+    values = f"SELECT json, json_extract(json, [{pointers}]) AS v FROM {reading}"  # noqa: S608
+    engine.explain_late = _explain(engine, values, fields, path.name)
+    chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
+    checked = f"SELECT CASE WHEN {_KNOWN} THEN v ELSE error('shoal:type:{len(fields)}') END AS v FROM ({values})"  # noqa: S608
+    return engine, engine.view(f"SELECT {chosen} FROM ({checked})", str(path), format="jsonl")  # noqa: S608
+
+
+_KNOWN = "json_type(json) = 'OBJECT' AND len(json_keys(json)) = list_count(v)"
+"""Whether a line is an object whose fields are all known, each there once."""
+
+
+def _fields(lines: Sequence[str | None], source: str) -> list[Field]:
+    """The fields of the sampled lines in order of appearance, each with the type of its values."""
+    seen: dict[str, set[Any]] = {}
+    for number, line in enumerate(lines, start=1):
+        pairs = json.loads(line or "null", object_pairs_hook=_Pairs, parse_int=_Number, parse_float=_Number)
+        if not isinstance(pairs, _Pairs) or len({k for k, _ in pairs}) != len(pairs):
+            raise _not_flat_object(number, 1, source)
+        for name, value in pairs:
+            seen.setdefault(name, set()).add(value if isinstance(value, (str, bool, type(None))) else _Pairs)
+    if not seen:
+        raise UnreadableError(f"'{source}' has no line with a field.", hint="Write one object per line.")
+    names = list(seen)
+    check_names(names, table=source)
+    return [Field(i, name, *_type_of(name, seen[name], source)) for i, name in enumerate(names)]
+
+
+class _Pairs(list[Any]):
+    """The fields of an object in order, with those that are there twice."""
+
+
+def _type_of(name: str, values: set[Any], source: str) -> tuple[str, str]:
+    """SQL type and JSON types of a field."""
+    values = values - {None}
+    kinds = {type(v) for v in values}
+    if not kinds:
+        return "VARCHAR", "('VARCHAR')"
+    if kinds == {bool}:
+        return "BOOLEAN", "('BOOLEAN')"
+    if kinds == {str}:
+        return _text_type(values), "('VARCHAR')"
+    if kinds == {_Number}:
+        if all(_WHOLE.fullmatch(v) for v in values):
+            return "BIGINT", "('BIGINT', 'UBIGINT')"
+        return ("DOUBLE" if all(_is_double(v) for v in values) else "VARCHAR"), _NUMBERS
+    raise UnreadableError(
+        f"column '{name}' of '{source}' is not flat or holds values of several types.",
+        hint="Give each line the same flat fields, each of one type.",
+        column=name,
+    )
+
+
+def _is_double(text: str) -> bool:
+    return math.isfinite(float(text)) and (abs(float(text)) < EXACT or not _WHOLE_SPELLED.fullmatch(text))
+
+
+_WHOLE_SPELLED = re.compile(r"-?[0-9]+", re.ASCII)
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
+
+
+def _text_type(values: set[str]) -> str:
+    if all(len(v) == 10 and is_date(v) for v in values):
+        return "DATE"
+    return "TIMESTAMP" if all(_MOMENT.fullmatch(v) and is_date(v[:10]) for v in values) else "VARCHAR"
+
+
+def _explain(engine: DuckDB, values: str, fields: Sequence[Field], source: str) -> Callable[[int], ShoalError]:
+    """Which record does not fit: found by reading on, and told without its content."""
+
+    def explain(position: int) -> ShoalError:
+        numbered = f"SELECT row_number() OVER () AS r, json, v FROM ({values})"  # noqa: S608
+        wrong = f"NOT ({_KNOWN})" if position == len(fields) else _misfit(fields[position])
+        found = engine.run_table(f"SELECT min(r) AS r, count(*) AS n FROM ({numbered}) WHERE {wrong}", source)  # noqa: S608
+        record, n = found["r"][0].as_py(), found["n"][0].as_py()
+        if position == len(fields):
+            return _not_flat_object(record, n, source)
+        name = fields[position].name
+        return UnreadableError(
+            f"column '{name}' of '{source}' has values of another type in {n} record(s); the first is record {record}.",
+            hint="Give each line the same flat fields, each of one type.",
+            column=name,
+            record=record,
+        )
+
+    return explain
+
+
+def _misfit(field: Field) -> str:
+    return f"NOT {field.missing} AND {field.value} IS NULL"
+
+
+def _not_flat_object(record: int, n: int, source: str) -> UnreadableError:
+    return UnreadableError(
+        f"{n} record(s) of '{source}' are no objects, or have a field twice or one that the first {SAMPLE_ROWS:,} records lack; "
+        f"the first is record {record}.",
+        hint="Write one object per line, with the same fields in each (null where there is no value).",
+        record=record,
+    )

@@ -1,0 +1,1 @@
+"""SPSS, Stata and SAS files: read and write, with their labels."""

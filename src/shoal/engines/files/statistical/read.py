@@ -1,0 +1,157 @@
+"""SPSS, Stata and SAS files through pyreadstat, with value labels and user-missing values kept in the schema.
+
+User-missing values (``-9 "refused"``) are values unless ``user_missing="missing"`` is given: an attacker may know who refused.
+A column with Stata's or SAS's lettered missing values is read as text, the letters as ``.a``; of SAS transport files (.xpt) and
+portable ones of SPSS (.por) the reader keeps no such values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.core.base import Relation
+from shoal.engines.core.kinds import columns_of
+from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.frames import from_pandas, open_deferred
+from shoal.errors import UnreadableError, UsageError, missing_column, need
+from shoal.model.roles import Column, check_names
+
+SAMPLE_ROWS = 1000
+KINDS = ("text", "float")
+"""What ``types=`` can ask for."""
+_READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+
+
+def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
+    """An engine and relation; the description and first rows are read now, the rest when first asked for."""
+    require_option(options, ("encoding", "user_missing", "types"), "a statistical file")
+    missing = options.get("user_missing", "value")
+    if missing not in ("value", "missing"):
+        raise UsageError("user_missing must be 'value' or 'missing'.", hint="The default is 'value'.")
+    head, meta = _read(path, options, SAMPLE_ROWS)
+    check_names(list(meta.column_names), table=path.name)
+    types = dict(options.get("types") or {})
+    for name, kind in types.items():
+        if name not in meta.column_names:
+            raise missing_column(name, list(meta.column_names), table=path.name)
+        if kind not in KINDS:
+            raise UsageError(f"column '{name}' cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
+    schema = _arrow(head, meta, types).schema
+    return open_deferred(
+        lambda: _arrow(*_read(path, options, 0), types),
+        schema,
+        [_described(c, meta) for c in columns_of(schema)],
+        str(path),
+        hint="Open it with types={{'{column}': 'float'}}; with lettered missing values 'text', or user_missing='missing'.",
+        format=path.suffix[1:].lower(),
+        user_missing=missing,
+        encoding=meta.file_encoding,
+    )
+
+
+def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]:
+    try:
+        import pyreadstat
+    except ModuleNotFoundError:
+        raise need("stats", "pyreadstat") from None
+    name = _READERS[path.suffix.lower()]
+    more: dict[str, Any] = {"row_limit": limit} if limit else {}
+    if options.get("encoding"):
+        more["encoding"] = options["encoding"]
+    if name in ("read_sav", "read_dta", "read_sas7bdat"):
+        more["user_missing"] = options.get("user_missing", "value") == "value"
+    try:
+        frame, meta = getattr(pyreadstat, name)(str(path), **more)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OSError):
+        raise UnreadableError(
+            f"'{path}' cannot be read as {path.suffix}.", hint="Is the file whole? Try encoding='latin1'."
+        ) from None
+    return frame, meta
+
+
+def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
+    """Arrow columns; numbers that the file declares whole stay whole; empty text is missing, as these files mean it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in frame.columns:
+        wanted = types.get(name)
+        if wanted == "text" or (wanted is None and frame[name].dtype == object and _lettered(frame[name])):
+            frame[name] = _spelled(frame[name])
+    table = from_pandas(frame)
+    for i, name in enumerate(table.column_names):
+        values = table.column(i)
+        if pa.types.is_floating(values.type) and types.get(name) != "float" and _whole(name, meta):
+            table = table.set_column(i, name, _as_integers(values))
+        elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            text = values.cast(pa.string())
+            table = table.set_column(i, name, pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text))
+        elif pa.types.is_null(values.type):
+            table = table.set_column(i, name, values.cast(pa.string()))
+    return table
+
+
+def _lettered(values: Any) -> bool:
+    """Whether numbers stand beside letters: missing values of several kinds."""
+    kinds = {type(v) for v in values.dropna()}
+    return str in kinds and bool(kinds & {int, float})
+
+
+def _spelled(values: Any) -> Any:
+    """Numbers as people write them, the letters of missing values with a point in front: ``.a``."""
+    mixed = _lettered(values)
+    return values.astype(object).map(lambda v: _text(v, mixed=mixed))
+
+
+def _text(value: Any, *, mixed: bool) -> str | None:
+    if isinstance(value, str):
+        return f".{value}" if mixed else value
+    if value is None or value != value:
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _whole(name: str, meta: Any) -> bool:
+    """Whether the file declares a column to hold whole numbers (SPSS F8.0, Stata %8.0g with an integer type)."""
+    storage = str((meta.readstat_variable_types or {}).get(name, ""))
+    form = str((meta.original_variable_types or {}).get(name, ""))
+    return storage.startswith("int") or (form.startswith("F") and (form.endswith(".0") or "." not in form))
+
+
+def _as_integers(values: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:  # the declaration does not hold: the numbers stay what they are
+        return values
+
+
+def _described(column: Column, meta: Any) -> Column:
+    """Value labels, user-missing values and the variable label of one column."""
+    labels = (meta.variable_value_labels or {}).get(column.name, {})
+    ranges = (meta.missing_ranges or {}).get(column.name, [])
+    plain = (meta.missing_user_values or {}).get(column.name, [])
+    user = [r["lo"] if r["lo"] == r["hi"] else (r["lo"], r["hi"]) for r in ranges] + list(plain)
+    note = (meta.column_names_to_labels or {}).get(column.name) or ""
+    if column.kind == "text" and plain:  # lettered missing values beside numbers
+        labels = {_text(k, mixed=True): v for k, v in labels.items()}
+        user = [_text(v, mixed=True) for v in user]
+    if column.kind == "integer":
+        labels = {_int(k): v for k, v in labels.items()}
+        user = [_int(v) for v in user]
+    return replace(column, labels=dict(labels), user_missing=tuple(user), note=note)
+
+
+def _int(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

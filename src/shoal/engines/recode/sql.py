@@ -1,0 +1,276 @@
+"""RECODE as SQL: the published rows of a plan, for every dialect.
+
+``p`` holds each published column as ``p0, p1 …`` and, for columns that a step may change, ``g0 …`` (1 where the cell differs
+from the original); classes that are too small are left out by a join with the classes that stay (less memory than a
+window); the rows are ordered by a keyed hash of their published content, which carries nothing of the input's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from shoal.engines.core.base import Engine, Relation, cast, column, string
+from shoal.engines.core.count_sql import check_gaps, cleaned, one_of, people, shaped_columns, shaped_from
+from shoal.engines.recode.expressions import aliased
+from shoal.errors import DataError, UsageError, missing_column
+from shoal.model.plan import SUPPRESSED, Keep, Plan, Step
+from shoal.model.roles import Column
+
+PUBLISHED = "\x00published"
+
+
+@dataclass(frozen=True)
+class Published:
+    """``p`` as a query, the published columns in order (``p{i}``), which of them may have changed cells (``g{i}``).
+
+    ``order`` holds the terms that put rows into the order of their original content.
+    """
+
+    query: exp.Select
+    columns: tuple[Column, ...]
+    flagged: tuple[int, ...]
+    has_unit: bool = False
+    order: tuple[exp.Expr, ...] = ()
+
+
+def published(
+    engine: Engine,
+    relation: Relation,
+    names: Sequence[str],
+    steps: Mapping[str, Step],
+    unit: str | None,
+    class_map: Any,
+    stack: ExitStack,
+    originals: Sequence[str] = (),
+    ordered: bool = False,
+) -> Published:
+    """``p``: the named columns after their expression steps or the class map; ``originals`` come along as ``o0, o1 …``.
+
+    ``ordered`` asks for :attr:`Published.order`: all columns of the source, whatever the plan makes of them.
+    """
+    more = [n for n in (unit, *originals) if n is not None and n not in names]
+    mapped = [n for n in names if class_map is not None and n in class_map.column_names]
+    more += [n for n in _map_columns(class_map) if n not in names and n not in more]
+    more += [c.name for c in relation.columns if ordered and c.name not in names and c.name not in more]
+    everything = [*names, *dict.fromkeys(more)]
+    inner = cleaned(engine, relation, everything)
+    shaped = shaped_columns(engine, relation, names, {n: s for n, s in steps.items() if n not in mapped}, stack)
+    check_gaps(engine, inner, shaped, names)
+    terms, columns, flagged = [], [], []
+    for i, (name, item) in enumerate(zip(names, shaped, strict=True)):
+        original = column(f"c{i}", "s")
+        if name in mapped:
+            value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
+            after = Column(name, "text", note=item.column.note)
+        else:
+            value, after = item.value, item.column
+        terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))
+        columns.append(after)
+        if name in mapped or not isinstance(steps.get(name, Keep(name)), Keep):
+            flagged.append(i)
+            terms.append(exp.alias_(_differs(engine, original, one_of(relation, name), value, after), f"g{i}", quoted=True))
+    if unit is not None:
+        key = engine.key(column(f"c{everything.index(unit)}", "s"), one_of(relation, unit))
+        terms.append(exp.alias_(key, "u", quoted=True))
+    terms += [exp.alias_(column(f"c{everything.index(n)}", "s"), f"o{i}", quoted=True) for i, n in enumerate(originals)]
+    query = shaped_from(exp.select(*terms), inner, shaped)
+    if class_map is not None:
+        _join_class_map(engine, relation, query, inner, everything, class_map, stack)
+    order = tuple(_content(engine, relation, everything)) if ordered else ()
+    return Published(query, tuple(columns), tuple(flagged), unit is not None, order)
+
+
+def _content(engine: Engine, relation: Relation, everything: Sequence[str]) -> Iterator[exp.Expr]:
+    """ORDER BY the original values of all columns, in the order of the source's columns: the same on every engine."""
+    for c in relation.columns:
+        key = engine.key(column(f"c{everything.index(c.name)}", "s"), c)
+        yield exp.Ordered(this=key, desc=False, nulls_first=True)
+
+
+def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, target: Column) -> exp.Expr:
+    """1 where the published cell is not the original: compared as numbers where both are, else as canonical text."""
+    text = Column(source.name, "text")
+    if target.kind in ("integer", "float"):
+        same = engine.same(cast(before, "DOUBLE"), cast(after, "DOUBLE"))
+    else:
+        same = engine.same(
+            engine.key(engine.text(before.copy(), source), text), engine.key(engine.text(after.copy(), target), text)
+        )
+    return exp.Case(ifs=[exp.If(this=same, true=exp.convert(0))], default=exp.convert(1))
+
+
+def _map_columns(class_map: Any) -> list[str]:
+    return [] if class_map is None else [n for n in class_map.column_names if not n.endswith(PUBLISHED)]
+
+
+def _join_class_map(
+    engine: Engine,
+    relation: Relation,
+    query: exp.Select,
+    inner: exp.Select,
+    everything: Sequence[str],
+    class_map: Any,
+    stack: ExitStack,
+) -> None:
+    """JOIN the published values of each original class; stop where a class of the data is not in the map."""
+    names = _map_columns(class_map)
+    for name in names:
+        if name not in everything:
+            raise missing_column(name, list(everything), table="the table", what="column of the class map")
+    text = Column("", "text")
+    table = _as_text(class_map, {n: f"k{i}" for i, n in enumerate(names)})
+    table = table.append_column("here", _ones(table.num_rows))
+    for i, name in enumerate(names):
+        if name + PUBLISHED in class_map.column_names:
+            table = table.append_column(f"q{i}", _as_text(class_map, {name + PUBLISHED: "x"}).column(0))
+    source = stack.enter_context(engine.mapping(table))
+    terms = []
+    for i, name in enumerate(names):
+        left = engine.text(column(f"c{everything.index(name)}", "s"), one_of(relation, name))
+        terms.append(engine.same(engine.key(left, text), engine.mapped(column(f"k{i}", "cm"), text)))
+    join = exp.Join(this=aliased(source, "cm"), on=exp.and_(*terms), kind="LEFT")
+    query.set("joins", [*query.args.get("joins", []), join])
+    lost = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
+        aliased(exp.Subquery(this=inner.copy()), "s")
+    )
+    lost.set("joins", [join.copy()])
+    missing = engine.fetch(lost.where(exp.Is(this=column("here", "cm"), expression=exp.Null())))["n"][0].as_py()
+    if missing:
+        raise DataError(
+            f"the class map does not cover {missing} record(s) of the table.", hint="Count the table again and make the map anew."
+        )
+
+
+def _as_text(table: Any, names: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    from shoal.engines.core.kinds import kind_of, normalize
+    from shoal.kernels.text import canonical_text
+
+    return pa.table({new: canonical_text(normalize(table[old], kind_of(table[old].type))) for old, new in names.items()})
+
+
+def _ones(n: int) -> Any:
+    import pyarrow as pa
+
+    return pa.array([1] * n, pa.int64())
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The published rows: the query without order, its columns, and a count of records whose cells were suppressed (``h``)."""
+
+    query: exp.Select
+    columns: tuple[Column, ...]
+    flagged: tuple[int, ...]
+    cells: bool
+
+
+def suppression_columns(plan: Plan, names: Sequence[str], kept: Any) -> list[str]:
+    """The published columns that form the classes; every one must be published."""
+    rule = plan.suppression
+    if rule.scope == "none" or (rule.k < 2 and kept is None):
+        return []
+    by = list(rule.columns) or ([n for n in kept.column_names if n in names] if kept is not None else [])
+    if not by:
+        raise UsageError("suppression names no columns.", hint="Give Suppression(columns=…) the quasi-identifiers.")
+    for name in by:
+        if name not in names:
+            raise missing_column(name, list(names), table="the published table", what="column of the suppression")
+    return by
+
+
+def suppressed(engine: Engine, source: Published, plan: Plan, kept: Any, stack: ExitStack) -> Rows:
+    """``p`` without the classes that do not stay (scope ``rows``), or with their quasi-identifiers blanked (``cells``)."""
+    rule = plan.suppression
+    names = [c.name for c in source.columns]
+    everything = [f"p{i}" for i in range(len(names))]
+    flags = [f"g{i}" for i in source.flagged]
+    if rule.scope == "none" or (rule.k < 2 and kept is None):
+        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)])
+        return Rows(picked.from_(_sub(source.query, "p")), source.columns, source.flagged, False)
+    by = suppression_columns(plan, names, kept)
+    at = [names.index(n) for n in by]
+    stays, keys = _staying(engine, source, plan, at, kept, by, stack)
+    on = exp.and_(*[engine.same(k, column(f"k{j}", "q")) for j, k in enumerate(keys)])
+    if rule.scope == "rows":
+        picked = exp.select(*[column(n, "p") for n in (*everything, *flags)]).from_(_sub(source.query, "p"))
+        picked.set("joins", [exp.Join(this=aliased(stays, "q"), on=on, kind="INNER")])
+        return Rows(picked, source.columns, source.flagged, False)
+    return _blanked(engine, source, at, stays, on)
+
+
+def _staying(
+    engine: Engine, source: Published, plan: Plan, at: Sequence[int], kept: Any, by: Sequence[str], stack: ExitStack
+) -> tuple[exp.Expr, list[exp.Expr]]:
+    """The classes that stay as ``k0, k1 …``, and the keys of a row of ``p`` to compare with them."""
+    if kept is not None:
+        text = Column("", "text")
+        table = _as_text(kept, {n: f"k{j}" for j, n in enumerate(by)})
+        distinct = table.group_by(table.column_names).aggregate([])
+        relation = stack.enter_context(engine.mapping(distinct))
+        terms = [exp.alias_(engine.mapped(column(f"k{j}", "w"), text), f"k{j}", quoted=True) for j in range(len(by))]
+        stays: exp.Expr = exp.Subquery(this=exp.select(*terms).from_(aliased(relation, "w")))
+        keys = [engine.key(engine.text(column(f"p{i}", "p"), source.columns[i]), text) for i in at]
+        return stays, keys
+    keys = [engine.fingerprint(column(f"p{i}", "p"), source.columns[i]) for i in at]
+    inside = [exp.alias_(k.copy(), f"k{j}", quoted=True) for j, k in enumerate(keys)]
+    if source.has_unit:
+        inside.append(exp.alias_(column("u", "p"), "u", quoted=True))
+    classes = exp.select(*inside).from_(_sub(source.query, "p"))
+    groups = [column(f"k{j}", "w") for j in range(len(at))]
+    size = people(column("u", "w")) if source.has_unit else exp.Count(this=exp.Star())
+    grouped = exp.select(*groups).from_(_sub(classes, "w")).group_by(*[g.copy() for g in groups])
+    return exp.Subquery(this=grouped.having(exp.GTE(this=size, expression=exp.convert(plan.suppression.k)))), keys
+
+
+def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Expr, on: exp.Expr) -> Rows:
+    """Every row, with the quasi-identifiers of small classes replaced by the suppression mark."""
+    lost = exp.Is(this=column("here", "q"), expression=exp.Null())
+    marked = exp.select(exp.Star(), exp.alias_(exp.convert(1), "here", quoted=True)).from_(aliased(stays, "r"))
+    terms: list[exp.Expr] = []
+    columns = list(source.columns)
+    flagged = sorted({*source.flagged, *at})
+    for i, before in enumerate(source.columns):
+        value: exp.Expr = column(f"p{i}", "p")
+        if i in at:
+            value = exp.Case(ifs=[exp.If(this=lost.copy(), true=string(SUPPRESSED))], default=engine.text(value, before))
+            columns[i] = replace(before, kind="text", labels={}, user_missing=())
+        terms.append(exp.alias_(value, f"p{i}", quoted=True))
+    for i in flagged:
+        flag: exp.Expr = column(f"g{i}", "p") if i in source.flagged else exp.convert(0)
+        if i in at:
+            flag = exp.Case(ifs=[exp.If(this=lost.copy(), true=exp.convert(1))], default=flag)
+        terms.append(exp.alias_(flag, f"g{i}", quoted=True))
+    terms.append(exp.alias_(exp.Case(ifs=[exp.If(this=lost, true=exp.convert(1))], default=exp.convert(0)), "h", quoted=True))
+    query = exp.select(*terms).from_(_sub(source.query, "p"))
+    query.set("joins", [exp.Join(this=aliased(exp.Subquery(this=marked), "q"), on=on, kind="LEFT")])
+    return Rows(query, tuple(columns), tuple(flagged), True)
+
+
+def _sub(query: exp.Expr, alias: str) -> exp.Expr:
+    return aliased(exp.Subquery(this=query.copy()), alias)
+
+
+def final(engine: Engine, rows: Rows, plan: Plan, *, flags: bool) -> exp.Select:
+    """The rows in their published order; with ``flags``, the columns ``g…`` and ``h`` as well."""
+    names = [f"p{i}" for i in range(len(rows.columns))]
+    extra = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
+    query = exp.select(*[column(n, "f") for n in [*names, *(extra if flags else [])]]).from_(_sub(rows.query, "f"))
+    if plan.shuffle:
+        texts = [engine.text(column(n, "f"), c) for n, c in zip(names, rows.columns, strict=True)]
+        query = query.order_by(engine.row_hash(texts, plan.seed), *[column(n, "f") for n in names])
+    return query
+
+
+def facts(rows: Rows) -> exp.Select:
+    """Number of rows and sum of every flag."""
+    flags = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
+    terms = [exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)]
+    terms += [exp.alias_(exp.Sum(this=column(f, "f")), f, quoted=True) for f in flags]
+    return exp.select(*terms).from_(_sub(rows.query, "f"))

@@ -1,0 +1,204 @@
+"""Steps that SQL cannot express: rows go through Arrow batches into a private DuckDB table, then on as any other table.
+
+Where a step depends on a row's position, rows come in the order of their content, so that the same table and seed give the same
+noise and the same sample on every engine. Rows are chosen first, then changed. Whole-column steps read only their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from sqlglot import exp
+
+from shoal.engines.core.base import Engine, Relation, column
+from shoal.engines.core.kinds import columns_of
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.recode.sql import Published, published
+from shoal.errors import InternalError
+from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
+from shoal.model.roles import Column
+
+
+def is_staged(step: Step) -> bool:
+    """Whether a step needs batches rather than SQL."""
+    return isinstance(step, (StreamStep, ColumnStep, RowStep))
+
+
+class Staging:
+    """The rows after all steps, in a private DuckDB table with the columns ``p… g… u`` of :mod:`shoal.engines.recode.sql`."""
+
+    def __init__(self, names: Sequence[str], plan: Plan, needs: Sequence[str]) -> None:
+        self.engine = DuckDB(stable_order=True)
+        self.names = list(names)
+        self.plan = plan
+        self.needs = list(needs)
+        self.table = "staged_0"
+        self.left_out = 0
+        self._count = 0
+
+    def close(self) -> None:
+        self.engine.close()
+
+    # -- the walk ---------------------------------------------------------------------------------------------------
+
+    def load(self, engine: Engine, relation: Relation, steps: dict[str, Step], unit: str | None, class_map: Any) -> Published:
+        """Read, carry out the staged steps in the order given, and describe the result."""
+        staged = [s for s in self.plan.steps if is_staged(s)]
+        touched = [n for n in dict.fromkeys(c for s in staged for c in s.columns) if n in self.names]
+        originals = list(dict.fromkeys([*self.needs, *touched]))
+        ordered = any(getattr(s, "by_position", True) for s in staged) or not (self.plan.shuffle or engine.stable_order)
+        with ExitStack() as stack:
+            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, ordered)
+            self.columns = list(source.columns)
+            self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
+            self.originals = originals
+            query = source.query.order_by(*source.order) if ordered else source.query
+            batches = self._described(engine.stream(query), engine, relation, source)
+            rest = self._store(batches, staged)
+        for group in rest:
+            self._again(group)
+        schema = self.engine.run_table(f"FROM {self.table} LIMIT 0", "staging").schema
+        after = [Column(n, k.kind, labels=c.labels if n not in touched else {}) for n, k, c in self._kinds(schema)]
+        picked = [f"p{i}" for i in range(len(after))] + [f"g{i}" for i in self.flagged] + (["u"] if unit is not None else [])
+        final = exp.select(*[column(p, "z") for p in picked]).from_(
+            exp.alias_(exp.table_(self.table, quoted=True), "z", table=True)
+        )
+        return Published(final, tuple(after), tuple(self.flagged), unit is not None)
+
+    def _kinds(self, schema: Any) -> Iterator[tuple[str, Column, Column]]:
+        kinds = {c.name: c for c in columns_of(schema)}
+        for i, name in enumerate(self.names):
+            yield name, kinds[f"p{i}"], self.columns[i]
+
+    def _described(self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published) -> Iterator[Any]:
+        """Batches as tables in the one type of each kind, with all flags there."""
+        import pyarrow as pa
+
+        known = {c.name: c for c in relation.columns}
+        for batch in batches:
+            data: dict[str, Any] = {}
+            for i, c in enumerate(source.columns):
+                data[f"p{i}"] = engine.decode(batch.column(f"p{i}"), c)
+            for i, name in enumerate(self.originals):
+                data[f"o{i}"] = engine.decode(batch.column(f"o{i}"), known[name])
+            for i in self.flagged:
+                have = i in source.flagged
+                data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else pa.array([0] * batch.num_rows, pa.int8())
+            if source.has_unit:
+                data["u"] = batch.column("u")
+            yield pa.table(data)
+
+    def _store(self, tables: Iterator[Any], staged: list[Step]) -> list[list[Step]]:
+        """Write the chosen rows after the first group of stream steps; give back the groups that remain."""
+        groups: list[list[Step]] = []
+        tables = self._chosen(tables, [s for s in staged if isinstance(s, RowStep)])
+        for step in [s for s in staged if not isinstance(s, RowStep)]:
+            stream = isinstance(step, StreamStep)
+            if stream and groups and isinstance(groups[-1][0], StreamStep):
+                groups[-1].append(step)
+            else:
+                groups.append([step])
+        first = groups.pop(0) if groups and isinstance(groups[0][0], StreamStep) else []
+        self._write(self._streamed(tables, first))
+        return groups
+
+    def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
+        """The rows that every row step lets stay; the others are counted in ``left_out``."""
+        import pyarrow as pa
+
+        running = [(s, s.start(self.plan.seed)) for s in steps]
+        seen = [0] * len(steps)
+        for table in tables:
+            before = table.num_rows
+            for i, (step, stays) in enumerate(running):
+                view = self._view(table, step) if step.needs else table
+                seen[i], here = seen[i] + table.num_rows, seen[i]
+                table = table.filter(pa.array(stays(view, here)))
+            self.left_out += before - table.num_rows
+            yield table
+
+    def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
+        running = [(s, s.start(self.plan.seed)) for s in steps if isinstance(s, StreamStep)]
+        seen = 0
+        for table in tables:
+            rows = table.num_rows
+            for step, function in running:
+                table = self._replace(table, step, function(self._view(table, step), seen))
+            seen += rows
+            yield table
+
+    def _view(self, table: Any, step: Any) -> Any:
+        """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
+        import pyarrow as pa
+
+        data = {
+            n: table[f"p{self.names.index(n)}"] if n in self.names else table[f"o{self.originals.index(n)}"] for n in step.columns
+        }
+        data |= {n: table[f"o{self.originals.index(n)}"] for n in step.needs if n not in data}
+        return pa.table(data)
+
+    def _replace(self, table: Any, step: Step, result: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from shoal.kernels.text import same_cells
+
+        if result.num_rows != table.num_rows:
+            raise InternalError(f"step '{step.kind}' returned {result.num_rows} rows for {table.num_rows}.")
+        for name in step.columns:
+            if name not in self.names:
+                continue
+            i = self.names.index(name)
+            values = result[name]
+            if values.type == pa.null():
+                values = values.cast(pa.string())
+            table = table.set_column(table.column_names.index(f"p{i}"), f"p{i}", values)
+            same = same_cells(table[f"o{self.originals.index(name)}"], values)
+            flags = pc.if_else(same, pa.scalar(0, pa.int8()), pa.scalar(1, pa.int8()))
+            table = table.set_column(table.column_names.index(f"g{i}"), f"g{i}", flags)
+        return table
+
+    def _again(self, group: Sequence[Step]) -> None:
+        """A later group: stream steps once more over the staged rows, or one whole-column step."""
+        import pyarrow as pa
+
+        old = self.table
+        if isinstance(group[0], StreamStep):
+            batches = self.engine.stream_sql(f"FROM {old}")
+            self._write(self._streamed((pa.Table.from_batches([b]) for b in batches), group))
+        else:
+            step: Any = group[0]
+            used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
+            used += [f"g{p[1:]}" for p in used]
+            used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
+            table = self.engine.run_table(f"SELECT {', '.join(used)} FROM {old}", "staging")  # noqa: S608
+            changed = self._replace(table, step, step.run(self._view(table, step), self.plan.seed))
+            new = [n for n in changed.column_names if n[0] in "pg"]
+            self._positional(old, changed.select(new))
+        self.engine.run(f"DROP TABLE {old}")
+
+    def _write(self, tables: Iterator[Any]) -> None:
+        self._count += 1
+        self.table = f"staged_{self._count}"
+        self.engine.load_table(self.table, _batches(tables), ())
+
+    def _positional(self, old: str, new: Any) -> None:
+        self._count += 1
+        self.table = f"staged_{self._count}"
+        with self.engine.mapping(new) as right:
+            kept = self.engine.run_table(f"FROM {old} LIMIT 0", "staging").column_names
+            chosen = ", ".join(f"{'r' if n in new.column_names else 'l'}.{n} AS {n}" for n in kept)
+            body = f"SELECT {chosen} FROM {old} AS l POSITIONAL JOIN {self.engine.render(right)} AS r"  # noqa: S608
+            self.engine.run(f"CREATE TABLE {self.table} AS {body}")
+
+
+def _batches(tables: Iterator[Any]) -> Iterator[Any]:
+    """Record batches of one schema: the first table's."""
+    import pyarrow as pa
+
+    schema = None
+    for table in tables:
+        schema = schema or table.schema
+        yield from table.cast(schema).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]

@@ -1,0 +1,1 @@
+"""Database servers: addresses, and one dialect each."""

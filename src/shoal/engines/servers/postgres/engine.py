@@ -1,0 +1,284 @@
+"""PostgreSQL: results come as Arrow through ADBC (binary COPY), never through Python objects.
+
+Quirks handled here: text is compared with ``COLLATE "C"`` (a column's own collation may fold case or accents); ``char(n)`` is
+read without its padding; NaN equals NaN; ``numeric`` without a scale is given the scale that its values need; moments with
+a zone are read in UTC; ``IS NOT DISTINCT FROM`` cannot be hashed, so missing values are made comparable in joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import chain
+from typing import Any
+
+from sqlglot import exp, parse_one
+
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, cast, column, string
+from shoal.engines.servers.addresses import Address, Remembered, build_relation, no_table, spellings, table_expression
+from shoal.engines.servers.postgres.errors import connection_string, no_connection, translate
+from shoal.engines.servers.postgres.types import LooseNumeric, check_finite, plain, reading
+from shoal.errors import EngineError, OutputError, need
+from shoal.model.roles import Column
+
+_SESSION = (
+    "SET timezone='UTC'",
+    "SET datestyle='ISO, YMD'",
+    "SET intervalstyle='iso_8601'",
+    "SET bytea_output='hex'",
+    "SET extra_float_digits=1",
+    "SET standard_conforming_strings=on",
+)
+
+_TABLE = """
+SELECT a.attname FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
+AND (CASE WHEN $2 = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname = $2 END)
+AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
+ORDER BY a.attnum
+"""
+
+
+class Postgres(Engine):
+    """A PostgreSQL database; one connection, opened at once."""
+
+    name = "postgres"
+    dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self.address = Address.parse(url, port=5432, password_from=("PGPASSWORD", "SHOAL_PASSWORD"))
+        self._depth = 0
+        self._scales: dict[str, int] = {}
+        self._connection = self._connect()
+
+    def _connect(self) -> Any:
+        try:
+            import adbc_driver_manager
+            import adbc_driver_postgresql.dbapi as adbc
+        except ModuleNotFoundError:
+            raise need("postgres", "adbc-driver-postgresql") from None
+        try:
+            connection = adbc.connect(connection_string(self.address), autocommit=True)
+        except adbc_driver_manager.Error as error:
+            raise no_connection(self.address, str(error)) from None
+        for statement in _SESSION:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+        return connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            import adbc_driver_manager
+
+            with suppress(adbc_driver_manager.Error, OSError):  # a connection that broke off need not be closed
+                self._connection.close()
+            self._connection = None
+
+    # -- the schema ---------------------------------------------------------------------------------------------------
+
+    def relation(self, table: str, **options: Any) -> Relation:
+        for schema, name in spellings(table):
+            found = self._run(_TABLE, (name, schema or "")).column(0).to_pylist()
+            if found:
+                return self._relation(schema, name, found, table, options)
+        raise no_table(table, self.address.shown)
+
+    def _relation(self, schema: str | None, name: str, names: list[str], table: str, options: dict[str, Any]) -> Relation:
+        source = table_expression(schema, name)
+        nothing = exp.select(*[column(n, "r") for n in names]).from_(_as(source, "r")).limit(0)
+        fields = self._run(self.render(nothing)).schema
+        readings = [reading(field, source) for field in fields]
+        return build_relation(source, readings, f"{self.address.shown}::{table}", options, table)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        import adbc_driver_manager
+        import pyarrow as pa
+
+        sql = self.render(query)
+        try:
+            with self._cursor() as cursor:
+                cursor.execute(sql)
+                reader = cursor.fetch_record_batch()
+                empty = True
+                for batch in reader:
+                    empty = False
+                    for start in range(0, batch.num_rows, batch_rows):
+                        yield plain(batch.slice(start, batch_rows))
+                if empty:
+                    yield plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
+        except adbc_driver_manager.Error as error:
+            raise self._failed(error) from None
+        except (pa.ArrowException, OSError) as error:
+            raise self._failed(error) from None
+
+    def _cursor(self) -> Any:
+        if self._connection is None:
+            raise EngineError(f"the connection to {self.address.shown} is closed.", hint="Open the table again.")
+        return self._connection.cursor()
+
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        import adbc_driver_manager
+
+        try:
+            with self._cursor() as cursor:
+                cursor.execute(sql, parameters or None)
+                return cursor.fetch_arrow_table() if cursor.description else None
+        except (adbc_driver_manager.Error, OSError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> EngineError:
+        return translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._snapshot()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """One transaction, which a new table at its end belongs to; inside another one it does nothing."""
+        self._depth += 1
+        if self._depth == 1:
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try:
+            yield
+        except BaseException:
+            self._depth -= 1
+            if self._depth == 0:
+                with suppress(EngineError):  # the first error is the one to tell
+                    self._run("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self._run("COMMIT")
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        schema, table = self._free(name)
+        self._run(self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=query)))
+
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        import adbc_driver_manager
+        import pyarrow as pa
+
+        schema, table = self._free(name)
+        first = next(batches)
+        source = Remembered(chain([first], batches))
+        reader = pa.RecordBatchReader.from_batches(first.schema, iter(source))
+        with self.snapshot():
+            try:
+                with self._cursor() as cursor:
+                    cursor.adbc_ingest(table, reader, mode="create", db_schema_name=schema)
+            except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
+                if source.error is not None:
+                    raise source.error from None
+                raise self._failed(error) from None
+
+    def _free(self, name: str) -> tuple[str | None, str]:
+        """Schema and name for a new table; an error where the name is taken."""
+        for schema, table in spellings(name):
+            if self._run(_TABLE, (table, schema or "")).num_rows:
+                raise OutputError(
+                    f"table '{name}' is already at {self.address.shown}.", hint="Choose another name, or drop it first."
+                )
+        known = self._run("SELECT nspname FROM pg_catalog.pg_namespace").column(0).to_pylist()
+        for schema, table in spellings(name):
+            if schema in known:
+                return schema, table
+        return None, name
+
+    # -- the dialect --------------------------------------------------------------------------------------------------
+
+    def render(self, query: exp.Expr) -> str:
+        if query.find(LooseNumeric) is not None:
+            query = query.copy()
+            used = {c.name for c in query.find_all(exp.Column) if c.table != "r"}
+            for node in list(query.find_all(LooseNumeric)):
+                node.replace(self._scaled(node) if node.this.name in used else exp.Null())
+        return super().render(query)
+
+    def _scaled(self, node: LooseNumeric) -> exp.Expr:
+        table, value = node.args["table"], node.this
+        where = f"{table.sql(dialect=self.dialect)}.{value.name}"
+        if where not in self._scales:
+            scale = exp.func("MAX", exp.func("SCALE", exp.func("TRIM_SCALE", column(value.name, "r"))))
+            found = self._run(super().render(exp.select(exp.alias_(scale, "n")).from_(_as(table, "r")))).column(0)[0].as_py()
+            self._scales[where] = int(found or 0)
+        scale_, number = self._scales[where], exp.func("NULLIF", value.copy(), cast(string("NaN"), "DECIMAL"))
+        return exp.Cast(this=number, to=exp.DataType.build(f"DECIMAL({38 if scale_ <= 19 else 76}, {scale_})"))
+
+    def key(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind == "text":
+            return exp.Collate(this=exp.Paren(this=value), expression=exp.to_identifier("C", quoted=True))
+        return super().key(value, column)
+
+    def clean_float(self, value: exp.Expr) -> exp.Expr:
+        double = cast(value, "DOUBLE")
+        summed = exp.Paren(this=exp.Add(this=double, expression=cast(exp.Literal.number("0"), "DOUBLE")))
+        return exp.func("NULLIF", summed, cast(string("NaN"), "DOUBLE"))
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind in ("timestamp", "time"):
+            digits = "YYYY-MM-DD HH24:MI:SS.US" if column.kind == "timestamp" else "HH24:MI:SS.US"
+            spelled = exp.Anonymous(this="TO_CHAR", expressions=[value.copy(), string(digits)])
+            return exp.Anonymous(this="REGEXP_REPLACE", expressions=[spelled, string(r"\.000000$"), string("")])
+        if column.kind == "binary":
+            return exp.Anonymous(this="ENCODE", expressions=[value.copy(), string("hex")])
+        return super().text(value, column)
+
+    def decode(self, values: Any, column: Column) -> Any:
+        decoded = super().decode(values, column)
+        if column.kind in ("date", "timestamp"):
+            check_finite(decoded, column)
+        return decoded
+
+    def same(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.EQ(this=_hashable(left), expression=_hashable(right))
+
+    @contextmanager
+    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+        """One array literal per column, unnested: quick to parse, and no right to create anything is needed."""
+        import pyarrow as pa
+
+        query = parse_one("SELECT * FROM UNNEST(a) AS u(b)", dialect="postgres")
+        arrays, names = [], []
+        for field in data.schema:
+            kind = "BIGINT" if pa.types.is_integer(field.type) else "TEXT"
+            literal = string(_array_literal(data[field.name].to_pylist()))
+            arrays.append(exp.Cast(this=literal, to=exp.DataType.build(f"{kind}[]", dialect="postgres")))
+            names.append(exp.to_identifier(field.name, quoted=True))
+        unnest = query.find(exp.Unnest)
+        assert unnest is not None
+        unnest.set("expressions", arrays)
+        unnest.args["alias"].set("columns", names)
+        yield exp.Subquery(this=query)
+
+
+def _as(source: exp.Expr, alias: str) -> exp.Expr:
+    return exp.alias_(source.copy(), exp.to_identifier(alias, quoted=True), table=True)
+
+
+def _hashable(value: exp.Expr) -> exp.Expr:
+    """Text that differs for a missing and an empty value, so that a plain = can be hashed."""
+    given = exp.DPipe(this=string("v"), expression=cast(value, "TEXT"))
+    return exp.Coalesce(this=given, expressions=[string("n")])
+
+
+def _array_literal(values: Sequence[Any]) -> str:
+    """PostgreSQL's text form of an array.
+
+    >>> print(_array_literal(['a"b', None, 'c\\\\', "NULL"]))
+    {"a\\"b",NULL,"c\\\\","NULL"}
+    """
+    parts = []
+    for value in values:
+        if value is None:
+            parts.append("NULL")
+        elif isinstance(value, int):
+            parts.append(str(value))
+        else:
+            parts.append('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return "{" + ",".join(parts) + "}"

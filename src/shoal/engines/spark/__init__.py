@@ -1,0 +1,1 @@
+"""Spark: local, a cluster, or Spark Connect."""

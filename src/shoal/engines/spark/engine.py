@@ -1,0 +1,264 @@
+"""Spark: local, a ``spark://`` cluster, or Spark Connect (``sc://``); results come as Arrow.
+
+``spark::people.parquet`` reads a path (Parquet, ORC, JSON lines, CSV; anything that Spark can reach) and ``spark::table`` a
+table or view of the session's catalog, on the session that is active, else on a new local one. Small answers are collected as
+Arrow; whole tables are written by the executors to a passing folder and read from there in order, where driver and executors
+share one (a local Spark, or ``SHOAL_SPARK_STAGING``).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, column, string
+from shoal.engines.servers.addresses import Reading, build_relation, spellings, table_expression
+from shoal.engines.spark.session import condition_of, disconnect, session, shown, spark_errors, translate
+from shoal.errors import EngineError, OutputError, UnreadableError
+from shoal.model.roles import Column
+
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+
+_WORDS_OF = {
+    "integer": "tinyint smallint int bigint",
+    "float": "float double",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "time": "time",
+    "text": "string",
+    "binary": "binary",
+}
+_KINDS = {word: kind for kind, words in _WORDS_OF.items() for word in words.split()}
+
+
+class Spark(Engine):
+    """One Spark session."""
+
+    name = "spark"
+    dialect = "spark"
+
+    def __init__(self, url: str = "spark") -> None:
+        self.url = url
+        self.master = url if "://" in url else "local[*]"
+        self._spark = session(self.master)
+        self._open = True
+        self._views: list[str] = []
+
+    def close(self) -> None:
+        for view in self._views:
+            with suppress(EngineError), self._errors():
+                self._spark.catalog.dropTempView(view)
+        self._views.clear()
+        if self._open:
+            self._open = False
+            disconnect(self.master, self._spark)
+
+    # -- the schema ---------------------------------------------------------------------------------------------------
+
+    def relation(self, table: str, **options: Any) -> Relation:
+        source, frame = self._source(table, options)
+        readings = [_reading(f) for f in frame.schema.fields]
+        return build_relation(source, readings, f"{shown(self.url)}::{table}", options, table)
+
+    def _source(self, table: str, options: dict[str, Any]) -> tuple[exp.Expr, Any]:
+        known = FORMATS.get(Path(table).suffix.lower())
+        if known or "/" in table:
+            frame = self._read(table, options.pop("format", None) or known or "parquet", options)
+            view = f"shoal_{secrets.token_hex(8)}"
+            with self._errors():
+                frame.createTempView(view)
+            self._views.append(view)
+            return table_expression(None, view), frame
+        for schema, name in spellings(table):
+            source = table_expression(schema, name)
+            with self._errors():
+                try:
+                    frame = self._spark.sql(self.render(exp.select("*").from_(source)))
+                    assert frame.schema is not None
+                    return source, frame
+                except spark_errors() as error:
+                    if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
+                        raise
+        raise EngineError(
+            f"Spark knows no table or view '{table}'.",
+            hint="Name one of the catalog (schema.table), or a path with its ending (people.parquet).",
+            table=table,
+        )
+
+    def _read(self, path: str, format: str, options: dict[str, Any]) -> Any:
+        reader = self._spark.read.format(format)
+        if format in ("csv", "json"):
+            reader = reader.option("mode", "FAILFAST")  # Spark would cut long rows, fill short ones and blank broken lines
+        if format == "csv":
+            separator = options.pop("delimiter", "\t" if path.endswith(".tsv") else ",")
+            nothing = f"shoal-{secrets.token_hex(8)}"  # a field without text; an empty text in quotes is a value
+            reader = reader.options(header=True, inferSchema=False, multiLine=True, escape='"', sep=separator)
+            reader = reader.options(columnPruning=False, nullValue=nothing)
+        with self._errors():
+            try:
+                frame = reader.load(path)
+                assert frame.schema is not None
+                return frame
+            except spark_errors() as error:
+                if condition_of(error) in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+                    raise UnreadableError(
+                        f"Spark finds no {format} data at '{path}'.", hint="Check the path as the executors see it."
+                    ) from None
+                raise
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with self._errors(), self._utc():
+            frame = self._spark.sql(self.render(query))
+            staging = None if _is_small(query) else self._staging()
+            if staging is None:
+                table = frame.toArrow()
+        if staging is not None:
+            yield from self._staged(frame, staging, batch_rows)
+            return
+        batches = table.to_batches(max_chunksize=batch_rows)
+        yield from batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+
+    def _staging(self) -> Path | None:
+        """A new folder that executors and driver both see, or None."""
+        shared = os.environ.get("SHOAL_SPARK_STAGING")
+        if shared is None and self.url.startswith("sc://"):
+            return None
+        if shared is None and not self._spark.sparkContext.master.startswith("local"):
+            return None
+        return Path(tempfile.mkdtemp(prefix="shoal-spark-", dir=shared))
+
+    def _staged(self, frame: Any, folder: Path, batch_rows: int) -> Iterator[Any]:
+        """The executors write Parquet; we read the parts in their order, which is the order of the query."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            with self._errors(), self._utc():
+                frame.write.mode("overwrite").parquet(str(folder / "rows"))
+            parts = sorted((folder / "rows").glob("part-*.parquet"))
+            empty = True
+            for part in parts:
+                with pq.ParquetFile(part) as file:
+                    for batch in file.iter_batches(batch_rows):
+                        if batch.num_rows:
+                            empty = False
+                            yield batch
+            if empty:
+                with self._errors(), self._utc():
+                    schema = frame.limit(0).toArrow().schema
+                yield pa.RecordBatch.from_pylist([], schema=schema)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def _utc(self) -> Iterator[None]:
+        """Moments with a zone are read in UTC; a session that is not ours gets its own zone back."""
+        before = self._spark.conf.get("spark.sql.session.timeZone")
+        if before == "UTC":
+            yield
+            return
+        self._spark.conf.set("spark.sql.session.timeZone", "UTC")
+        try:
+            yield
+        finally:
+            self._spark.conf.set("spark.sql.session.timeZone", before)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of Spark in our words."""
+        try:
+            yield
+        except spark_errors() as error:
+            raise translate(error, shown(self.url)) from None
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, query: exp.Expr) -> None:
+        with self._errors(), self._utc():
+            self._save(name, self._spark.sql(self.render(query)))
+
+    def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(list(batches))
+        with self._errors(), self._utc():
+            self._save(name, self._spark.createDataFrame(table))
+
+    def _save(self, name: str, frame: Any) -> None:
+        """Fill a table under a passing name, then give it its own."""
+        final = self.render(table_expression(None, name))
+        if self._spark.catalog.tableExists(final):
+            raise OutputError(f"table '{name}' is already in Spark's catalog.", hint="Choose another name, or drop it first.")
+        passing = f"shoal_{secrets.token_hex(8)}"
+        try:
+            frame.write.format("parquet").saveAsTable(passing)
+            self._spark.sql(f"ALTER TABLE `{passing}` RENAME TO {final}")
+        except BaseException:
+            with suppress(EngineError), self._errors():
+                self._spark.sql(f"DROP TABLE IF EXISTS `{passing}`")
+            raise
+
+    # -- the dialect --------------------------------------------------------------------------------------------------
+
+    def text(self, value: exp.Expr, column: Column) -> exp.Expr:
+        if column.kind in ("timestamp", "time"):
+            layout = "yyyy-MM-dd HH:mm:ss.SSSSSS" if column.kind == "timestamp" else "HH:mm:ss.SSSSSS"
+            spelled = exp.Anonymous(this="DATE_FORMAT", expressions=[value.copy(), string(layout)])
+            return exp.Anonymous(this="REGEXP_REPLACE", expressions=[spelled, string(r"\.000000$"), string("")])
+        if column.kind == "binary":
+            return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
+        return super().text(value, column)
+
+    @contextmanager
+    def mapping(self, data: Any) -> Iterator[exp.Expr]:
+        """A temporary view over the rows, sent as Arrow."""
+        view = f"shoal_{secrets.token_hex(8)}"
+        with self._errors():
+            self._spark.createDataFrame(data).createTempView(view)
+        try:
+            yield table_expression(None, view)
+        finally:
+            with suppress(EngineError), self._errors():
+                self._spark.catalog.dropTempView(view)
+
+
+def _is_small(query: exp.Expr) -> bool:
+    """Whether the answer is counts rather than rows."""
+    return query.args.get("group") is not None or all(e.find(exp.AggFunc) for e in query.expressions)
+
+
+def _reading(field: Any) -> Reading:
+    """How a column is read, from its Spark type."""
+    native = field.dataType.simpleString()
+    declared = (field.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", "")
+    value: exp.Expr = column(field.name, "r")
+    if native.startswith("decimal"):
+        return Reading(Column(field.name, "decimal"), None, native)
+    if declared.startswith("char"):
+        return Reading(Column(field.name, "text"), exp.Anonymous(this="RTRIM", expressions=[value]), declared)
+    if native.startswith("string collate"):
+        plain = exp.Anonymous(this="COLLATE", expressions=[value, string("UTF8_BINARY")])
+        return Reading(Column(field.name, "text"), plain, native)
+    if native == "timestamp":
+        return Reading(Column(field.name, "timestamp"), _cast(value, "TIMESTAMP_NTZ"), native)
+    if native in _KINDS:
+        return Reading(Column(field.name, _KINDS[native]), None, native)
+    return Reading(Column(field.name, "text"), exp.Anonymous(this="TO_JSON", expressions=[value]), native)
+
+
+def _cast(value: exp.Expr, to: str) -> exp.Expr:
+    return exp.Cast(this=value, to=exp.DataType.build(to, dialect="spark"))

@@ -1,0 +1,1 @@
+"""Builders: one kind of hierarchy per file."""

@@ -1,0 +1,97 @@
+"""ARX's hierarchy files: ``value;level 1;level 2;…``, no heading, the last level ``*``. Read and written unchanged."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from shoal.disk.atomic import atomic
+from shoal.errors import HierarchyError, UnreadableError
+from shoal.hierarchies.builders.listed import Listed, Rows, parse_rows, sniff
+from shoal.hierarchies.rule import register_rule
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import OnGap
+
+
+@register_rule
+@dataclass(frozen=True)
+class FromFile(Listed):
+    """A hierarchy as it stands in a file, with the layout of the file, so that it can be written back byte for byte."""
+
+    name: str = ""
+    delimiter: str = ";"
+    newline: str = "\n"
+    last_newline: bool = True
+    bom: bool = False
+    verbatim: str | None = None  # the text itself, where the layout alone does not give it back
+    kind: ClassVar[str] = "file"
+
+    def text(self) -> str:
+        """The file's text."""
+        return self.verbatim if self.verbatim is not None else _render(self.rows, self.delimiter, self.newline, self.last_newline)
+
+
+def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> FromFile:
+    """The rule in an ARX hierarchy file (``;``; also ``,`` and tab).
+
+    Parameters
+    ----------
+    path : path
+        File in UTF-8, one line per value, level 0 first, no heading.
+    column : str
+        Name for messages; the file's name where empty.
+
+    Raises
+    ------
+    HierarchyError
+        Lines of different length, a value with two different lines, or groups that are not nested. The message counts.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "zip.csv")
+    >>> _ = file.write_text("1234;12**;*\\n1299;12**;*\\n")
+    >>> read_arx(file, "zip").over("zip", ["1234"]).levels[1].labels
+    ('12**',)
+    """
+    file = Path(path)
+    try:
+        raw = file.read_bytes()
+    except OSError:
+        raise UnreadableError(f"the hierarchy file '{file.name}' cannot be read.", hint="Check the path.") from None
+    bom = raw.startswith(b"\xef\xbb\xbf")
+    try:
+        text = raw[3 if bom else 0 :].decode("utf-8")
+    except UnicodeDecodeError:
+        raise UnreadableError(f"the hierarchy file '{file.name}' is not UTF-8 text.", hint="Save it as CSV in UTF-8.") from None
+    delimiter = sniff(text)
+    rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    last = text.endswith("\n")
+    verbatim = None if _render(rows, delimiter, newline, last) == text else text
+    try:
+        return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
+    except HierarchyError as found:
+        raise HierarchyError(f"hierarchy '{column or file.name}': {found.message}", hint=found.hint, column=column) from None
+
+
+def write_arx(hierarchy: FromFile | Listed | Hierarchy, path: str | Path) -> None:
+    """Write a hierarchy in ARX's layout, whole or not at all. What :func:`read_arx` read comes out byte for byte."""
+    file = Path(path)
+    if isinstance(hierarchy, FromFile):
+        data = (b"\xef\xbb\xbf" if hierarchy.bom else b"") + hierarchy.text().encode("utf-8")
+    else:
+        rows: Rows = hierarchy.rows if isinstance(hierarchy, Listed) else tuple(tuple(r) for r in hierarchy.to_rows())
+        data = _render(rows, ";", "\n", True).encode("utf-8")
+    with atomic(file) as temporary:
+        temporary.write_bytes(data)
+
+
+def _render(rows: Rows, delimiter: str, newline: str, last_newline: bool) -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, lineterminator=newline, quoting=csv.QUOTE_MINIMAL).writerows(rows)
+    text = out.getvalue()
+    return text if last_newline else text[: -len(newline)]

@@ -1,0 +1,205 @@
+"""Dates and times: day, month, quarter, year, decade; and age bands from a date of birth.
+
+Takes    level names in rising order, for ISO dates and timestamps (typed columns, or text in that form)
+Returns  levels whose labels are ``2024-02``, ``2024-Q1``, ``2024``, ``2020s``
+Keeps    periods nest; weeks do not nest in months, so they may only come last
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from shoal.errors import DataError, HierarchyError, UsageError
+from shoal.hierarchies.builders.intervals import Intervals, interval_labels
+from shoal.hierarchies.rule import Rule, is_text, register_rule, texts_of
+from shoal.model.plan import Cut, Prefix, Step
+
+_PREFIXES = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
+_YEARS = {"5 years": 5, "decade": 10, "century": 100}
+ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 years", "decade", "century")
+"""Levels that nest, from fine to coarse; ``week`` may stand last instead."""
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
+
+
+@register_rule
+@dataclass(frozen=True)
+class Dates(Rule):
+    """Level i is the period ``levels[i−1]`` that holds the date.
+
+    >>> h = Dates(("month", "quarter", "year", "decade")).over("born", ["1987-02-28", "1987-03-01", "1991-12-31"])
+    >>> [level.labels for level in h.levels[1:4]]
+    [('1987-02', '1987-03', '1991-12'), ('1987-Q1', '1991-Q4'), ('1987', '1991')]
+    >>> h.levels[4].labels
+    ('1980s', '1990s')
+    """
+
+    levels: tuple[str, ...] = ("month", "quarter", "year", "decade")
+    low: int | None = None  # first and last year of the cut points
+    high: int | None = None
+    kind: ClassVar[str] = "dates"
+
+    def __post_init__(self) -> None:
+        known = [name for name in self.levels if name != "week"]
+        unknown = [name for name in known if name not in ORDER]
+        if unknown:
+            raise HierarchyError(f"date level '{unknown[0]}' is not known.", hint=f"Levels: {', '.join(ORDER)}, week.")
+        ranks = [ORDER.index(name) for name in known]
+        if ranks != sorted(set(ranks)):
+            raise HierarchyError("the date levels do not rise.", hint=f"Give them in this order: {', '.join(ORDER)}.")
+        if "week" in self.levels and (self.levels[-1] != "week" or any(r > ORDER.index("day") for r in ranks)):
+            raise HierarchyError("weeks do not nest in months.", hint="Let week be the last level, after day at most.")
+
+    @property
+    def inner(self) -> int:
+        return len(self.levels)
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> Dates:
+        texts = texts_of(column, values)
+        check_dates(column, texts)
+        on_text = self.on_text or is_text(values)
+        if (self.low is not None and self.high is not None) or not texts:
+            return dataclasses.replace(self, on_text=on_text)
+        years = [int(t[:4]) for t in texts]
+        low, high = min(years) // 10 * 10, max(years) // 10 * 10 + 9  # whole decades: not the oldest person's year
+        low = self.low if self.low is not None else low
+        high = self.high if self.high is not None else high
+        return dataclasses.replace(self, low=low, high=high, on_text=on_text)
+
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        found = super().labels(column, texts, level)
+        return [label if _ISO.fullmatch(text) else None for text, label in zip(texts, found, strict=True)]
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        name = self.levels[level - 1]
+        if name in _PREFIXES and missing_label is None:
+            return Prefix(column, _PREFIXES[name], "")
+        if self.low is None or self.high is None:
+            raise UsageError(f"the date levels of '{column}' have no range yet.", hint="Call rule.fit(column, values) first.")
+        starts, labels = zip(*_periods(name, self.low, self.high), strict=True)
+        end = _iso(_after(name, self.low, self.high))
+        points = (*starts, end)
+        return Cut(column, points, (f"before {points[0]}", *labels, f"from {end}"), "left", missing_label)
+
+
+@register_rule
+@dataclass(frozen=True)
+class Ages(Rule):
+    """Age bands at a reference day, from a date of birth.
+
+    A person is ``a`` years old when the ``a``-th birthday has come (29 February: on 1 March of other years).
+
+    >>> h = Ages("2024-06-30", (10, 20), top=90).over("born", ["2001-06-30", "2004-07-01", "1930-01-01"])
+    >>> h.levels[1].labels
+    ('90+', '20-29', '10-19')
+    """
+
+    reference: str = ""
+    widths: tuple[int, ...] = (5, 10, 20)
+    top: int | None = 90
+    bottom: int | None = None
+    kind: ClassVar[str] = "ages"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(self.reference), re.ASCII):
+            raise HierarchyError("age bands need a reference day such as 2024-12-31.")
+        dt.date.fromisoformat(self.reference)
+        self._bands  # noqa: B018  (checks the widths)
+
+    @property
+    def _bands(self) -> Intervals:
+        top = self.top if self.top is not None else 120
+        return Intervals(self.widths, top=top, bottom=self.bottom if self.bottom is not None else 0, integer=True)
+
+    @property
+    def inner(self) -> int:
+        return len(self.widths)
+
+    def fit(self, column: str, values: Any, counts: Any = None) -> Ages:
+        check_dates(column, texts_of(column, values))
+        return dataclasses.replace(self, on_text=self.on_text or is_text(values))
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Cut:
+        ages = self._bands.points(level)
+        labels = interval_labels(ages, integer=True)
+        if self.bottom is None:
+            labels = ("born later", *labels[1:])
+        points = tuple(_iso(self._first_younger(int(a))) for a in reversed(ages))
+        return Cut(column, points, tuple(reversed(labels)), "left", missing_label)
+
+    def _first_younger(self, age: int) -> dt.date:
+        """The first day of birth of people who are not yet ``age`` on the reference day."""
+        day = dt.date.fromisoformat(self.reference)
+        year = day.year - age
+        if (day.month, day.day) == (2, 29) and not _leap(year):
+            return dt.date(year, 3, 1)
+        return dt.date(year, day.month, day.day) + dt.timedelta(days=1)
+
+
+def check_dates(column: str, texts: Sequence[str]) -> None:
+    """Refuse texts that are not ISO dates or timestamps: counted, never shown."""
+    wrong = sum(1 for t in texts if not _ISO.fullmatch(t))
+    if wrong:
+        raise DataError(
+            f"column '{column}' must hold dates; {wrong} of {len(texts)} distinct values are not.",
+            hint="Write dates as YYYY-MM-DD, or treat the column as codes.",
+            column=column,
+        )
+
+
+def _periods(name: str, low: int, high: int) -> Iterator[tuple[str, str]]:
+    """First day and label of each period from year ``low`` to year ``high``."""
+    if name in _YEARS:
+        width = _YEARS[name]
+        for year in range(low // width * width, high + 1, width):
+            yield f"{max(year, 1):04d}-01-01", f"{year}s" if name == "decade" else f"{year}-{year + width - 1}"
+    elif name == "week":
+        monday = _monday(low)
+        while monday.year <= high:
+            year, week, _ = monday.isocalendar()
+            yield _iso(monday), f"{year}-W{week:02d}"
+            monday += dt.timedelta(days=7)
+    else:
+        parts = {"year": 1, "half-year": 2, "quarter": 4, "month": 12, "day": 366}[name]
+        if name == "day":
+            day = dt.date(low, 1, 1)
+            while day.year <= high:
+                yield _iso(day), _iso(day)
+                day += dt.timedelta(days=1)
+            return
+        letter = {"half-year": "-H", "quarter": "-Q", "month": "-", "year": ""}[name]
+        for year in range(low, high + 1):
+            for part in range(parts):
+                number = f"{part + 1:02d}" if name == "month" else str(part + 1)
+                yield f"{year:04d}-{part * 12 // parts + 1:02d}-01", f"{year:04d}{letter}{number}" if letter else f"{year:04d}"
+
+
+def _after(name: str, low: int, high: int) -> dt.date:
+    """The day after the last period."""
+    if name in _YEARS:
+        width = _YEARS[name]
+        return dt.date(min(high // width * width + width, 9999), 1, 1)
+    if name == "week":
+        last = _monday(low)
+        while last.year <= high:
+            last += dt.timedelta(days=7)
+        return last
+    return dt.date(min(high + 1, 9999), 1, 1)
+
+
+def _monday(year: int) -> dt.date:
+    day = dt.date(year, 1, 1)
+    return day - dt.timedelta(days=day.weekday())
+
+
+def _iso(day: dt.date) -> str:
+    return f"{day.year:04d}-{day.month:02d}-{day.day:02d}"
+
+
+def _leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

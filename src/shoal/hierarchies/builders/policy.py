@@ -1,0 +1,189 @@
+"""Hierarchies as policies write them.
+
+age:     {hierarchy: {intervals: [5, 10, 20], top: 90}}
+income:  {hierarchy: {quantiles: [20, 10, 5]}}
+born:    {hierarchy: {dates: [month, year, decade]}}     or {ages: [5, 10, 20], at: 2024-12-31, top: 90}
+zip:     {hierarchy: zip.csv}                            or {postcode: US, population: zips.csv}, {mask: right}
+icd:     {hierarchy: {prefix: icd10}}                    or {prefix: [3, 1]}
+job:     {hierarchy: {frequency: [10, 100]}}
+country: {hierarchy: {tree: {Europe: [NL, BE], Asia: [JP]}}}     or {groups: …}, {tree: parents.csv}
+sex:     {}                                              a hierarchy is built from the data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import HierarchyError, PolicyError, nearest
+from shoal.hierarchies.builders.arx import read_arx
+from shoal.hierarchies.builders.categories import FrequencyMerge
+from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
+from shoal.hierarchies.builders.dates import Ages, Dates
+from shoal.hierarchies.builders.infer import Infer
+from shoal.hierarchies.builders.intervals import Intervals
+from shoal.hierarchies.builders.listed import FromTree
+from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
+from shoal.hierarchies.builders.quantiles import Quantiles
+from shoal.hierarchies.rule import Rule, rule_from_json
+
+_FILES = (".csv", ".tsv", ".txt")
+
+
+def from_policy(spec: Mapping[str, Any] | str | Path | Rule | None, base_folder: str | Path = ".") -> Rule:
+    """The rule that a policy asks for.
+
+    Parameters
+    ----------
+    spec : mapping, str or Rule
+        What stands behind the column's name, or behind ``hierarchy:``. Empty: the hierarchy is built from the data.
+    base_folder : path
+        Folder that file names are relative to.
+
+    Examples
+    --------
+    >>> from_policy({"hierarchy": {"intervals": [5, 10, 20], "top": 90}, "weight": 2}) == Intervals((5, 10, 20), top=90)
+    True
+    >>> from_policy({}).kind, from_policy({"prefix": "icd10"}).keep
+    ('infer', (3, 1))
+    """
+    if isinstance(spec, Rule):
+        return spec
+    if isinstance(spec, Mapping) and "hierarchy" in spec:
+        return from_policy(spec["hierarchy"], base_folder)
+    folder = Path(base_folder)
+    if isinstance(spec, (str, Path)):
+        return _named(str(spec), folder)
+    settings = {} if spec is None else {k: v for k, v in spec.items() if k not in ("weight", "why")}
+    if not settings:
+        return Infer()
+    if "kind" in settings:
+        return rule_from_json(settings)
+    return _built(settings, folder)
+
+
+def _named(word: str, folder: Path) -> Rule:
+    if word.lower().endswith(_FILES):
+        return read_arx(folder / word)
+    simple: dict[str, Callable[[], Rule]] = {
+        "infer": Infer,
+        "flat": Flat,
+        "dates": Dates,
+        "mask": Mask,
+        "quantiles": Quantiles,
+        "frequency": FrequencyMerge,
+    }
+    if word in simple:
+        return simple[word]()
+    raise PolicyError(
+        f"hierarchy '{word}' is not known.", hint=f"Name a file that ends in .csv, or one of {', '.join(simple)}, or a builder."
+    )
+
+
+def _built(settings: dict[str, Any], folder: Path) -> Rule:
+    builder = next((name for name in _BUILDERS if name in settings), None)
+    if builder is None:
+        word = str(next(iter(settings)))
+        close = nearest(word, _BUILDERS)
+        hint = f"Builders: {', '.join(_BUILDERS)}." + (f" Did you mean '{close}'?" if close else "")
+        raise PolicyError(f"hierarchy builder '{word}' is not known.", hint=hint)
+    build, allowed = _BUILDERS[builder]
+    options = {k: v for k, v in settings.items() if k != builder}
+    unknown = sorted(str(k) for k in options if k not in allowed)
+    if unknown:
+        raise PolicyError(
+            f"hierarchy builder '{builder}' does not know '{unknown[0]}'.",
+            hint=f"It takes: {', '.join(allowed) or 'nothing more'}.",
+        )
+    try:
+        return build(settings[builder], options, folder)
+    except (TypeError, ValueError) as wrong:
+        if isinstance(wrong, (PolicyError, HierarchyError)) or hasattr(wrong, "exit_code"):
+            raise
+        raise PolicyError(
+            f"hierarchy builder '{builder}' has a setting of the wrong type.", hint="See the examples in the manual."
+        ) from None
+
+
+def _numbers(what: Any) -> tuple[Any, ...]:
+    listed = what if isinstance(what, Sequence) and not isinstance(what, str) else (what,)
+    for number in listed:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise TypeError
+    return tuple(listed)
+
+
+def _words(what: Any) -> tuple[str, ...]:
+    return (what,) if isinstance(what, str) else tuple(str(w) for w in what)
+
+
+def _intervals(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return Intervals(_numbers(what), **{k: _numbers(v)[0] for k, v in options.items()})
+
+
+def _dates(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return Dates(_words(what)) if what else Dates()
+
+
+def _ages(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    if "at" not in options:
+        raise PolicyError("age bands need the day at which people have that age.", hint="Add at: 2024-12-31.")
+    rest = {k: v for k, v in options.items() if k != "at"}
+    return Ages(str(options["at"]), _numbers(what), **rest)
+
+
+def _mask(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    if isinstance(what, Mapping):
+        return _mask(what.get("side", "right"), {**what, **options}, folder)
+    side = what if isinstance(what, str) else options.get("side", "right")
+    if side not in ("right", "left"):
+        raise PolicyError("a mask hides characters from the right or from the left.", hint="Write mask: right or mask: left.")
+    keep = options.get("keep", () if isinstance(what, str) else what or ())
+    return Mask(_numbers(keep), options.get("fill", "*"), "left" if side == "left" else "right")
+
+
+def _prefix(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return PrefixCode.of(what) if isinstance(what, str) else PrefixCode(_numbers(what), options.get("fill", ""))
+
+
+def _postcode(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    small: tuple[str, ...] = SMALL_ZIP3
+    if "population" in options:
+        small = small_zip3(folder / str(options["population"]), threshold=int(options.get("threshold", 20_000)))
+    return Postcode(str(what), small, options.get("on_gap", "error"))
+
+
+def _frequency(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return FrequencyMerge(_numbers(what), str(options.get("other", "(other)")))
+
+
+def _quantiles(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return Quantiles(_numbers(what), int(options.get("min_count", 1)))
+
+
+def _tree(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    on_gap = options.get("on_gap", "error")
+    if isinstance(what, str):
+        return FromTree.from_file(folder / what, on_gap=on_gap)
+    return FromTree.of(what, on_gap=on_gap)
+
+
+def _file(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return read_arx(folder / str(what), on_gap=options.get("on_gap", "error"))
+
+
+_Builder = Callable[[Any, Mapping[str, Any], Path], Rule]
+_BUILDERS: dict[str, tuple[_Builder, tuple[str, ...]]] = {
+    "intervals": (_intervals, ("top", "bottom", "origin")),
+    "dates": (_dates, ()),
+    "ages": (_ages, ("at", "top", "bottom")),
+    "mask": (_mask, ("side", "keep", "fill")),
+    "prefix": (_prefix, ("fill",)),
+    "postcode": (_postcode, ("population", "threshold", "on_gap")),
+    "frequency": (_frequency, ("other",)),
+    "quantiles": (_quantiles, ("min_count",)),
+    "tree": (_tree, ("on_gap",)),
+    "groups": (_tree, ("on_gap",)),
+    "file": (_file, ("on_gap",)),
+}

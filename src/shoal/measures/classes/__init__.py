@@ -1,0 +1,1 @@
+"""Numbers of the classes of a table: sizes, diversity, closeness, risk."""

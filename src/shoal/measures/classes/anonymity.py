@@ -1,0 +1,281 @@
+"""How large are the classes? k, the class-size table, people in small classes, and the same per subpopulation.
+
+Takes    ClassCounts (members are people where the table has a unit, else records)
+Keeps    k of a subset of columns is at least k of all; merging classes never lowers k
+Source   METHODS §2; quartiles are R type 7 (numpy "linear"), taken over classes, not over people
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.measures.metrics import metric
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+
+HELPERS = ("class_sizes", "people_at", "size_table", "subpopulations", "pearson", "spearman")
+THRESHOLDS = (1, 5, 10, 50, 100)
+NAMED_FROM = 10
+"""A subpopulation with fewer members is not named in a result."""
+
+
+@metric(
+    "k",
+    reads="classes",
+    low=1,
+    safer="higher",
+    merging="never lower",
+    doubling="doubles",
+    sentence="The smallest group of people who look alike in the quasi-identifiers.",
+    formula="k = min over classes of the class size",
+    assumption="a missing value is a value of its own, unless another rule is named",
+    attacker="Someone who knows a person's quasi-identifiers and that the person is in the table.",
+    change="coarser values or fewer quasi-identifiers make it larger; one more detailed column can make it 1",
+)
+def k_anonymity(counts: ClassCounts) -> int:
+    r"""Size of the smallest class.
+
+    .. math:: k = \min_c n_c
+
+    Returns
+    -------
+    int
+        At least 1. An empty table has no k: ``ClassCounts`` refuses it.
+
+    Examples
+    --------
+    >>> k_anonymity(ClassCounts((3, 2, 5)))
+    2
+    """
+    return int(counts.sizes.min())
+
+
+@metric(
+    "unique",
+    reads="classes",
+    low=0,
+    safer="lower",
+    merging="never higher",
+    doubling="free",
+    sentence="Members who are the only one with their combination of values.",
+    formula="number of classes of size 1",
+    assumption="with a unit, a person with several rows can be the only one in several classes and is counted in each",
+    attacker="Someone who knows a person's quasi-identifiers finds exactly one record.",
+    change="each further quasi-identifier can only add to it",
+)
+def unique_members(counts: ClassCounts) -> int:
+    """Classes with one member.
+
+    >>> unique_members(ClassCounts((1, 1, 4)))
+    2
+    """
+    return int(np.count_nonzero(counts.sizes == 1))
+
+
+@metric(
+    "unique_share",
+    reads="classes",
+    low=0,
+    high=1,
+    safer="lower",
+    merging="never higher",
+    doubling="free",
+    sentence="Share of members who are the only one with their combination of values.",
+    formula="classes of size 1 / members",
+    assumption="as for 'unique'",
+    attacker="as for 'unique'",
+    change="each further quasi-identifier can only add to it",
+)
+def unique_share(counts: ClassCounts) -> float:
+    """Share of members in classes of one.
+
+    >>> unique_share(ClassCounts((1, 1, 2)))
+    0.5
+    """
+    return unique_members(counts) / counts.n_members
+
+
+@metric(
+    "classes",
+    reads="classes",
+    low=1,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="Number of different combinations of quasi-identifier values.",
+    formula="number of classes",
+    assumption="none",
+    change="each further quasi-identifier can only add to it",
+)
+def n_classes(counts: ClassCounts) -> int:
+    """Number of classes.
+
+    >>> n_classes(ClassCounts((1, 1, 2)))
+    3
+    """
+    return counts.n_classes
+
+
+@metric(
+    "mean_class_size",
+    reads="classes",
+    low=1,
+    safer="higher",
+    merging="never lower",
+    doubling="doubles",
+    sentence="Average size of a class; small classes can hide behind a good average.",
+    formula="members / classes",
+    assumption="none",
+    change="coarser values make it larger",
+)
+def mean_class_size(counts: ClassCounts) -> float:
+    """Members per class.
+
+    >>> mean_class_size(ClassCounts((1, 1, 4)))
+    2.0
+    """
+    return counts.n_members / counts.n_classes
+
+
+@dataclass(frozen=True)
+class SizeTable:
+    """Summary of class sizes over classes (Table A of the sources)."""
+
+    sets: int
+    min: int
+    q1: float
+    median: float
+    mean: float
+    q3: float
+    max: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"min": self.min, "q1": self.q1, "median": self.median, "mean": self.mean, "q3": self.q3, "max": self.max}
+
+
+def size_table(sizes: IntArray) -> SizeTable:
+    """Number of classes, smallest, quartiles (R type 7), mean and largest.
+
+    >>> size_table(np.array([1, 1, 2, 3, 3, 5, 8, 13]))
+    SizeTable(sets=8, min=1, q1=1.75, median=3.0, mean=4.5, q3=5.75, max=13)
+    """
+    q1, median, q3 = (float(x) for x in np.quantile(sizes, (0.25, 0.5, 0.75)))
+    return SizeTable(len(sizes), int(sizes.min()), q1, median, float(sizes.mean()), q3, int(sizes.max()))
+
+
+def class_sizes(counts: ClassCounts) -> SizeTable:
+    """The class-size table of :class:`ClassCounts`.
+
+    >>> class_sizes(ClassCounts((1, 1, 1, 1, 496))).mean
+    100.0
+    """
+    return size_table(counts.sizes)
+
+
+def people_at(counts: ClassCounts, thresholds: Sequence[int] = THRESHOLDS) -> dict[int, int]:
+    """Members in classes of at most so many (Table B of the sources): never falls from left to right.
+
+    >>> people_at(ClassCounts((1, 1, 2, 3, 3, 5, 8, 13)))
+    {1: 2, 5: 15, 10: 23, 50: 36, 100: 36}
+    """
+    return {int(t): int(counts.sizes[counts.sizes <= t].sum()) for t in thresholds}
+
+
+@dataclass(frozen=True)
+class Subpopulation:
+    """The class sizes inside one subpopulation; ``name`` is None where the group is too small to be named."""
+
+    name: str | None
+    members: int
+    sizes: SizeTable
+    unique: int
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"name": self.name, "members": self.members, "classes": self.sizes.sets, "k": self.sizes.min}
+        return out | {"unique": self.unique, "class_sizes": self.sizes.to_json()}
+
+
+@dataclass(frozen=True)
+class Subpopulations:
+    """The table of subpopulations, largest first, and how their size goes with the median class size."""
+
+    column: str
+    groups: tuple[Subpopulation, ...]
+    pearson: float | None
+    spearman: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "column": self.column,
+            "groups": [g.to_json() for g in self.groups],
+            "correlation": {"pearson": self.pearson, "spearman": self.spearman},
+            "small_groups_not_named": sum(1 for g in self.groups if g.name is None),
+        }
+
+
+def subpopulations(
+    counts: ClassCounts, by: str, *, names: Mapping[int, str] | None = None, named_from: int = NAMED_FROM
+) -> Subpopulations:
+    """Class sizes inside each value of ``by``, which must be one of the counted columns.
+
+    Parameters
+    ----------
+    names : mapping of code to text, optional
+        Names of the subpopulations; those with fewer than ``named_from`` members stay without a name.
+
+    Examples
+    --------
+    >>> c = ClassCounts((12, 3, 1), columns=("town", "sex"), codes=([0, 0, 1], [0, 1, 0]))
+    >>> s = subpopulations(c, "town", names={0: "Delft", 1: "Urk"})
+    >>> [(g.name, g.members, g.sizes.min, g.unique) for g in s.groups]
+    [('Delft', 15, 3, 0), (None, 1, 1, 1)]
+    """
+    code = counts.codes[counts.column(by)]
+    order = np.argsort(code, kind="stable")
+    bounds = np.flatnonzero(np.diff(code[order])) + 1
+    found = []
+    for rows in np.split(order, bounds):
+        sizes = counts.sizes[rows]
+        total = int(sizes.sum())
+        value = int(code[rows[0]])
+        name = (names or {}).get(value) if total >= named_from else None
+        found.append(Subpopulation(name, total, size_table(sizes), int(np.count_nonzero(sizes == 1))))
+    found.sort(key=lambda g: (-g.members, g.name or ""))
+    members = np.array([g.members for g in found], dtype=np.float64)
+    medians = np.array([g.sizes.median for g in found], dtype=np.float64)
+    return Subpopulations(by, tuple(found), pearson(members, medians), spearman(members, medians))
+
+
+def pearson(x: FloatArray, y: FloatArray) -> float | None:
+    """Pearson correlation; None where it is not defined (fewer than two points, or no spread).
+
+    >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    1.0
+    >>> pearson(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
+    True
+    """
+    if len(x) < 2:
+        return None
+    dx, dy = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((dx @ dx) * (dy @ dy)))
+    if scale <= 1e-12 * float(np.abs(x).max() * np.abs(y).max()):
+        return None
+    return float(np.clip(dx @ dy / scale, -1.0, 1.0))
+
+
+def spearman(x: FloatArray, y: FloatArray) -> float | None:
+    """Spearman's rank correlation, ties sharing their mean rank.
+
+    >>> spearman(np.array([1.0, 2.0, 30.0]), np.array([2.0, 4.0, 5.0]))
+    1.0
+    """
+    return pearson(_ranks(x), _ranks(y))
+
+
+def _ranks(x: FloatArray) -> FloatArray:
+    _, inverse, count = np.unique(x, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return ((last - count + 1 + last) / 2.0)[inverse]

@@ -1,0 +1,307 @@
+"""How far is a class from the whole table? t-closeness, δ-disclosure, β-likeness.
+
+Takes    ClassCounts with counts of a sensitive column; for the hierarchical distance also a Hierarchy of its values
+Keeps    0 ≤ t ≤ 1; one class that is the whole table has t = 0; merging classes never raises t, δ or β
+Cost     work grows with the (class, value) pairs that occur, never with classes × values
+Source   METHODS §19, §22 (2c, 2j); Li, Li & Venkatasubramanian 2007; Brickell & Shmatikov 2008; Cao & Karras 2012
+Differs  a value absent from a class makes δ infinite (peers skip it); equal distance carries its factor ½
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from shoal.errors import HierarchyGapError, UsageError
+from shoal.measures.classes.profile import SensitiveProfile, is_ordered, profile
+from shoal.measures.metrics import metric
+from shoal.model.counts.classes import ClassCounts, CodeArray, FloatArray, IntArray
+from shoal.model.hierarchy import Hierarchy
+
+Distance = Literal["ordered", "equal", "hierarchical"]
+HELPERS = ("class_distances", "default_distance", "earth_mover", "leaf_groups")
+
+
+def default_distance(counts: ClassCounts, column: str) -> Distance:
+    """``ordered`` for numbers, dates and times; ``equal`` for everything else."""
+    return "ordered" if is_ordered(profile(counts, column).sensitive) else "equal"
+
+
+@metric(
+    "t",
+    reads="sensitive",
+    low=0,
+    high=1,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="How far the sensitive values of the most unusual class lie from those of the whole table.",
+    formula="t = max over classes of the earth mover's distance between class and table",
+    assumption="numbers and dates by rank (ordered), other values all equally far apart (equal), or by a hierarchy",
+    attacker="Someone who knows the table's overall shares learns at most this much more from a person's class.",
+    change="larger classes; classes that mix as the table does",
+)
+def t_closeness(
+    counts: ClassCounts, column: str, *, distance: Distance | None = None, hierarchy: Hierarchy | None = None
+) -> float:
+    """Largest earth mover's distance between a class and the table.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> s = SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0], [1, 1, 2]])
+    >>> t_closeness(ClassCounts((4, 4, 4), sensitive={"d": s}), "d", distance="equal")
+    0.25
+    """
+    return float(class_distances(counts, column, distance=distance, hierarchy=hierarchy).max())
+
+
+def class_distances(
+    counts: ClassCounts, column: str, *, distance: Distance | None = None, hierarchy: Hierarchy | None = None
+) -> FloatArray:
+    """Earth mover's distance of each class to the table, by one of three ground distances.
+
+    ``ordered``: distance of two values is their distance in rank over m − 1. ``equal``: any two values are 1 apart.
+    ``hierarchical``: height of their lowest common ancestor over the height of the tree. A missing value ranks below all
+    others, and hangs directly under the root of a hierarchy.
+    """
+    found = profile(counts, column)
+    chosen = distance or ("hierarchical" if hierarchy is not None else default_distance(counts, column))
+    if chosen not in get_args(Distance):
+        raise UsageError(f"distance '{chosen}' is not known.", hint="Distances: ordered, equal, hierarchical.")
+    if chosen == "ordered":
+        return _ordered(found)
+    if chosen == "equal":
+        return _equal(found)
+    if hierarchy is None:
+        raise UsageError(f"the hierarchical distance of '{column}' needs a hierarchy.", hint="Name one, or use distance equal.")
+    return _hierarchical(found, leaf_groups(found, hierarchy))
+
+
+def _equal(found: SensitiveProfile) -> FloatArray:
+    """½ Σ |p − q|: the values that occur in the class, and the table's share of those that do not."""
+    excess = np.add.reduceat(np.abs(found.p - found.q) - found.q, found.starts)
+    return np.clip(0.5 * (1.0 + excess), 0.0, 1.0)
+
+
+def _ordered(found: SensitiveProfile) -> FloatArray:
+    """Σ_i |P_i − Q_i| / (m − 1) over cumulative shares, run by run between the values that occur."""
+    m = found.n_values
+    if m == 1:
+        return np.zeros(found.n_classes)
+    rank, counts = found.ranks, found.counts
+    if not found.in_order:
+        order = np.lexsort((rank, found.classes))
+        rank, counts = rank[order], counts[order]
+    table = np.cumsum(found.marginal) / found.marginal.sum()
+    prefix = np.concatenate(([0.0], np.cumsum(table)))
+    running = np.cumsum(counts)
+    before = np.repeat((running - counts)[found.starts], found.distinct)
+    share = (running - before) / found.totals[found.classes]
+    stop = np.append(rank[1:], m)
+    last = found.starts + found.distinct - 1
+    stop[last] = m
+    cut = np.clip(np.searchsorted(table, share), rank, stop)
+    runs = share * (cut - rank) - (prefix[cut] - prefix[rank]) + (prefix[stop] - prefix[cut]) - share * (stop - cut)
+    total = np.add.reduceat(runs, found.starts) + prefix[rank[found.starts]]
+    return np.clip(total / (m - 1), 0.0, 1.0)
+
+
+def leaf_groups(found: SensitiveProfile, hierarchy: Hierarchy) -> list[CodeArray]:
+    """For each level of the hierarchy, the group of each value of the table (by rank), up to one root.
+
+    A missing value keeps to itself below the root: it hangs directly under it. A hierarchy without a single root gets one.
+    """
+    from shoal.kernels.text import canonical_text
+
+    sensitive = found.sensitive
+    codes = np.zeros(found.n_values, dtype=np.int64)
+    codes[found.ranks] = sensitive.values
+    texts = [None] * len(codes)
+    if sensitive.categories is not None:
+        every = canonical_text(sensitive.categories).to_pylist()
+        texts = [every[c] if c >= 0 else None for c in codes]
+    elif len(hierarchy.leaves) > int(codes.max()):
+        texts = [hierarchy.leaves[c] if c >= 0 else None for c in codes]  # type: ignore[misc]
+    place = [hierarchy.position.get(t, -1) if t is not None else -1 for t in texts]
+    gaps = [r for r, (c, at) in enumerate(zip(codes, place, strict=True)) if c >= 0 and at < 0]
+    if gaps:
+        records = int(found.marginal[gaps].sum())
+        raise HierarchyGapError(
+            f"the hierarchy of '{sensitive.column}' does not cover {len(gaps)} of its values ({records} records).",
+            hint="Extend the hierarchy, or use another distance.",
+        )
+    leaf = np.asarray(place, dtype=np.int64)
+    rooted = len(hierarchy.levels) > 1 and len(hierarchy.levels[-1].labels) == 1
+    levels = hierarchy.levels[:-1] if rooted else hierarchy.levels
+    out = [np.where(leaf >= 0, level.groups[leaf], len(level.labels)).astype(np.int32) for level in levels]
+    return [*out, np.zeros(found.n_values, dtype=np.int32)]
+
+
+def _hierarchical(found: SensitiveProfile, levels: Sequence[CodeArray]) -> FloatArray:
+    """Bottom-up: at each inner node the smaller of its children's surplus and shortage moves, at a cost of its height.
+
+    Only nodes with a value of the class are visited: below any other node every child lacks and nothing moves.
+    """
+    height = len(levels) - 1
+    cost = np.zeros(found.n_classes)
+    if height == 0:
+        return cost
+    klass, node = found.classes, levels[0][found.ranks].astype(np.int64)
+    share = found.p
+    klass, node, share = _gather(klass, node, share)
+    mass = np.bincount(levels[0], weights=found.overall)
+    for h in range(1, height + 1):
+        parent = np.zeros(len(mass), dtype=np.int64)
+        parent[levels[h - 1]] = levels[h]
+        surplus = np.maximum(share - mass[node], 0.0)
+        up = parent[node]
+        at, above, (positive, share) = _gather_two(klass, up, surplus, share)
+        mass = np.bincount(levels[h], weights=found.overall)
+        negative = positive - (share - mass[above])
+        np.add.at(cost, at, (h / height) * np.minimum(positive, np.maximum(negative, 0.0)))
+        klass, node = at, above
+    return np.clip(cost, 0.0, 1.0)
+
+
+def _gather(klass: IntArray, node: IntArray, share: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    at, above, (summed,) = _sum_pairs(klass, node, (share,))
+    return at, above, summed
+
+
+def _gather_two(
+    klass: IntArray, node: IntArray, first: FloatArray, second: FloatArray
+) -> tuple[IntArray, IntArray, tuple[FloatArray, FloatArray]]:
+    at, above, (a, b) = _sum_pairs(klass, node, (first, second))
+    return at, above, (a, b)
+
+
+def _sum_pairs(
+    klass: IntArray, node: IntArray, sums: tuple[FloatArray, ...]
+) -> tuple[IntArray, IntArray, tuple[FloatArray, ...]]:
+    """Sums over equal (class, node) pairs, which come out sorted."""
+    width = int(node.max(initial=0)) + 1
+    key, place = np.unique(klass * width + node, return_inverse=True)
+    added = tuple(np.bincount(place, weights=s, minlength=len(key)).astype(np.float64, copy=False) for s in sums)
+    return key // width, key % width, added
+
+
+def earth_mover(p: Sequence[float], q: Sequence[float], *, distance: Literal["ordered", "equal"] = "ordered") -> float:
+    """Earth mover's distance of two distributions over the same values in order.
+
+    >>> earth_mover((0.5, 0.5, 0), (0, 0.5, 0.5), distance="equal"), earth_mover((1, 0, 0), (0, 0, 1))
+    (0.5, 1.0)
+    """
+    difference = np.asarray(p, dtype=np.float64) - np.asarray(q, dtype=np.float64)
+    if distance == "equal":
+        return float(0.5 * np.abs(difference).sum())
+    return float(np.abs(np.cumsum(difference)).sum() / max(1, len(difference) - 1))
+
+
+@metric(
+    "delta_disclosure",
+    reads="sensitive",
+    low=0,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="The largest change, in logarithm, of any value's share from table to class; infinite where a class lacks one.",
+    formula="δ = max |ln(p/q)| over classes and values of the table; δ-disclosure privacy asks every one to be below δ",
+    assumption="natural logarithm; a value of the table that a class lacks is ruled out there, so δ is infinite",
+    attacker="Someone who knows the table's shares and rules values in or out for a person's class.",
+    change="larger classes; only classes that hold every value have a finite δ",
+)
+def delta_disclosure(counts: ClassCounts, column: str, *, base: float = math.e) -> float:
+    r"""Smallest δ: :math:`\max |\log(p/q)|` over all classes and all values of the table.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> even = SensitiveCounts.from_dense("d", [[2, 2], [3, 1]])
+    >>> round(delta_disclosure(ClassCounts((4, 4), sensitive={"d": even}), "d"), 6)
+    0.405465
+    >>> delta_disclosure(ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[4, 0], [3, 1]])}), "d")
+    inf
+    """
+    found = profile(counts, column)
+    if int(found.distinct.min()) < found.n_values:
+        return math.inf
+    return delta_disclosure_present(counts, column, base=base)
+
+
+@metric(
+    "delta_disclosure_present",
+    reads="sensitive",
+    low=0,
+    safer="lower",
+    merging="free",
+    doubling="same",
+    sentence="The largest change, in logarithm, of the share of a value that a class does hold; absent values are left out.",
+    formula="max |ln(p/q)| over classes and the values they hold",
+    assumption="says nothing of values that a class lacks: only delta_disclosure does",
+    attacker="as for delta_disclosure",
+    change="larger classes",
+)
+def delta_disclosure_present(counts: ClassCounts, column: str, *, base: float = math.e) -> float:
+    """As :func:`delta_disclosure`, over the values that a class holds (the figure that other tools print).
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> s = SensitiveCounts.from_dense("d", [[4, 0], [0, 4]])
+    >>> round(delta_disclosure_present(ClassCounts((4, 4), sensitive={"d": s}), "d", base=2), 9)
+    1.0
+    """
+    found = profile(counts, column)
+    return float(np.abs(np.log(found.p / found.q)).max() / math.log(base))
+
+
+@metric(
+    "basic_beta",
+    reads="sensitive",
+    low=0,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="The largest relative gain of any value's share from table to class.",
+    formula="β = max (p − q)/q over classes and values with p > q; 0 where none gains",
+    assumption="only gains count: a value that becomes less likely is not held against a class",
+    attacker="Someone who knows the table's shares grows surer of a value by at most this factor.",
+    change="larger classes; a rare value concentrated in a small class makes it large",
+)
+def basic_beta_likeness(counts: ClassCounts, column: str) -> float:
+    """Smallest β for basic β-likeness.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> s = SensitiveCounts.from_dense("d", [[2, 2], [3, 1]])
+    >>> round(basic_beta_likeness(ClassCounts((4, 4), sensitive={"d": s}), "d"), 6)
+    0.333333
+    """
+    found = profile(counts, column)
+    return max(0.0, float(((found.p - found.q) / found.q).max()))
+
+
+@metric(
+    "enhanced_beta",
+    reads="sensitive",
+    low=0,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="As basic_beta, but common values may gain less; infinite where no β is enough.",
+    formula="smallest β with (p − q)/q ≤ min(β, −ln q) for all values that gain; infinite where (p − q)/q exceeds −ln q",
+    assumption="as for basic_beta",
+    attacker="as for basic_beta",
+    change="larger classes",
+)
+def enhanced_beta_likeness(counts: ClassCounts, column: str) -> float:
+    """Smallest β for enhanced β-likeness, or infinity where none is enough.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> s = SensitiveCounts.from_dense("d", [[2, 2], [3, 1]])
+    >>> round(enhanced_beta_likeness(ClassCounts((4, 4), sensitive={"d": s}), "d"), 6)
+    0.333333
+    """
+    found = profile(counts, column)
+    gain = (found.p - found.q) / found.q
+    limit = -np.log(found.q)
+    if bool((gain > limit + 1e-12).any()):
+        return math.inf
+    return max(0.0, float(gain.max()))

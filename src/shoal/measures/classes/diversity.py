@@ -1,0 +1,220 @@
+"""What does a class tell about the sensitive value? Distinct, entropy and recursive diversity, p-sensitivity, (α,k).
+
+Takes    ClassCounts with counts of a sensitive column (a missing sensitive value is an ordinary value)
+Keeps    1 ≤ entropy l ≤ distinct l ≤ number of values; recursive (c,l) is strict
+Source   METHODS §19, §22 (2a, 2b)
+Differs  entropy uses shares inside the class; the integer form adds 1e-9 before the floor, else 2 becomes 1
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.measures.classes.profile import profile
+from shoal.measures.metrics import metric
+from shoal.model.counts.classes import ClassCounts, IntArray
+
+HELPERS = ("is_recursive_diverse", "whole_diversity", "is_alpha_k_anonymous", "is_p_sensitive")
+
+
+@metric(
+    "distinct_diversity",
+    reads="sensitive",
+    low=1,
+    safer="higher",
+    merging="never lower",
+    doubling="same",
+    sentence="The smallest number of different sensitive values in a class; 1 means a whole class shares one value.",
+    formula="l = min over classes of the number of distinct sensitive values",
+    assumption="a missing sensitive value is a value of its own",
+    attacker="Someone who finds a person's class learns the value outright where l is 1.",
+    change="larger classes; a rare value beside a common one counts as much as an even mix",
+)
+def distinct_diversity(counts: ClassCounts, column: str) -> int:
+    """Smallest number of distinct sensitive values in a class.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
+    >>> distinct_diversity(c, "d")
+    2
+    """
+    return int(profile(counts, column).distinct.min())
+
+
+@metric(
+    "entropy_diversity",
+    reads="sensitive",
+    low=1,
+    safer="higher",
+    merging="never lower",
+    doubling="same",
+    sentence="As many equally likely values as the least mixed class is worth; 1 means no doubt is left.",
+    formula="l = min over classes of exp(−Σ p ln p), p the share of a value inside the class",
+    assumption="the attacker knows no more than the class",
+    attacker="Someone who finds a person's class and guesses the sensitive value from its shares.",
+    change="larger or more even classes; it can never exceed the table's own exp(entropy) everywhere",
+)
+def entropy_diversity(counts: ClassCounts, column: str) -> float:
+    r"""Entropy l, as a real number: :math:`\min_b \exp(-\sum_s p(s|b) \ln p(s|b))`.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
+    >>> round(entropy_diversity(c, "d"), 7)
+    1.7547654
+    """
+    return math.exp(float(profile(counts, column).entropy.min()))
+
+
+def whole_diversity(value: float) -> int:
+    """The largest whole l that an entropy l reaches, without the rounding trap of a bare floor.
+
+    >>> whole_diversity(math.exp(math.log(3))), whole_diversity(2.999)
+    (3, 2)
+    """
+    return math.floor(value + 1e-9)
+
+
+@metric(
+    "recursive_diversity",
+    reads="sensitive",
+    low=1,
+    safer="higher",
+    merging="never lower",
+    doubling="same",
+    sentence="The largest l for which no value of any class outweighs c times its l-th and rarer values together.",
+    formula="r1 < c (r_l + … + r_m) in every class, r sorted from the most frequent; strict; always true for l = 1",
+    assumption="c is 3 unless said otherwise",
+    attacker="Someone who can rule out l − 2 values still cannot be sure of the most frequent one.",
+    change="a larger c is easier to meet; larger and more even classes raise l",
+)
+def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> int:
+    """Largest l such that every class is recursively (c,l)-diverse; l = 1 always holds.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> t = ClassCounts((12,), sensitive={"d": SensitiveCounts.from_dense("d", [[7, 3, 2]])})
+    >>> recursive_diversity(t, "d", c=2), recursive_diversity(t, "d", c=4)
+    (2, 3)
+    """
+    found = profile(counts, column)
+    ratio = _ratio(c)
+    if int(found.distinct.min()) == 1:  # a class with one value is (c,1)-diverse at most
+        return 1
+    tail = _tails(found.descending, found.starts, found.totals, found.distinct)
+    holds = np.repeat(found.largest, found.distinct) * ratio.denominator < ratio.numerator * tail
+    place = np.arange(len(tail)) - np.repeat(found.starts, found.distinct)
+    holds |= place == 0
+    reached: IntArray = np.add.reduceat(holds.astype(np.int64), found.starts)
+    return int(reached.min())
+
+
+@metric(
+    "least_c",
+    reads="sensitive",
+    low=0,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="Recursive (c,2)-diversity holds for every c above this number, and for none at or below it.",
+    formula="max over classes of r1 / (r_l + … + r_m); infinite where a class has fewer than l values",
+    assumption="l is 2 unless said otherwise",
+    attacker="as for recursive_diversity",
+    change="larger and more even classes lower it",
+)
+def least_c(counts: ClassCounts, column: str, *, l: int = 2) -> float:  # noqa: E741 - the field's letter
+    """The bound on c for recursive (c,l)-diversity: it holds exactly for all larger c.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> t = ClassCounts((10,), sensitive={"d": SensitiveCounts.from_dense("d", [[8, 1, 1]])})
+    >>> least_c(t, "d"), least_c(t, "d", l=3), least_c(t, "d", l=4)
+    (4.0, 8.0, inf)
+    """
+    if l < 1:
+        raise UsageError(f"l must be at least 1; found {l}.", hint="Use l=2 or more for recursive diversity.")
+    if l == 1:
+        return 0.0
+    found = profile(counts, column)
+    if int(found.distinct.min()) < l:
+        return math.inf
+    tail = _tails(found.descending, found.starts, found.totals, found.distinct)[found.starts + l - 1]
+    return float((found.largest / tail).max())
+
+
+def is_recursive_diverse(counts: ClassCounts, column: str, *, c: float, l: int) -> bool:  # noqa: E741
+    """Whether every class is recursively (c,l)-diverse; the inequality is strict and decided without rounding.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> t = ClassCounts((10,), sensitive={"d": SensitiveCounts.from_dense("d", [[5, 5]])})
+    >>> is_recursive_diverse(t, "d", c=1, l=2), is_recursive_diverse(t, "d", c=1.1, l=2)
+    (False, True)
+    """
+    return l <= recursive_diversity(counts, column, c=c)
+
+
+@metric(
+    "alpha",
+    reads="sensitive",
+    low=0,
+    high=1,
+    safer="lower",
+    merging="never higher",
+    doubling="same",
+    sentence="The surest guess of a sensitive value inside any class; 1 means certainty.",
+    formula="α = max over classes and values of the value's share in the class; (α,k)-anonymity asks α and k together",
+    assumption="a missing sensitive value is a value of its own",
+    attacker="Someone who finds a person's class and guesses its most frequent value.",
+    change="larger and more even classes lower it",
+)
+def alpha(counts: ClassCounts, column: str) -> float:
+    """Largest share of one sensitive value inside a class.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
+    >>> alpha(c, "d")
+    0.75
+    """
+    found = profile(counts, column)
+    return float((found.largest / found.totals).max())
+
+
+def is_alpha_k_anonymous(counts: ClassCounts, column: str, *, alpha: float, k: int) -> bool:
+    """(α,k)-anonymity: every class has at least k members and no value holds more than a share α of it.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
+    >>> is_alpha_k_anonymous(c, "d", alpha=0.75, k=4), is_alpha_k_anonymous(c, "d", alpha=0.5, k=4)
+    (True, False)
+    """
+    found = profile(counts, column)
+    ratio = _ratio(alpha)
+    within = found.largest * ratio.denominator <= ratio.numerator * found.totals
+    return bool(within.all()) and int(counts.sizes.min()) >= k
+
+
+def is_p_sensitive(counts: ClassCounts, column: str, *, p: int, k: int) -> bool:
+    """p-sensitive k-anonymity: at least k members and at least p distinct sensitive values in every class.
+
+    >>> from shoal.model.counts.classes import SensitiveCounts
+    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
+    >>> is_p_sensitive(c, "d", p=2, k=4), is_p_sensitive(c, "d", p=3, k=4)
+    (True, False)
+    """
+    return distinct_diversity(counts, column) >= p and int(counts.sizes.min()) >= k
+
+
+def _ratio(value: float) -> Fraction:
+    """The number as written (0.3 is three tenths, not its nearest float), small enough for whole-number arithmetic."""
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"the bound must be a number of at least 0; found {value}.", hint="Use for example 3 or 0.5.")
+    return Fraction(str(value)).limit_denominator(10**6)
+
+
+def _tails(descending: IntArray, starts: IntArray, totals: IntArray, distinct: IntArray) -> IntArray:
+    """For each entry in descending order, the sum of it and all smaller counts of its class."""
+    running = np.cumsum(descending)
+    before = running - descending
+    out: IntArray = np.repeat(totals + before[starts], distinct) - before
+    return out

@@ -1,0 +1,1 @@
+"""Which columns identify, and what each of them might be."""

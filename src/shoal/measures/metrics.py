@@ -1,0 +1,132 @@
+"""Every metric, once: what it reads, its range, its laws, and the words that explain it.
+
+A function becomes a metric with :func:`metric`. The entry states the laws that the function obeys (range, what merging two
+classes or doubling the table does to it), and one test walks this registry and tries each law on many tables; a public
+number of this room that is not registered fails that test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from shoal.errors import InternalError, UsageError, nearest
+
+Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]
+"""What the function takes first: ``ClassCounts``; ``ClassCounts`` and a sensitive column; release and population sizes; a
+``Recoding``; or a probability vector."""
+Effect = Literal["never lower", "never higher", "free"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of the field: function, laws, and an explanation for people."""
+
+    name: str
+    function: Callable[..., Any]
+    reads: Reads
+    low: float
+    high: float
+    safer: Literal["higher", "lower", "neither"]
+    merging: Effect  # of two classes, two values of the published set, or (distribution) two candidates
+    doubling: Literal["doubles", "same", "free"]  # every record written twice
+    sentence: str
+    formula: str
+    assumption: str
+    attacker: str
+    change: str
+
+    def explain(self, value: Any = None) -> str:
+        """The explanation as text, with the value first when it is given."""
+        head = self.sentence if value is None else f"{self.name} = {_shown(value)}. {self.sentence}"
+        lines = [head, f"  Formula: {self.formula}", f"  Assumes: {self.assumption}"]
+        if self.attacker:
+            lines.append(f"  Attacker: {self.attacker}")
+        lines.append(f"  What would change it: {self.change}")
+        return "\n".join(lines)
+
+
+_METRICS: dict[str, Metric] = {}
+
+
+def metric(
+    name: str,
+    *,
+    reads: Reads,
+    low: float = 0.0,
+    high: float = math.inf,
+    safer: Literal["higher", "lower", "neither"],
+    merging: Effect,
+    doubling: Literal["doubles", "same", "free"] = "same",
+    sentence: str,
+    formula: str,
+    assumption: str,
+    attacker: str = "",
+    change: str,
+) -> Callable[[F], F]:
+    """Register the decorated function as the metric ``name``."""
+
+    def put(function: F) -> F:
+        if name in _METRICS:
+            raise InternalError(f"metric '{name}' is registered twice.")
+        _METRICS[name] = Metric(
+            name, function, reads, low, high, safer, merging, doubling, sentence, formula, assumption, attacker, change
+        )
+        return function
+
+    return put
+
+
+def metrics() -> Iterator[Metric]:
+    """All metrics, in the order of their names.
+
+    >>> "k" in {m.name for m in metrics()}
+    True
+    """
+    _load()
+    yield from (_METRICS[name] for name in sorted(_METRICS))
+
+
+def lookup(name: str) -> Metric:
+    """The metric of that name.
+
+    >>> lookup("k").safer
+    'higher'
+    """
+    _load()
+    if name not in _METRICS:
+        close = nearest(name, _METRICS)
+        hint = f"Did you mean '{close}'?" if close else f"Metrics: {', '.join(sorted(_METRICS))}."
+        raise UsageError(f"there is no metric '{name}'.", hint=hint)
+    return _METRICS[name]
+
+
+def _load() -> None:
+    """Import the modules that define metrics, so that the registry is complete whoever asks first."""
+    import importlib
+
+    for module in MODULES:
+        importlib.import_module(f"shoal.measures.{module}")
+
+
+MODULES = (
+    "classes.anonymity",
+    "classes.diversity",
+    "classes.closeness",
+    "classes.risk",
+    "classes.presence",
+    "classes.entropy_risk",
+    "columns.subsets",
+    "utility.grouping",
+    "utility.recoding_loss",
+    "observer.entropy",
+)
+"""Modules whose public functions are metrics or are named in their ``HELPERS``."""
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

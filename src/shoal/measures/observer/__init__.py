@@ -1,0 +1,1 @@
+"""What an observer knows of one subject: entropies, degrees, posteriors."""

@@ -1,0 +1,1 @@
+"""A measurement: its numbers, its sentences, its JSON."""

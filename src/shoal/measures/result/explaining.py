@@ -1,0 +1,170 @@
+"""Numbers in sentences: the headline, the notes that belong to it, and the explanation of each number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.measures.classes.missing import adds_up
+from shoal.measures.classes.profile import profile
+from shoal.measures.metrics import lookup
+from shoal.measures.result.checking import number_of
+from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.measures.result.measurement import Measured
+
+
+class Explanation(str):
+    """Text that shows itself as it is, line by line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def one_in(chance: float) -> str:
+    """A chance as people say it.
+
+    >>> one_in(0.2), one_in(0.4), one_in(1.0), one_in(0.0)
+    ('1 in 5', '40 in 100', 'certain', 'none')
+    """
+    if chance <= 0.0:
+        return "none"
+    if chance >= 1.0:
+        return "certain"
+    turns = 1.0 / chance
+    if abs(turns - round(turns)) < 0.05 or turns >= 10:
+        return f"1 in {round(turns):,}"
+    return f"{round(100 * chance)} in 100"
+
+
+def who(m: Measured, n: int = 2) -> str:
+    """People where they were counted, records where rows were."""
+    word = ("person", "people") if m.counts.unit is not None else ("record", "records")
+    return word[n != 1]
+
+
+def headline(m: Measured) -> str:
+    """One sentence: how many are one of a kind on which columns, and the smallest crowd.
+
+    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.model.counts.classes import ClassCounts
+    >>> headline(Measured(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
+    '1 of 5 records is one of a kind on age; the smallest group has 1.'
+    """
+    total = int(m.crowds.members.sum())
+    on = " + ".join(m.quasi) or "the quasi-identifiers"
+    verb = "is" if m.unique == 1 else "are"
+    start = f"{m.unique:,} of {total:,} {who(m, total)} {verb}" if m.unique else f"None of {total:,} {who(m, total)} is"
+    bound = "" if m.crowds.exact else "at least "
+    return f"{start} one of a kind on {on}; the smallest group has {bound}{m.k:,}."
+
+
+def notes(m: Measured) -> list[str]:
+    """Sentences that belong to the numbers."""
+    out = []
+    if m.counts.unit is None:
+        out.append("No person column was named, so each row counts as one person; if people have several rows, name it as unit.")
+    elif not adds_up(m.counts):
+        out.append(
+            "Some people have rows in several classes: they are counted once in each, so uniques and people in small "
+            "classes are counted per class."
+        )
+    if m.missing["members_with_missing"]:
+        out.append(_missing_note(m))
+    if not m.crowds.exact:
+        out.append("Under the rule 'wildcard' people of matching classes cannot be added up: k is a cautious lower bound.")
+    if m.policy is not MissingPolicy.OWN:
+        out.append("Only the rule 'own' is ever certified.")
+    if m.policy is MissingPolicy.WILDCARD and m.missing["members_with_missing"]:
+        too = " and estimates from sample to population" if m.sample else ""
+        out.append(f"Diversity, closeness, sets of columns and what a column adds{too} follow the rule 'own'.")
+    if m.sample is None and m.population is not None and m.presence is None:
+        out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
+    if m.individual is not None and m.counts.unit is not None:
+        out.append("The individual risk counts each person once, with the mean weight of the rows of the class.")
+    for name in m.counts.sensitive:
+        if (classes := held_by_all(m, name)) > 0:
+            out.append(
+                f"People have several values of {name}; in {classes:,} of {m.classes:,} classes one value is held by everybody, "
+                "which diversity and closeness, made of shares among all values, do not show."
+            )
+    if m.presence is None and m.population is None:
+        out.append("No population was given: journalist and marketer are the worst case, as if the table were the population.")
+    if any(c.delta_disclosure == float("inf") for c in m.closeness.values()):
+        out.append("δ-disclosure is infinite where a class lacks a value of the table: the class rules that value out.")
+    return out
+
+
+def held_by_all(m: Measured, column: str) -> int:
+    """Classes of several values in which nevertheless every person has one and the same (people may have several each).
+
+    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+    >>> ill = SensitiveCounts.from_dense("ill", [[2, 1, 1], [1, 1, 0]])
+    >>> held_by_all(Measured(ClassCounts((2, 2), sensitive={"ill": ill}, unit="id", n_people=4)), "ill")
+    1
+    """
+    if m.counts.unit is None:
+        return 0
+    found = profile(m.counts, column)
+    return int(((found.largest == m.counts.sizes) & (found.distinct > 1)).sum())
+
+
+def _missing_note(m: Measured) -> str:
+    def at(rule: str) -> str:
+        k = m.missing[rule]["k"]
+        return m.missing[rule]["note"] if k is None else f"k={k:,}"
+
+    n = m.missing["members_with_missing"]
+    return (
+        f"{n:,} {who(m, n)} {'lacks' if n == 1 else 'lack'} a quasi-identifier. Missing as a value of its own: {at('own')}; "
+        f"matching everything: {at('wildcard')}; left out: {at('drop')}."
+    )
+
+
+_MAIN = (
+    ("k", "k", False),
+    ("unique", "unique", False),
+    ("prosecutor_max", "prosecutor.max", False),
+    ("prosecutor_mean", "prosecutor.mean", False),
+    ("journalist_max", "journalist.max", False),
+    ("marketer", "marketer", False),
+    ("k_map", "k_map", False),
+    ("presence_max", "delta_max", False),
+    ("distinct_diversity", "distinct", True),
+    ("entropy_diversity", "entropy", True),
+    ("recursive_diversity", "recursive", True),
+    ("alpha", "alpha", True),
+    ("t", "t", True),
+    ("delta_disclosure", "delta_disclosure", True),
+    ("basic_beta", "beta", True),
+    ("enhanced_beta", "enhanced_beta", True),
+)
+
+
+def explain(m: Measured, name: str | None = None) -> Explanation:
+    """The explanation of one number (by its metric's or its requirement's name), or of the main ones."""
+    if name is not None:
+        key = {short: long for long, short, _ in _MAIN}.get(name, name)
+        return Explanation(_explained(m, lookup(key).name))
+    shown = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
+    if m.counts.sensitive:
+        shown += [n for n, _, sensitive in _MAIN if sensitive]
+    parts = [headline(m), *(_explained(m, n) for n in shown), *(f"Note: {n}" for n in m.notes)]
+    return Explanation("\n\n".join(parts))
+
+
+def _explained(m: Measured, name: str) -> str:
+    metric = lookup(name)
+    short = {long: (key, sensitive) for long, key, sensitive in _MAIN}.get(name)
+    if short is None:
+        return metric.explain()
+    key, sensitive = short
+    if not sensitive:
+        value = number_of(m, key)
+        chance = f" ({one_in(value)})" if metric.high == 1 and 0 < value < 1 else ""
+        return metric.explain(int(value) if value == int(value) and metric.high != 1 else value).replace(". ", f"{chance}. ", 1)
+    values = ", ".join(f"{number_of(m, key, c):.4g} for {c}" for c in m.counts.sensitive)
+    return f"{metric.name} = {values}. {metric.explain()}"

@@ -1,0 +1,156 @@
+"""Does the analysis survive? A mean, a table or a regression, before and after the recoding.
+
+An analysis is named as people name it: ``mean:income``, ``table:sex,region``, ``regression:income~age+sex``. The change is
+what an analyst sees, not an abstract loss. Results hold numbers only, never a category's name.
+
+Takes    columns before and after as arrays by name (records need not be in the same order)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError, UsageError, missing_column
+from shoal.model.counts.classes import FloatArray
+
+Columns = Mapping[str, npt.ArrayLike]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One analysis before and after. ``change`` is 0 for no change; its meaning stands in ``measure``."""
+
+    analysis: str
+    measure: str
+    before: float | None
+    after: float | None
+    change: float
+    details: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "analysis": self.analysis,
+            "measure": self.measure,
+            "before": self.before,
+            "after": self.after,
+            "change": self.change,
+            **self.details,
+        }
+
+
+def compare(analysis: str, before: Columns, after: Columns) -> Change:
+    """Run a named analysis on both tables.
+
+    >>> c = compare("mean:x", {"x": [1.0, 3.0]}, {"x": [2.0, 3.0]})
+    >>> c.before, c.after, c.change
+    (2.0, 2.5, 0.25)
+    """
+    kind, _, what = analysis.partition(":")
+    if kind == "mean" and what:
+        return compare_mean(what.strip(), before, after)
+    if kind == "table" and what:
+        return compare_table([w.strip() for w in what.split(",")], before, after)
+    if kind == "regression" and "~" in what:
+        target, _, terms = what.partition("~")
+        return compare_regression(target.strip(), [t.strip() for t in terms.split("+")], before, after)
+    raise UsageError(
+        "the analysis is not understood.", hint="Write mean:column, table:column,column or regression:target~column+column."
+    )
+
+
+def compare_mean(column: str, before: Columns, after: Columns) -> Change:
+    """Mean of a number, missing values left out; the change is relative to the mean before (absolute where that is 0)."""
+    a, b = _numbers(before, column), _numbers(after, column)
+    old, new = float(np.nanmean(a)), float(np.nanmean(b))
+    error = float(np.nanstd(a)) / math.sqrt(max(1, int(np.isfinite(a).sum())))
+    details = {"standard_error_before": error, "deviation_before": float(np.nanstd(a)), "deviation_after": float(np.nanstd(b))}
+    return Change(f"mean:{column}", "relative change of the mean", old, new, abs(new - old) / (abs(old) or 1.0), details)
+
+
+def compare_table(columns: Sequence[str], before: Columns, after: Columns) -> Change:
+    """Frequency table of some columns; the change is the share of records in the wrong cell (total variation).
+
+    >>> compare_table(["s"], {"s": ["m", "f"]}, {"s": ["m", "m"]}).change
+    0.5
+    """
+    old, new = _cells(before, columns), _cells(after, columns)
+    n, m = sum(old.values()), sum(new.values())
+    distance = 0.5 * sum(abs(old.get(c, 0) / n - new.get(c, 0) / m) for c in old.keys() | new.keys())
+    details = {"cells_before": len(old), "cells_after": len(new), "records_before": n, "records_after": m}
+    return Change(f"table:{','.join(columns)}", "share of records in another cell", None, None, distance, details)
+
+
+def compare_regression(target: str, terms: Sequence[str], before: Columns, after: Columns) -> Change:
+    """Least squares of a number on numbers; the change is the largest move of a coefficient in standard errors before.
+
+    >>> x = np.arange(10.0)
+    >>> same = {"y": 2 * x + np.cos(x), "x": x}
+    >>> compare_regression("y", ["x"], same, same).change
+    0.0
+    """
+    old, errors, fit_old = _least_squares(target, terms, before)
+    new, _, fit_new = _least_squares(target, terms, after)
+    moved = np.abs(new - old)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(moved <= 1e-12 * np.maximum(1.0, np.abs(old)), 0.0, moved / errors)
+    names = ["constant", *terms]
+    details = {
+        "coefficients_before": dict(zip(names, old.tolist(), strict=True)),
+        "coefficients_after": dict(zip(names, new.tolist(), strict=True)),
+        "standard_errors_before": dict(zip(names, errors.tolist(), strict=True)),
+    }
+    named = f"regression:{target}~{'+'.join(terms)}"
+    return Change(named, "largest move of a coefficient in standard errors", fit_old, fit_new, float(steps.max()), details)
+
+
+def _least_squares(target: str, terms: Sequence[str], table: Columns) -> tuple[FloatArray, FloatArray, float]:
+    y = _numbers(table, target)
+    design = np.column_stack([np.ones(len(y)), *(_numbers(table, t) for t in terms)])
+    whole = np.isfinite(y) & np.isfinite(design).all(axis=1)
+    y, design = y[whole], design[whole]
+    n, width = design.shape
+    if n <= width or int(np.linalg.matrix_rank(design)) < width:
+        raise DataError(
+            f"the regression of '{target}' has {n} whole records and {width} coefficients that it cannot tell apart.",
+            hint="Use fewer terms, or more records.",
+        )
+    coefficients, *_ = np.linalg.lstsq(design, y, rcond=None)
+    rest = y - design @ coefficients
+    variance = float(rest @ rest) / (n - width)
+    errors = np.sqrt(np.maximum(variance * np.diag(np.linalg.inv(design.T @ design)), 0.0))
+    spread = float(((y - y.mean()) ** 2).sum())
+    return coefficients.astype(np.float64), errors.astype(np.float64), 1.0 - float(rest @ rest) / spread if spread else 1.0
+
+
+def _column(table: Columns, name: str) -> npt.NDArray[Any]:
+    if name not in table:
+        raise missing_column(name, tuple(table), table="table", what="analysis column")
+    values = table[name]
+    return np.asarray(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _numbers(table: Columns, name: str) -> FloatArray:
+    raw = _column(table, name)
+    try:
+        numbers = np.array([math.nan if v is None else v for v in raw.tolist()], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"column '{name}' does not hold numbers.", hint="Use a table instead of a mean or regression.") from None
+    if not bool(np.isfinite(numbers).any()):
+        raise DataError(f"column '{name}' has no number in it.", hint="Check whether it was suppressed altogether.")
+    return numbers
+
+
+def _cells(table: Columns, columns: Sequence[str]) -> dict[tuple[Any, ...], int]:
+    out: dict[tuple[Any, ...], int] = {}
+    for row in zip(*(_column(table, c).tolist() for c in columns), strict=True):
+        key = tuple(None if isinstance(v, float) and math.isnan(v) else v for v in row)
+        out[key] = out.get(key, 0) + 1
+    if not out:
+        raise DataError("a table of no records has no frequencies.", hint="Check what was released.")
+    return out

@@ -1,0 +1,1 @@
+"""ClassCounts: what COUNT returns and every decision is made from."""

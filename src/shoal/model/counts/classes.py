@@ -1,0 +1,210 @@
+"""ClassCounts: what COUNT returns and every decision is made from.
+
+A *class* is a set of records with equal values in all quasi-identifiers. Only these counts go up from the engine; rows
+never do. Columns are dictionary-encoded: ``codes[j][c]`` is the position in ``categories[j]`` of column ``j``'s value in class
+``c``, and ``-1`` (:data:`MISSING`) stands for a missing value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError, EmptyTableError, InternalError, missing_column
+from shoal.model.counts.packed import PackedCodes
+from shoal.model.roles import MissingPolicy
+
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float64]
+
+MISSING = -1
+"""The code of a missing value."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SensitiveCounts:
+    """How often each sensitive value occurs in each class: a sparse matrix in coordinate form.
+
+    Entry ``i`` says: class ``classes[i]`` holds ``counts[i]`` records (people, where the table has a unit) with the value
+    ``categories[values[i]]``; ``values[i] == MISSING`` is the missing value, an ordinary value here. Entries are sorted by
+    class, then value; a pair appears once; counts are positive.
+    """
+
+    column: str
+    classes: IntArray
+    values: CodeArray
+    counts: IntArray
+    categories: Any = None  # a pyarrow array of distinct values without nulls, or None when only codes are known
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", np.ascontiguousarray(self.classes, dtype=np.int64))
+        object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.int32))
+        object.__setattr__(self, "counts", np.ascontiguousarray(self.counts, dtype=np.int64))
+        if not len(self.classes) == len(self.values) == len(self.counts):
+            raise InternalError(f"sensitive counts of '{self.column}' have unequal lengths.")
+        if len(self.counts) and int(self.counts.min()) <= 0:
+            raise InternalError(f"sensitive counts of '{self.column}' hold a count below one.")
+        if len(self.classes) > 1:
+            step = np.diff(self.classes)
+            if (step < 0).any() or ((step == 0) & (np.diff(self.values) <= 0)).any():
+                raise InternalError(f"sensitive counts of '{self.column}' are not sorted by class and value.")
+
+    def __repr__(self) -> str:
+        """Counts only: a printed object must not show anybody's value."""
+        return f"<SensitiveCounts of '{self.column}': {len(self.counts)} class–value pairs>"
+
+    @property
+    def n_values(self) -> int:
+        """Number of distinct values in the table, the missing value included when it occurs."""
+        return len(np.unique(self.values))
+
+    @classmethod
+    def from_dense(cls, column: str, matrix: npt.ArrayLike, categories: Any = None) -> SensitiveCounts:
+        """From a classes × values matrix of counts.
+
+        >>> s = SensitiveCounts.from_dense("disease", [[2, 1], [0, 3]])
+        >>> s.classes.tolist(), s.values.tolist(), s.counts.tolist()
+        ([0, 0, 1], [0, 1, 1], [2, 1, 3])
+        """
+        dense = np.asarray(matrix, dtype=np.int64)
+        rows, values = np.nonzero(dense)
+        return cls(column, rows.astype(np.int64), values.astype(np.int32), dense[rows, values], categories)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassCounts:
+    """Sizes of the classes, with the code of each quasi-identifier and, when asked, the sensitive values inside.
+
+    Parameters
+    ----------
+    sizes : array of int
+        Members of each class, at least one: people when ``unit`` is given, else records.
+    columns, codes, categories
+        Names of the quasi-identifiers; for each a code per class (very many classes: unpacked when asked for, see
+        :class:`~shoal.model.counts.packed.PackedCodes`); for each the distinct values (a pyarrow array without nulls) that the
+        codes point to.
+    sensitive : mapping of column name to SensitiveCounts
+    records : array of int, optional
+        Rows of each class, where they differ from ``sizes`` because a person has several rows.
+    weights : array of float, optional
+        Sum of the sampling weights of each class.
+    n_people : int, optional
+        Distinct people in the whole table (a person may be in several classes).
+    missing : MissingPolicy
+        The rule under which the classes were formed. COUNT always counts under ``OWN``; the other rules are derived.
+
+    Examples
+    --------
+    >>> c = ClassCounts((1, 2, 2, 5))
+    >>> c.n_classes, c.n_records, int(c.sizes.min())
+    (4, 10, 1)
+    >>> ClassCounts(())
+    Traceback (most recent call last):
+    shoal.errors.EmptyTableError: the table has no rows, so no anonymity number is defined.
+      Check the file, the filter or the suppression that left nothing.
+    """
+
+    sizes: IntArray
+    columns: tuple[str, ...] = ()
+    codes: Sequence[CodeArray] = ()
+    categories: tuple[Any, ...] = ()
+    sensitive: Mapping[str, SensitiveCounts] = field(default_factory=dict)
+    records: IntArray | None = None
+    weights: FloatArray | None = None
+    n_people: int | None = None
+    unit: str | None = None
+    missing: MissingPolicy = MissingPolicy.OWN
+
+    def __init__(
+        self,
+        sizes: npt.ArrayLike,
+        columns: Sequence[str] = (),
+        codes: Sequence[npt.ArrayLike] | PackedCodes = (),
+        categories: Sequence[Any] = (),
+        sensitive: Mapping[str, SensitiveCounts] | None = None,
+        records: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        n_people: int | None = None,
+        unit: str | None = None,
+        missing: MissingPolicy = MissingPolicy.OWN,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "sizes", _whole_numbers(sizes, "class sizes"))
+        put(self, "columns", tuple(columns))
+        separate = not isinstance(codes, PackedCodes)
+        put(self, "codes", tuple(np.ascontiguousarray(c, dtype=np.int32) for c in codes) if separate else codes)
+        put(self, "categories", tuple(categories))
+        put(self, "sensitive", dict(sensitive or {}))
+        put(self, "records", None if records is None else _whole_numbers(records, "records per class"))
+        put(self, "weights", None if weights is None else np.ascontiguousarray(weights, dtype=np.float64))
+        put(self, "n_people", n_people)
+        put(self, "unit", unit)
+        put(self, "missing", missing)
+        self._validate()
+
+    def _validate(self) -> None:
+        n = len(self.sizes)
+        if n == 0:
+            raise EmptyTableError(
+                "the table has no rows, so no anonymity number is defined.",
+                hint="Check the file, the filter or the suppression that left nothing.",
+            )
+        if int(self.sizes.min()) < 1:
+            raise DataError("a class with no members was counted.", hint="Leave empty classes out of the sizes.")
+        coded = [self.codes.keys] if isinstance(self.codes, PackedCodes) else self.codes
+        if len(self.codes) not in (0, len(self.columns)) or any(len(c) != n for c in coded):
+            raise InternalError("codes do not fit the columns and classes.")
+        if self.categories and len(self.categories) != len(self.columns):
+            raise InternalError("categories do not fit the columns.")
+        for extra in (self.records, self.weights):
+            if extra is not None and len(extra) != n:
+                raise InternalError("records or weights do not fit the classes.")
+        for name, counts in self.sensitive.items():
+            if len(counts.classes) and (counts.classes[0] < 0 or counts.classes[-1] >= n):
+                raise InternalError(f"sensitive counts of '{name}' point to classes that do not exist.")
+
+    def __repr__(self) -> str:
+        """Counts only: a printed object must not show anybody's value."""
+        over = ", ".join(self.columns) or "unnamed columns"
+        return f"<ClassCounts over {over}: {self.n_classes} classes, {self.n_records} records>"
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def n_records(self) -> int:
+        """Rows of the table."""
+        return int(self.sizes.sum() if self.records is None else self.records.sum())
+
+    @property
+    def n_members(self) -> int:
+        """Sum of the class sizes: rows, or person–class pairs where a unit is given."""
+        return int(self.sizes.sum())
+
+    def column(self, name: str) -> int:
+        """Position of a quasi-identifier."""
+        if name not in self.columns:
+            raise missing_column(name, self.columns, table="counts", what="quasi-identifier")
+        return self.columns.index(name)
+
+    def has_missing(self) -> npt.NDArray[np.bool_]:
+        """For each class, whether any quasi-identifier is missing."""
+        out = np.zeros(self.n_classes, dtype=np.bool_)
+        for codes in self.codes:
+            out |= codes == MISSING
+        return out
+
+
+def _whole_numbers(values: npt.ArrayLike, what: str) -> IntArray:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise DataError(f"{what} must be a list of whole numbers.", hint="Pass counts of people or records.")
+    return np.ascontiguousarray(array, dtype=np.int64)

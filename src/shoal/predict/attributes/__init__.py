@@ -1,0 +1,1 @@
+"""Several attributes and intervals of one: what they do together."""

@@ -1,0 +1,1 @@
+"""A group of people and a distribution over cells: who is unique?"""

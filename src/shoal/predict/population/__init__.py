@@ -1,0 +1,1 @@
+"""Unique in the population, judged from a sample."""

@@ -1,0 +1,1 @@
+"""Predictions when only published numbers of a distribution are known."""

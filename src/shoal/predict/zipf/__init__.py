@@ -1,0 +1,1 @@
+"""Popular places, and how few records single a person out."""

@@ -1,0 +1,1 @@
+"""Care of a vault: rotation, shredding, full checks."""

@@ -1,0 +1,275 @@
+"""Master keys: where they come from, and which ones are refused.
+
+A vault is opened with a *key provider*: an object that wraps and unwraps the vault's root key and never shows its own. Three
+come with Shoal: :func:`from_env` (an environment variable), :func:`from_file` (a file only its owner can read) and any object
+with the methods of :class:`KeyProvider` (the hook for a KMS or HSM). A key written as a literal in code, a configuration file
+or a URL is refused, and so is a short, guessable or patterned one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import itertools
+import os
+import stat
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, runtime_checkable
+
+from shoal.errors import TamperError, UsageError
+
+ENVIRONMENT = "SHOAL_VAULT_KEY"
+KEY_BYTES = 32
+_MIN_DISTINCT_BYTES = 20  # 32 random bytes have 30 distinct ones on average; fewer than 20 never happens by chance
+_MIN_DISTINCT_STEPS = 16  # differences of neighbours: a counting pattern has few
+_CONFIG_SUFFIXES = {".yml", ".yaml", ".toml", ".json", ".ini", ".cfg", ".conf", ".env", ".py", ".xml", ".properties"}
+
+
+class KeyRefusedError(UsageError):
+    """A master key is missing, weak, badly kept or in the wrong place."""
+
+
+class Secret:
+    """Bytes that do not show themselves: no text form, no pickle, no copy; compared in constant time.
+
+    >>> s = Secret(b"k" * 32)
+    >>> s
+    <secret>
+    >>> import pickle
+    >>> pickle.dumps(s)
+    Traceback (most recent call last):
+    TypeError: a secret cannot be pickled or copied
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: bytes) -> None:
+        self.__value = bytes(value)
+
+    def expose(self) -> bytes:
+        """The bytes, for handing to a cryptographic primitive and nothing else."""
+        return self.__value
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self.__value, other.expose())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied")
+
+
+@runtime_checkable
+class KeyProvider(Protocol):
+    """What a vault asks of a master key: the hook for a KMS.
+
+    ``key_id`` names the key without telling it; ``location`` says where it is kept (for the proof of separation: a path, or
+    a word such as ``environment``). ``wrap`` and ``unwrap`` are authenticated encryption bound to ``context``; ``unwrap``
+    raises :class:`shoal.errors.TamperError` when the key or the context is another one.
+    """
+
+    @property
+    def key_id(self) -> str: ...
+
+    @property
+    def location(self) -> str: ...
+
+    def wrap(self, data: bytes, context: bytes) -> bytes: ...
+
+    def unwrap(self, data: bytes, context: bytes) -> bytes: ...
+
+
+class LocalKey:
+    """A master key held in this process: AES-256-GCM under 32 random bytes."""
+
+    def __init__(self, secret: Secret, *, location: str) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        check_strength(secret)
+        self._box = AESGCM(secret.expose())
+        self._location = location
+        self._key_id = _fingerprint(secret)
+
+    @property
+    def key_id(self) -> str:
+        return self._key_id
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def wrap(self, data: bytes, context: bytes) -> bytes:
+        nonce = os.urandom(12)
+        return nonce + self._box.encrypt(nonce, data, context)
+
+    def unwrap(self, data: bytes, context: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._box.decrypt(data[:12], data[12:], context)
+        except (InvalidTag, ValueError):
+            raise TamperError(
+                "the master key does not open this vault, or the vault's key record was altered.",
+                hint=f"The key given has id {self._key_id}; `shoal vault status` shows the id the vault expects.",
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"<master key {self._key_id}>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a master key cannot be pickled or copied")
+
+
+def generate() -> str:
+    """A new master key as text (base64 of 32 random bytes), to be put into a secret store.
+
+    >>> len(base64.b64decode(generate()))
+    32
+    """
+    return base64.b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def from_env(name: str = ENVIRONMENT, *, forget: bool = False) -> LocalKey:
+    """The master key in the environment variable ``name``; ``forget`` removes the variable, so that no child inherits it."""
+    text = os.environ.pop(name, None) if forget else os.environ.get(name)
+    if not text:
+        raise KeyRefusedError(
+            f"the environment variable '{name}' holds no master key.",
+            hint="Make one with `shoal vault key` and set the variable from your secret store.",
+        )
+    return LocalKey(_decode(text, f"the environment variable '{name}'"), location="environment")
+
+
+def from_file(path: str | Path) -> LocalKey:
+    """The master key in a file that only its owner can read (mode 0600 or 0400) and that holds nothing else."""
+    file = Path(path)
+    if file.suffix.lower() in _CONFIG_SUFFIXES:
+        raise KeyRefusedError(
+            f"'{file.name}' looks like a configuration file: keys do not belong there.",
+            hint="Keep the master key in a file of its own, for example vault.key with mode 0600.",
+        )
+    try:
+        info = file.stat()
+    except OSError as error:
+        raise KeyRefusedError(
+            f"the key file '{file.name}' cannot be read: {error.strerror}.", hint="Give the path of an existing key file."
+        ) from None
+    if not stat.S_ISREG(info.st_mode) or info.st_size > 4096:
+        raise KeyRefusedError(f"'{file.name}' is not a key file.", hint="A key file holds one base64 line of 44 characters.")
+    if os.name == "posix" and info.st_mode & 0o077:
+        raise KeyRefusedError(
+            f"other users can read or change the key file '{file.name}' (mode {stat.S_IMODE(info.st_mode):04o}).",
+            hint=f"Run: chmod 600 {file.name}",
+        )
+    if os.name == "posix" and info.st_uid not in (os.geteuid(), 0):
+        raise KeyRefusedError(f"the key file '{file.name}' belongs to another user.", hint="Own the file that holds your key.")
+    text = file.read_text(encoding="ascii", errors="replace")
+    return LocalKey(_decode(text, f"the key file '{file.name}'"), location=str(file.resolve()))
+
+
+def read_private(path: str | Path) -> str:
+    """One secret (a token, a share) from a file that others cannot read."""
+    file = Path(path)
+    try:
+        if os.name == "posix" and file.stat().st_mode & 0o077:
+            raise UsageError(f"other users can read '{file.name}'.", hint=f"Run: chmod 600 {file.name}")
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"'{file.name}' cannot be read: {reason}.") from None
+
+
+def write_file(path: str | Path) -> Path:
+    """Write a new master key to ``path`` (mode 0600; its folder is made with 0700); an existing file is never overwritten."""
+    file = Path(path)
+    try:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise KeyRefusedError(f"the key file '{file.name}' exists already.", hint="Use it, or name another file.") from None
+    except OSError as error:
+        raise KeyRefusedError(f"the key file '{file.name}' cannot be written: {error.strerror}.") from None
+    with os.fdopen(handle, "w", encoding="ascii") as out:
+        out.write(generate() + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+    return file
+
+
+def require_provider(key: object) -> KeyProvider:
+    """``key`` itself when it is a provider; text and bytes are keys in code or configuration, and are refused."""
+    if isinstance(key, str | bytes | bytearray):
+        raise KeyRefusedError(
+            "a master key was given as a literal: keys in code or configuration are refused.",
+            hint="Use keys.from_env(), keys.from_file(path), or an object that wraps keys in your KMS.",
+        )
+    if not isinstance(key, KeyProvider):
+        raise KeyRefusedError(
+            f"an object of type '{type(key).__name__}' is not a key provider.",
+            hint="A provider has key_id, location, wrap(data, context) and unwrap(data, context).",
+        )
+    return key
+
+
+def check_strength(secret: Secret) -> None:
+    """Refuse keys that are short, patterned, or text: they can be guessed.
+
+    >>> check_strength(Secret(b"1234"))
+    Traceback (most recent call last):
+    shoal.protector.crypto.master_keys.KeyRefusedError: the master key has 4 bytes; it needs exactly 32.
+      Make one with `shoal vault key`.
+    """
+    value = secret.expose()
+    hint = "Make one with `shoal vault key`."
+    if len(value) != KEY_BYTES:
+        raise KeyRefusedError(f"the master key has {len(value)} bytes; it needs exactly {KEY_BYTES}.", hint=hint)
+    steps = {(b - a) % 256 for a, b in itertools.pairwise(value)}
+    if len(set(value)) < _MIN_DISTINCT_BYTES or len(steps) < _MIN_DISTINCT_STEPS:
+        raise KeyRefusedError("the master key repeats itself: it was not drawn at random.", hint=hint)
+    if all(32 <= b < 127 for b in value):
+        raise KeyRefusedError("the master key is readable text: it was not drawn at random.", hint=hint)
+
+
+def _decode(text: str, where: str) -> Secret:
+    plain = text.strip()
+    for reader in (_hex, _base64):
+        value = reader(plain)
+        if value is not None:
+            return Secret(value)
+    raise KeyRefusedError(
+        f"{where} does not hold a key: base64 or hexadecimal of 32 bytes is expected.", hint="Make one with `shoal vault key`."
+    )
+
+
+def _hex(text: str) -> bytes | None:
+    if len(text) != 2 * KEY_BYTES:
+        return None
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return None
+
+
+def _base64(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _fingerprint(secret: Secret) -> str:
+    from shoal.protector.crypto.operations import derive
+
+    return derive(secret, "fingerprint").expose()[:8].hex()

@@ -1,0 +1,256 @@
+"""The audit log: append-only, hash-chained, signed at checkpoints, and itself pseudonymous.
+
+Event i is sealed, and ``hash_i = SHA-256(hash_(i-1) || i || sealed_i)``; a checkpoint is an Ed25519 signature over
+(vault, i, hash_i, time). The chain and the signatures can be checked without any secret. Deletion, edit and reordering break
+the chain; a cut-off tail contradicts the sealed state, the checkpoints and the anchor; a put-back older log contradicts the
+anchor or any checkpoint kept outside. Actors and data subjects appear only under audit pseudonyms (``A-…``, ``S-…``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shoal.errors import DataError
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.store.state import State, padded
+from shoal.protector.store.storage import SIGNER, Store, Tx, blob, step
+
+FORMAT = "shoal-audit-checkpoint/1"
+EVERY = 128
+"""Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
+
+SIGNED_AT_ONCE = frozenset({"reveal", "approve", "shred", "rotate", "resolve", "create", "checkpoint", "grant"})
+_BLOCK = 128
+_CHUNK = 2000
+ZERO = b"\0" * 32
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of checking the log: ``ok``, how many events and checkpoints, and every problem in words."""
+
+    ok: bool
+    events: int
+    checkpoints: int
+    head: str
+    problems: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "events": self.events,
+            "checkpoints": self.checkpoints,
+            "head": self.head,
+            "problems": list(self.problems),
+        }
+
+
+def actor_pseudonym(store: Store, actor: str) -> str:
+    """The audit pseudonym of an actor."""
+    return "A-" + crypto.encode(store.audit_names.digest(b"actor\0" + actor.encode())[:10])
+
+
+def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
+    """Add events to the log within the transaction; sign where it is due."""
+    state = tx.state
+    head = bytes.fromhex(state.audit_head)
+    stamp = datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
+    rows = []
+    for event in events:
+        state.audit_seq += 1
+        body = json.dumps({"time": stamp, **event}, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
+        sealed = tx.store.audit_box.seal(padded(body, _BLOCK), _place(tx.store, state.audit_seq))
+        head = chained(head, state.audit_seq, sealed)
+        rows.append((state.audit_seq, sealed, head))
+    state.audit_head = head.hex()
+    for row in rows:
+        tx.run("INSERT INTO vault_audit (seq, sealed, hash) VALUES (?, ?, ?)", *row)
+    step("audit")
+    due = state.audit_seq - state.checkpoint_seq >= EVERY
+    if due or any(e["action"] in SIGNED_AT_ONCE for e in events):
+        sign_checkpoint(tx, time)
+
+
+def chained(previous: bytes, seq: int, sealed: bytes) -> bytes:
+    """The next hash of the chain."""
+    return hashlib.sha256(previous + seq.to_bytes(8, "big") + sealed).digest()
+
+
+def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
+    """Sign the head of the log; the checkpoint as it can be kept outside."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from shoal.protector.store.schema import checkpoints
+
+    signers = tx.get(SIGNER, "list")
+    secret = tx.get_secret(SIGNER, "active")
+    if signers is None or secret is None:
+        raise DataError("the vault has no signing key.")
+    body = {
+        "format": FORMAT,
+        "vault": tx.store.vault_id,
+        "seq": tx.state.audit_seq,
+        "head": tx.state.audit_head,
+        "generation": tx.state.generation + 1,
+        "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds"),
+        "key": signers["keys"][-1]["id"],
+    }
+    text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+    signature = Ed25519PrivateKey.from_private_bytes(secret.expose()).sign(text)
+    seq = tx.state.audit_seq
+    replaced = tx.connection.execute(checkpoints.delete().where(checkpoints.c.seq == seq)).rowcount
+    tx.connection.execute(checkpoints.insert().values(seq=seq, body=text, signature=signature))
+    tx.state.checkpoint_seq = seq
+    tx.state.checkpoints += 1 - replaced
+    step("checkpoint")
+    return {**body, "signature": signature.hex(), "public_key": signers["keys"][-1]["public"]}
+
+
+def new_signer(tx: Tx) -> str:
+    """Make a signing key; the retired ones stay known, so that old checkpoints still verify. Returns its id."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    public = private.public_key().public_bytes_raw()
+    listed = tx.get(SIGNER, "list") or {"keys": []}
+    key_id = hashlib.sha256(public).hexdigest()[:16]
+    listed["keys"].append({"id": key_id, "public": public.hex(), "from": tx.state.audit_seq + 1})
+    tx.put(SIGNER, "list", listed)
+    tx.put_secret(SIGNER, "active", Secret(private.private_bytes_raw()))
+    return key_id
+
+
+def signing_keys(tx: Tx) -> list[dict[str, Any]]:
+    """Public signing keys, oldest first; the last one is in use."""
+    listed = tx.get(SIGNER, "list") or {"keys": []}
+    return list(listed["keys"])
+
+
+def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The events of the log, opened, in order, each with its number ``n``."""
+    wanted = None if actions is None else set(actions)
+    for seq, sealed, _ in _stored(tx, first):
+        event = json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))
+        if wanted is None or event["action"] in wanted:
+            yield {"n": seq, **event}
+
+
+def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
+    """Check the whole log: chain, sealed state, signatures, and checkpoints kept outside.
+
+    ``anchors`` are checkpoints as :func:`sign_checkpoint` returned them, kept where an intruder cannot reach them.
+    """
+    problems: list[str] = []
+    hashes = _check_chain(tx, problems)
+    state = tx.state
+    _check_end(state, hashes, problems)
+    before = tx.first("SELECT count(*) FROM vault_audit WHERE seq < 1")[0]
+    if before:
+        problems.append(f"{before} events were added from outside, before the first one.")
+    keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
+    signed = _check_checkpoints(tx, keys, hashes, problems)
+    for given in anchors:
+        _check_outside(tx, keys, given, hashes, problems)
+    return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems))
+
+
+def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
+    """Walk the chain; the hash after each event that is needed later (all of them: 32 bytes each)."""
+    hashes = {0: ZERO}
+    expected = 1
+    head = ZERO
+    for seq, sealed, stored in _stored(tx, 1):
+        if seq != expected:
+            problems.append(f"event {expected} is missing: the log jumps to {seq}.")
+        head = chained(head, seq, sealed)
+        if head != stored:
+            problems.append(f"event {seq} was altered, moved, or an event before it was taken out.")
+            head = stored
+        hashes[seq] = stored
+        expected = seq + 1
+        if len(problems) > 20:
+            break
+    return hashes
+
+
+def _check_end(state: State, hashes: Mapping[int, bytes], problems: list[str]) -> None:
+    last = max(hashes)
+    if last < state.audit_seq:
+        problems.append(f"the tail is cut off: {state.audit_seq} events were written, {last} are there.")
+    elif last > state.audit_seq:
+        problems.append(f"{last - state.audit_seq} events were added from outside.")
+    elif hashes[last].hex() != state.audit_head:
+        problems.append("the newest event is not the one the vault wrote.")
+
+
+def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, bytes], problems: list[str]) -> int:
+    from shoal.protector.store.schema import checkpoints
+
+    found = tx.connection.execute(checkpoints.select().order_by(checkpoints.c.seq)).all()
+    for row in found:
+        body = _read_signed(blob(row.body), blob(row.signature), keys)
+        if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
+            problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
+        elif hashes.get(row.seq, b"").hex() != body["head"]:
+            problems.append(f"the log at event {row.seq} is not the one that was signed.")
+    if (found[-1].seq if found else 0) != tx.state.checkpoint_seq:
+        problems.append(f"the newest checkpoint, at event {tx.state.checkpoint_seq}, is missing.")
+    if len(found) != tx.state.checkpoints:
+        problems.append(f"{tx.state.checkpoints} checkpoints were signed, {len(found)} are there.")
+    return len(found)
+
+
+def _check_outside(
+    tx: Tx, keys: Mapping[str, bytes], given: Mapping[str, Any], hashes: Mapping[int, bytes], problems: list[str]
+) -> None:
+    body = {k: v for k, v in given.items() if k not in ("signature", "public_key")}
+    text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+    try:
+        signature = bytes.fromhex(str(given.get("signature", "")))
+    except ValueError:
+        signature = b""
+    if body.get("vault") != tx.store.vault_id or _read_signed(text, signature, keys) is None:
+        problems.append("a checkpoint kept outside does not carry this vault's signature.")
+    elif body["seq"] > max(hashes):
+        problems.append(f"the log was rolled back: it ends at event {max(hashes)}, but {body['seq']} was signed before.")
+    elif hashes.get(body["seq"], b"").hex() != body["head"]:
+        problems.append(f"the log at event {body['seq']} differs from the checkpoint kept outside.")
+
+
+def _read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dict[str, Any] | None:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        body = json.loads(text)
+        public = keys.get(body.get("key", ""))
+        if public is None or body.get("format") != FORMAT:
+            return None
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError, AttributeError):
+        return None
+    return dict(body)
+
+
+def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
+    from shoal.protector.store.schema import audit
+
+    at = first
+    while True:
+        query = audit.select().where(audit.c.seq >= at).order_by(audit.c.seq).limit(_CHUNK)
+        found = tx.connection.execute(query).all()
+        for row in found:
+            yield int(row.seq), blob(row.sealed), blob(row.hash)
+        if len(found) < _CHUNK:
+            return
+        at = int(found[-1].seq) + 1
+
+
+def _place(store: Store, seq: int) -> bytes:
+    return b"audit" + seq.to_bytes(8, "big") + store.bound

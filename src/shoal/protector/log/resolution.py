@@ -1,0 +1,86 @@
+"""Who is behind an audit pseudonym: told only to owner and auditor together.
+
+When the vault is made, a key pair is drawn; its public half stays in the vault, its private half is split into two shares
+(XOR with random bytes), one handed to the owner and one to the auditor, and then forgotten. Names are sealed to the public
+half (HPKE, RFC 9180), so not even the vault with its master key can open them. Names of data subjects are sealed under the
+domain's key before that, so crypto-shredding the domain ends them too.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from shoal.errors import AccessError, UsageError
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.store.storage import SETTING, Tx
+
+_INFO = b"shoal-vault audit name"
+
+
+def _suite() -> Any:
+    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+
+
+def create(tx: Tx) -> tuple[str, str]:
+    """Draw the key pair; the shares for owner and auditor, as text, shown once."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    private = X25519PrivateKey.generate()
+    tx.put(SETTING, "resolution", {"public": private.public_key().public_bytes_raw().hex()})
+    first = os.urandom(32)
+    second = bytes(a ^ b for a, b in zip(first, private.private_bytes_raw(), strict=True))
+    return _text("owner", first), _text("auditor", second)
+
+
+def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
+    """Seal the name behind an audit pseudonym, once."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    if tx.get(SETTING, f"name {pseudonym}") is not None:
+        return
+    setting = tx.get(SETTING, "resolution")
+    assert setting is not None
+    public = X25519PublicKey.from_public_bytes(bytes.fromhex(setting["public"]))
+    sealed: bytes = _suite().encrypt(name, public, info=_INFO + pseudonym.encode())
+    tx.put(SETTING, f"name {pseudonym}", {"sealed": sealed.hex()})
+
+
+def resolve(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> bytes:
+    """The sealed name, opened with both shares."""
+    from cryptography.exceptions import InvalidTag
+
+    private = joined(tx, owner_share, auditor_share)
+    stored = tx.get(SETTING, f"name {pseudonym}")
+    if stored is None:
+        raise UsageError("the log knows no such audit pseudonym.", hint="Audit pseudonyms begin with A- or S-.")
+    try:
+        opened: bytes = _suite().decrypt(bytes.fromhex(stored["sealed"]), private, info=_INFO + pseudonym.encode())
+    except (InvalidTag, ValueError):
+        raise AccessError("the name cannot be opened.", reason="shares") from None
+    return opened
+
+
+def joined(tx: Tx, owner_share: str, auditor_share: str) -> Any:
+    """The private half from its two shares; shares that do not belong together are refused."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    setting = tx.get(SETTING, "resolution")
+    first, second = _bytes("owner", owner_share), _bytes("auditor", auditor_share)
+    private = X25519PrivateKey.from_private_bytes(bytes(a ^ b for a, b in zip(first, second, strict=True)))
+    if setting is None or private.public_key().public_bytes_raw().hex() != setting["public"]:
+        raise AccessError("the two shares do not belong together, or not to this vault.", reason="shares")
+    return private
+
+
+def _text(who: str, share: bytes) -> str:
+    return f"share-{who}-{crypto.encode(share)}"
+
+
+def _bytes(who: str, text: str) -> bytes:
+    value = crypto.decode(text.strip().removeprefix(f"share-{who}-"))
+    if value is None or len(value) != 32 or not text.strip().startswith(f"share-{who}-"):
+        raise UsageError(f"this is not the {who}'s share.", hint=f"It begins with share-{who}-.")
+    return value

@@ -1,0 +1,1 @@
+"""Who may do what in a vault, how often, and with whose approval."""

@@ -1,0 +1,150 @@
+"""Actors, their roles, and the bearer tokens by which they show who they are.
+
+A token is 160 random bits; the vault stores only its HMAC. It may be narrowed to some of the actor's roles (its scopes), to
+some domains, and in time. What a role may do is fixed here and cannot be configured away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
+from shoal.model.roles import check_names
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.store.storage import ACTOR, TOKEN, Store, Tx
+
+PERMITS: Mapping[str, frozenset[str]] = {
+    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove"}),
+    "requester": frozenset({"request", "reveal", "withdraw", "requests"}),
+    "approver": frozenset({"approve", "deny", "requests"}),
+    "auditor": frozenset({"audit", "resolve", "requests"}),
+    "owner": frozenset(
+        {"domain", "actor", "limit", "honeytoken", "rotate", "shred", "anchor", "checkpoint", "verify", "resolve", "requests"}
+    ),
+}
+"""What each role may do. Approving one's own request is not among it for anybody."""
+
+ROLES = tuple(PERMITS)
+TOKEN_PREFIX = "shoal-"  # noqa: S105  the public start of every token, for secret scanners
+
+
+@dataclass(frozen=True)
+class Who:
+    """An actor as a token shows it: name, the roles this token may use, the domains it may touch (none: all)."""
+
+    name: str
+    roles: frozenset[str]
+    domains: frozenset[str] = frozenset()
+
+    def require(self, action: str, domain: str | None = None) -> None:
+        """Refuse what none of the roles permits."""
+        if not any(action in PERMITS[role] for role in self.roles):
+            able = ", ".join(role for role in ROLES if action in PERMITS[role])
+            raise AccessError(f"to {action} needs the role {able}; this token does not have it.", reason="role")
+        if domain is not None and not self.reaches(domain):
+            raise AccessError("this token does not reach that domain.", reason="domain")
+
+    def reaches(self, domain: str) -> bool:
+        """Whether the token may touch a domain."""
+        return not self.domains or domain in self.domains
+
+
+def check_roles(roles: Iterable[str]) -> tuple[str, ...]:
+    """Known roles, each once; the auditor's stands alone.
+
+    >>> check_roles(["approver", "requester"])
+    ('requester', 'approver')
+    """
+    wanted = set(roles)
+    for role in sorted(wanted - set(ROLES)):
+        close = nearest(role, ROLES)
+        raise UsageError(
+            f"role '{role}' is not known.", hint=f"Roles: {', '.join(ROLES)}." + (f" Did you mean '{close}'?" if close else "")
+        )
+    if not wanted:
+        raise UsageError("an actor needs at least one role.", hint=f"Roles: {', '.join(ROLES)}.")
+    if "auditor" in wanted and len(wanted) > 1:
+        raise UsageError("an auditor only audits: the role cannot be joined with another.", hint="Name another person.")
+    return tuple(r for r in ROLES if r in wanted)
+
+
+def check_name(name: str) -> str:
+    if not name or len(name) > 100 or not name.isprintable() or name != name.strip():
+        raise UsageError("the name of an actor has 1 to 100 printable characters without blanks around it.")
+    return name
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names may be taken for one: by the rule for column names, also with letters of another script.
+
+    >>> same_name("Anna", "anna"), same_name("Rita", "Ｒita"), same_name("Rita", "Rieta"), same_name("Anna", "\u0410nna")
+    (True, True, False, True)
+    """
+    try:
+        check_names((one, other), table="actors")
+    except AmbiguousColumnError:
+        return True
+    return False
+
+
+def require_another(tx: Tx, name: str, role: str) -> None:
+    """Refuse to lose the last owner (nobody could manage the vault) or the last auditor (nobody could check the log)."""
+    holders = [a["name"] for a in tx.all(ACTOR) if a["enabled"] and role in a["roles"]]
+    if holders == [name]:
+        raise UsageError(f"this is the only {role} of the vault.", hint=f"Make another {role} first.")
+
+
+def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:
+    """A new actor."""
+    check_name(name)
+    if any(same_name(actor["name"], name) for actor in tx.all(ACTOR)):
+        raise UsageError(
+            "an actor of that name, or one that looks the same, exists already.",
+            hint="Change its roles with `shoal vault actor grant`.",
+        )
+    tx.put(ACTOR, name, {"name": name, "roles": list(check_roles(roles)), "enabled": True, "created": time})
+
+
+def issue_token(
+    tx: Tx, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None, label: str = ""
+) -> str:
+    """A new token of an actor, shown once; the vault keeps its HMAC."""
+    actor = tx.get(ACTOR, name)
+    if actor is None:
+        raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+    wanted = set(scopes) or set(actor["roles"])
+    if not wanted <= set(actor["roles"]):
+        raise UsageError("a token cannot have more roles than its actor.", hint=f"The actor has: {', '.join(actor['roles'])}.")
+    text = TOKEN_PREFIX + crypto.encode(os.urandom(20))
+    tx.put(
+        TOKEN,
+        token_digest(tx.store, text),
+        {"actor": name, "scopes": sorted(wanted), "domains": sorted(domains), "expires": expires, "label": label},
+    )
+    return text
+
+
+def token_digest(store: Store, token: str) -> str:
+    """The keyed digest under which a token is known."""
+    return store.token_prf.digest(token.strip().encode("utf-8", errors="replace")).hex()
+
+
+def who(tx: Tx, digest: str, time: float) -> Who:
+    """The actor behind a token digest; unknown, expired, revoked and disabled ones are refused alike."""
+    token = tx.get(TOKEN, digest)
+    actor = tx.get(ACTOR, token["actor"]) if token is not None else None
+    expired = token is not None and token["expires"] is not None and time >= token["expires"]
+    if token is None or actor is None or expired or not actor["enabled"]:
+        raise AccessError("the token is not valid.", hint="Ask an owner of the vault for a new one.", reason="token")
+    roles = frozenset(token["scopes"]) & frozenset(actor["roles"])
+    return Who(actor["name"], roles, frozenset(token["domains"]))
+
+
+def revoke_tokens(tx: Tx, name: str) -> int:
+    """Take back every token of an actor; how many there were."""
+    mine = [tag for tag, body in tx.items(TOKEN) if body["actor"] == name]
+    for tag in mine:
+        tx.remove_tag(tag)
+    return len(mine)

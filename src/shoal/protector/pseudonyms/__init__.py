@@ -1,0 +1,1 @@
+"""Pseudonyms: domains, minting, renewal, tables."""

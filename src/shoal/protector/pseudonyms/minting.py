@@ -1,0 +1,273 @@
+"""From a column of identities to a column of pseudonyms, and from pseudonyms back to identities, for every kind."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import AccessError, DataError, UsageError
+from shoal.protector.crypto import ciphers
+from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
+from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.pseudonyms import references
+from shoal.protector.pseudonyms.domains import REVERSIBLE, Context, Domain, day
+from shoal.protector.store.entries import pairs
+from shoal.protector.store.row_keys import DomainKeys, RowKeys
+from shoal.protector.store.storage import Tx
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LONGEST_IDENTITY = 4096
+
+
+class OpenDomain(crypto._Opaque):
+    """A domain with its living keys, ready to make and read pseudonyms."""
+
+    def __init__(self, domain: Domain, base: Secret, versions: dict[int, Secret]) -> None:
+        self.domain = domain
+        self.living = sorted(versions)
+        self._bound = bytes.fromhex(domain.id)
+        tokens = crypto.Blocks(crypto.derive(base, "slots"))
+        self.keys = DomainKeys(domain.number, {v: RowKeys(v, s) for v, s in versions.items()}, domain.active, tokens)
+        self.subjects = crypto.Prf(crypto.derive(base, "audit subjects"))
+        self.subject_box = crypto.Box(crypto.derive(base, "audit subject names"))
+        self.own_box = crypto.Box(crypto.derive(base, "self-generated"))
+        self._ciphers: dict[int, Any] = {v: self._cipher(s, v) for v, s in versions.items()}
+
+    def _cipher(self, secret: Secret, version: int) -> Any:
+        if self.domain.kind == "keyed":
+            return Keyed(secret)
+        bound = self._bound + bytes([version])
+        if self.domain.kind == "reversible":
+            return Reversible(secret, bound)
+        if self.domain.kind == "format-preserving":
+            return FormatPreserving(secret, self.domain.alphabet, self.domain.keep, self._bound)
+        return None
+
+    def subject(self, identity: bytes) -> str:
+        """The audit pseudonym of a data subject: one, however the identity is composed where the domain does not care."""
+        return "S-" + crypto.encode(self.subjects.digest(self.matched(identity))[:10])
+
+    def matched(self, identity: bytes) -> bytes:
+        """The identity as it is compared."""
+        return identity if self.domain.matching == "exact" else unicodedata.normalize("NFC", identity.decode()).encode()
+
+    def frame(self, context: Context, time: float) -> bytes:
+        return context.frame(self.domain, self.domain.renewal.epoch(day(time)))
+
+    def pseudonymize(self, tx: Tx, column: Any, context: Context, time: float) -> Any:
+        """An Arrow text column of pseudonyms for one of identities; missing stays missing."""
+        if self.domain.kind == "self-generated":
+            raise UsageError(
+                f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
+                hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
+            )
+        with _uncollected(len(column)):
+            return self._pseudonymize(tx, column, self.frame(context, time))
+
+    def _pseudonymize(self, tx: Tx, column: Any, frame: bytes) -> Any:
+        import pyarrow as pa
+
+        if self.domain.scope == "transaction":
+            return self._each(tx, column, frame)
+        if self.domain.renewal.uses:
+            return self._renewing(tx, column, frame, self.domain.renewal.uses)
+        coded = column.dictionary_encode()
+        made = self._distinct(tx, coded.dictionary, frame)
+        return pa.DictionaryArray.from_arrays(coded.indices, made).cast(pa.string())
+
+    def find(self, tx: Tx, identities: Sequence[str], context: Context, time: float) -> list[str | None]:
+        """The pseudonym each identity has now, or None; nothing is made, and both answers take the same work."""
+        if self.domain.kind != "random" or self.domain.scope == "transaction" or self.domain.renewal.uses:
+            raise UsageError(
+                f"looking up without making needs kind 'random' with lasting pseudonyms; domain '{self.domain.name}' differs.",
+                hint="Pseudonymise the identity instead.",
+            )
+        frame = self.frame(context, time)
+        found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in _encoded(identities)]
+        made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
+        texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
+        return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
+
+    def resolve(
+        self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
+    ) -> list[bytes | None]:
+        """The identity behind each pseudonym; None for one this domain never made."""
+        kind = self.domain.kind
+        if kind not in REVERSIBLE:
+            raise AccessError(
+                f"pseudonyms of domain '{self.domain.name}' are one-way: nobody can reveal or translate them.",
+                hint="Where a way back is needed, make a domain of kind 'random' or 'reversible' before pseudonymising.",
+            )
+        if kind == "format-preserving":
+            chosen = ciphers.require_version(version, self.living)
+            frame = self.frame(context or Context(), time)
+            texts = (self._ciphers[chosen].decode(frame, p) for p in pseudonyms)
+            return [None if t is None else t.encode() for t in texts]
+        raw = [self._raw(p) for p in pseudonyms]
+        if kind == "reversible":
+            return [self._reversed(r) for r in raw]
+        return references.resolve(tx, self.keys, raw)
+
+    def canonical(self, pseudonym: str) -> str:
+        """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
+        raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
+        return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + crypto.encode(raw)
+
+    def has_form(self, pseudonym: str) -> bool:
+        """Whether a text looks like a pseudonym of this domain (whether it is one takes a request)."""
+        if self.domain.kind in ("format-preserving", "self-generated"):
+            return True
+        raw = self._raw(pseudonym)
+        return raw is not None and (len(raw) == 16 or (self.domain.kind == "reversible" and len(raw) > 16))
+
+    def _raw(self, pseudonym: str) -> bytes | None:
+        prefix = self.domain.prefix
+        if pseudonym[: len(prefix)].upper() != prefix.upper():
+            return None
+        return crypto.decode(pseudonym[len(prefix) :])
+
+    def _reversed(self, raw: bytes | None) -> bytes | None:
+        found = None
+        for version in self.living:
+            part = self._ciphers[version].decode(raw or b"")
+            found = found or part
+        return None if found is None else found[1]
+
+    def _distinct(self, tx: Tx, values: Any, frame: bytes) -> Any:
+        """Pseudonyms of different identities, as an Arrow column."""
+        import pyarrow as pa
+
+        texts = values.to_pylist()
+        if self.domain.kind == "format-preserving":
+            _encoded(texts)
+            return pa.array(self._ciphers[self.domain.active].encode(frame, texts), pa.string())
+        plain = _encoded(texts)
+        matched = plain if self.domain.matching == "exact" else [self.matched(p) for p in plain]
+        if self.domain.kind == "keyed":
+            return self._texts(self._ciphers[self.domain.active].encode(frame, matched))
+        if self.domain.kind == "reversible":
+            return self._varied(self._ciphers[self.domain.active].encode(frame, matched))
+        if self.domain.matching != "exact":
+            return self._merged(tx, frame, plain, matched)
+        return self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frame, plain, matched)))
+
+    def _merged(self, tx: Tx, frame: bytes, plain: list[bytes], matched: list[bytes]) -> Any:
+        """Identities that are compared composed: several texts may be one person."""
+        first: dict[bytes, int] = {}
+        for i, m in enumerate(matched):
+            first.setdefault(m, i)
+        chosen = list(first.values())
+        blocks = references.mint(tx, self.keys, frame, [plain[i] for i in chosen], [matched[i] for i in chosen])
+        place = {m: j for j, m in enumerate(first)}
+        return self._texts(references.tokens(self.keys, blocks[[place[m] for m in matched]]))
+
+    def _each(self, tx: Tx, column: Any, frame: bytes) -> Any:
+        """A new pseudonym for every record (transaction pseudonyms)."""
+        present = column.drop_null()
+        plain = _encoded(present.to_pylist())
+        if self.domain.kind == "reversible":
+            made = self._varied(self._ciphers[self.domain.active].encode_once(frame, plain))
+        elif self.domain.kind == "keyed":
+            frames = references.transaction_frames(frame, len(plain))
+            cipher = self._ciphers[self.domain.active]
+            made = self._texts(
+                np.concatenate([cipher.encode(f, [p]) for f, p in zip(frames, plain, strict=True)]) if plain else _NONE
+            )
+        else:
+            frames = references.transaction_frames(frame, len(plain))
+            made = self._texts(references.tokens(self.keys, references.mint(tx, self.keys, frames, plain, plain)))
+        return _spread(column, made)
+
+    def _renewing(self, tx: Tx, column: Any, frame: bytes, uses: int) -> Any:
+        """A pseudonym covers at most ``uses`` records of a person; then the person gets the next one."""
+        texts = column.drop_null().to_pylist()
+        people = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        plain = _encoded(list(people))
+        matched = [self.matched(p) for p in plain]
+        if len(set(matched)) != len(matched):
+            raise DataError("identities that compose to the same text cannot be renewed by use in one call.")
+        blocks = references.mint(tx, self.keys, frame, plain, matched)
+        used = references.uses(tx, self.keys, blocks).tolist()
+        wanted: dict[tuple[int, int], int] = {}
+        order = []
+        for text in texts:
+            i = people[text]
+            pair = (i, used[i] // uses)
+            used[i] += 1
+            order.append(wanted.setdefault(pair, len(wanted)))
+        if used:
+            references.set_uses(tx, self.keys, blocks, used)
+        frames = [references.renewed_frame(frame, g) for _, g in wanted]
+        minted = references.mint(tx, self.keys, frames, [plain[i] for i, _ in wanted], [matched[i] for i, _ in wanted])
+        made = self._texts(references.tokens(self.keys, minted))
+        return _spread(column, made.take(order) if order else made)
+
+    def _texts(self, tokens: NDArray[np.uint8]) -> Any:
+        """Fixed-width tokens as an Arrow text column, without a Python loop."""
+        import pyarrow as pa
+
+        if len(tokens) == 0:
+            return pa.array([], pa.string())
+        letters = crypto.encode_rows(tokens)
+        head = np.frombuffer(self.domain.prefix.encode(), dtype=np.uint8)
+        chars = np.concatenate([np.broadcast_to(head, (len(letters), len(head))), letters], axis=1)
+        offsets = (np.arange(len(chars) + 1, dtype=np.int64) * chars.shape[1]).astype(np.int64)
+        data = pa.py_buffer(np.ascontiguousarray(chars))
+        wide = pa.Array.from_buffers(pa.large_string(), len(chars), [None, pa.py_buffer(offsets), data])
+        return wide.cast(pa.string())
+
+    def _varied(self, tokens: list[bytes]) -> Any:
+        """Tokens of different lengths: encoded length by length."""
+        import pyarrow as pa
+
+        lengths = np.fromiter((len(t) for t in tokens), dtype=np.int64, count=len(tokens))
+        if len(tokens) and (lengths == lengths[0]).all():
+            return self._texts(np.frombuffer(b"".join(tokens), dtype=np.uint8).reshape(len(tokens), -1))
+        return pa.array([self.domain.prefix + crypto.encode(t) for t in tokens], pa.string())
+
+
+_NONE = np.zeros((0, 16), dtype=np.uint8)
+
+
+@contextlib.contextmanager
+def _uncollected(count: int) -> Iterator[None]:
+    """Let the cycle collector rest during bulk work: millions of small objects without cycles would keep it busy."""
+    rests = count >= 10_000 and gc.isenabled()
+    if rests:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if rests:
+            gc.enable()
+
+
+def _encoded(texts: Sequence[str]) -> list[bytes]:
+    try:
+        plain = [text.encode() for text in texts]
+    except UnicodeEncodeError:
+        raise DataError("an identity is not valid Unicode text.", hint="Read the column as UTF-8 text.") from None
+    if plain and max(map(len, plain)) > LONGEST_IDENTITY:
+        raise DataError(f"an identity has more than {LONGEST_IDENTITY} bytes.", hint="Is this the right column?")
+    return plain
+
+
+def _spread(column: Any, made: Any) -> Any:
+    """Values for the present cells, put back between the missing ones."""
+    import pyarrow as pa
+
+    if column.null_count == 0:
+        return made
+    place = np.cumsum(~np.asarray(column.is_null())) - 1
+    return made.take(pa.array(place, mask=np.asarray(column.is_null())))
+
+
+Resolver = Callable[[Sequence[str]], list[bytes | None]]

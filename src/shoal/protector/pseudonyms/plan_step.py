@@ -1,0 +1,93 @@
+"""``pseudonymize`` as a step of a plan: the plan names the domain and the key, and holds no secret.
+
+The release carries the step out in the session that :func:`using` provides, or in the vault that the environment names
+(``SHOAL_VAULT``, ``SHOAL_VAULT_KEY`` or ``SHOAL_VAULT_KEY_FILE``, ``SHOAL_VAULT_TOKEN`` or ``SHOAL_VAULT_TOKEN_FILE``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal.errors import PolicyError, UsageError
+from shoal.model.plan import StreamStep, register_step
+
+if TYPE_CHECKING:
+    from shoal.protector.session import Session
+
+_session: contextvars.ContextVar[Session | None] = contextvars.ContextVar("shoal_vault_session", default=None)
+
+
+@register_step
+@dataclass(frozen=True)
+class Pseudonymize(StreamStep):
+    """Replace identities by pseudonyms of a vault's domain; missing stays missing.
+
+    ``key_id`` (from ``Domain.key_id``) pins the key: a domain that was rotated since then stops the run, so the same plan
+    never quietly gives other pseudonyms.
+    """
+
+    domain: str = ""
+    key_id: str = ""
+    role: str = ""
+    relation: str = ""
+    kind: ClassVar[str] = "pseudonymize"
+    truthful: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.domain:
+            raise PolicyError(f"the pseudonymisation of '{self.column}' names no domain.")
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        session = _session.get() or from_environment()
+        found = next((d for d in session.domains() if d.name == self.domain), None)
+        if found is None:
+            raise UsageError(f"there is no domain '{self.domain}' in the vault.", hint="Is it the right vault?")
+        if self.key_id and found.key_id != self.key_id:
+            raise PolicyError(
+                f"the plan was made for key {self.key_id} of domain '{self.domain}'; the domain now uses {found.key_id}.",
+                hint="Make the plan again, or use the vault as it was.",
+            )
+
+        def replace(table: Any, seen: int) -> Any:
+            from shoal.kernels.text import canonical_text
+
+            made = session.pseudonymize(
+                self.domain, canonical_text(table[self.column]), role=self.role, relation=self.relation, purpose="release"
+            )
+            return table.set_column(table.column_names.index(self.column), self.column, made)
+
+        return replace
+
+
+@contextlib.contextmanager
+def using(session: Session) -> Iterator[None]:
+    """Carry out pseudonymize steps in this session."""
+    mark = _session.set(session)
+    try:
+        yield
+    finally:
+        _session.reset(mark)
+
+
+def from_environment() -> Session:
+    """An operator's session in the vault that the environment names."""
+    from shoal.protector.crypto import master_keys as keys
+    from shoal.protector.vault import Vault
+
+    place, token = os.environ.get("SHOAL_VAULT"), os.environ.get("SHOAL_VAULT_TOKEN")
+    named = os.environ.get("SHOAL_VAULT_TOKEN_FILE")
+    if not token and named:
+        token = keys.read_private(named)
+    if not place or not token:
+        raise UsageError(
+            "a pseudonymize step needs a vault.",
+            hint="Set SHOAL_VAULT, SHOAL_VAULT_TOKEN and SHOAL_VAULT_KEY (or SHOAL_VAULT_KEY_FILE), or use step.using(session).",
+        )
+    file = os.environ.get("SHOAL_VAULT_KEY_FILE")
+    key = keys.from_file(file) if file else keys.from_env()
+    return Vault.open(place, key=key).login(token)

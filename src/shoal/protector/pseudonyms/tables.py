@@ -1,0 +1,179 @@
+"""Pseudonymise whole tables as a stream: any source the engines open, out to a file that appears whole or not at all.
+
+Every named column is read as text (leading zeros stay) and replaced in one domain, so the same person has the same pseudonym
+in all columns and files: foreign keys keep leading to their rows. Beside the output stands a small JSON file with the domain
+and the id of the key, and no data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.engines.core.table import Table
+    from shoal.protector.session import Session
+
+FORMAT = "shoal-pseudonyms/1"
+BATCH_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Pseudonymized:
+    """What was done to one table."""
+
+    out: Path
+    domain: str
+    key_id: str
+    columns: tuple[str, ...]
+    rows: int
+    missing: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "file": self.out.name,
+            "domain": self.domain,
+            "key_id": self.key_id,
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "missing": self.missing,
+        }
+
+
+def pseudonymize_table(
+    session: Session,
+    source: Any,
+    out: str | Path,
+    *,
+    domain: str,
+    columns: Sequence[str],
+    drop: Sequence[str] = (),
+    purpose: str = "",
+    role: str = "",
+    relation: str = "",
+    raw: bool = False,
+    progress: Callable[[float, str], None] | None = None,
+) -> Pseudonymized:
+    """Replace identity columns of a table by pseudonyms of a domain.
+
+    Parameters
+    ----------
+    session : Session
+        Of an operator.
+    source : path, URL, frame or Table
+        Anything ``shoal.open`` takes.
+    out : path
+        CSV, Parquet, Arrow, Excel, SPSS or Stata by its ending.
+    columns, drop : names
+        Columns to pseudonymise, and columns to leave out (names, addresses).
+    raw : bool
+        Write CSV cells as they are, also those a spreadsheet would run.
+
+    Returns
+    -------
+    Pseudonymized
+        Also written beside ``out`` as ``<out>.pseudonyms.json``.
+    """
+    from shoal.engines.files.writers import atomic, output_format, write_file
+
+    path = Path(out)
+    form = output_format(path, None)
+    _require_new(path, source)
+    if not columns:
+        raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
+    with _opened(source, columns) as table:
+        for name in (*columns, *drop):
+            table.schema.require(name, what="identity column" if name in columns else "column to drop")
+        kept = [c for c in table.schema.columns if c.name not in drop]
+        work = _Work(
+            session, domain, tuple(columns), {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
+        )
+        work.total, work.progress = table.n_rows() if progress else 0, progress
+        names = [c.name for c in kept]
+        batches = work.stream(table.scan(names, batch_size=BATCH_ROWS))
+        first = next(batches, None)
+        schema = first.schema if first is not None else _empty_schema(table, names, columns)
+        write_file(path, form, schema, _chain(first, batches), kept, raw=raw)
+    key_id = next(d.key_id for d in session.domains() if d.name == domain)
+    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing)
+    beside = path.with_name(path.name + ".pseudonyms.json")
+    with atomic(beside) as temporary:
+        temporary.write_text(json.dumps(done.to_json(), ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return done
+
+
+def mapping(session: Session, domain: str, values: Any, *, purpose: str = "") -> Any:
+    """An Arrow table (``value``, ``pseudonym``) of the different identities, for a join inside an engine."""
+    import pyarrow as pa
+
+    distinct = values.unique() if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(sorted(set(values)), pa.string())
+    distinct = distinct.drop_null()
+    return pa.table({"value": distinct, "pseudonym": session.pseudonymize(domain, distinct, purpose=purpose)})
+
+
+class _Work:
+    """Batches in, batches with pseudonyms out; counts as it goes."""
+
+    def __init__(self, session: Session, domain: str, columns: tuple[str, ...], told: dict[str, str]) -> None:
+        self.session = session
+        self.domain = domain
+        self.columns = columns
+        self.told = told
+        self.rows = 0
+        self.missing = 0
+        self.total = 0
+        self.progress: Callable[[float, str], None] | None = None
+
+    def stream(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+            for name in self.columns:
+                table = self._replaced(table, name)
+            self.rows += table.num_rows
+            if self.progress is not None and self.total:
+                self.progress(min(1.0, self.rows / self.total), "pseudonymising")
+            yield from table.combine_chunks().to_batches()
+
+    def _replaced(self, table: Any, name: str) -> Any:
+        from shoal.kernels.text import canonical_text
+
+        place = table.column_names.index(name)
+        text = canonical_text(table[name])
+        self.missing += text.null_count
+        return table.set_column(place, name, self.session.pseudonymize(self.domain, text, **self.told))
+
+
+def _require_new(path: Path, source: Any) -> None:
+    """Refuse to write over the source: from a one-way domain nothing would lead back."""
+    if isinstance(source, str | Path) and path.exists() and Path(str(source)).exists() and path.samefile(str(source)):
+        raise UsageError(f"'{path.name}' is the table itself: its identities would be lost.", hint="Name another output file.")
+
+
+def _opened(source: Any, columns: Sequence[str]) -> Table:
+    """The source with its identity columns as text."""
+    from shoal.engines import open as opening
+
+    if isinstance(source, str | Path) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt"):
+        return opening.open(source, types=dict.fromkeys(columns, "text"))
+    return opening.open(source)
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    if first is not None:
+        yield first
+    yield from rest
+
+
+def _empty_schema(table: Table, names: Sequence[str], columns: Sequence[str]) -> Any:
+    """The schema of a table without rows: identity columns are text, the others text too."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(n, pa.string()) for n in names])

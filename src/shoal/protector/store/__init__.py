@@ -1,0 +1,1 @@
+"""The sealed store of a vault."""

@@ -1,0 +1,65 @@
+"""The head of a vault: its id, its root key wrapped by the master key, and the rule that key and vault lie apart."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import TamperError
+from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError, Secret
+from shoal.protector.crypto.operations import Prf, derive
+from shoal.protector.store.anchor import Anchor, default_path
+from shoal.protector.store.storage import Store
+
+FORMAT = b"shoal-vault/1"
+
+
+def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
+    """The storage of a vault, with its anchor (beside the key unless named)."""
+    store = Store(engine, vault_id, root)
+    path = Path(anchor) if anchor is not None else default_path(vault_id, key.location)
+    store.anchor = Anchor(path, Prf(derive(root, "anchor", context=store.bound)), store.bound)
+    return store
+
+
+def require_separation(place: str | Path, key: KeyProvider) -> None:
+    """Refuse a key file in the folder of the vault: whoever steals one steals both."""
+    if "://" in str(place) or not os.path.isabs(key.location):
+        return
+    if Path(key.location).parent == Path(place).resolve().parent:
+        raise KeyRefusedError(
+            "the master key lies in the same folder as the vault: whoever copies one copies both.",
+            hint="Move the key file to another folder, better to another machine or a secret store.",
+        )
+
+
+def context(vault_id: str) -> bytes:
+    """What the wrapped root key is bound to."""
+    return b"shoal-vault root key " + bytes.fromhex(vault_id)
+
+
+def write(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> None:
+    """Write the head of a new vault."""
+    from shoal.protector.store.schema import meta
+
+    values = {
+        "format": FORMAT,
+        "vault": bytes.fromhex(vault_id),
+        "master_key": key.key_id.encode(),
+        "root": key.wrap(root.expose(), context(vault_id)),
+    }
+    for name, value in values.items():
+        connection.execute(meta.delete().where(meta.c.name == name))
+        connection.execute(meta.insert().values(name=name, value=value))
+
+
+def read(connection: Any, key: KeyProvider) -> tuple[str, Secret]:
+    """The id of a vault and its root key."""
+    from shoal.protector.store.schema import meta
+
+    found = {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
+    if found.get("format") != FORMAT or len(found.get("vault", b"")) != 16 or "root" not in found:
+        raise TamperError("the vault's head record is missing or altered.", hint="Restore the database from a trusted copy.")
+    vault_id = found["vault"].hex()
+    return vault_id, Secret(key.unwrap(found["root"], context(vault_id)))

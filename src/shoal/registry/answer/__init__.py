@@ -1,0 +1,1 @@
+"""Questions to a registry, and decisions from its answers."""

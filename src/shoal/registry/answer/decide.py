@@ -1,0 +1,184 @@
+"""From numbers to a decision: collect, collect in bands, or do not collect.
+
+Starting from the codes asked for, the attribute whose coarsening helps most is coarsened, and one that has no coarser code is
+dropped, until the expected share of unique people is within the target. Then each attribute, in the order asked, is given back as
+much detail as the target leaves room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate
+from shoal.registry.answer.query import Answer, Registry
+from shoal.registry.records.population import Population
+from shoal.registry.records.vocabulary import attribute, canonical, coarser, label
+
+Advice = Literal["collect", "band", "do not collect"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The advice for one attribute and the codes it went through."""
+
+    asked: str
+    advice: Advice
+    code: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Advice per attribute, the prediction that results, and a paragraph for the information letter."""
+
+    population: Population
+    group_size: int
+    target: float
+    before: Estimate
+    after: Estimate | None
+    lines: tuple[Line, ...]
+    reached: bool
+    log: tuple[str, ...]
+
+    @property
+    def letter(self) -> str:
+        """A paragraph for the people who will be asked."""
+        kept = [label(x.code) for x in self.lines if x.code is not None]
+        narrower = [label(x.asked) for x in self.lines if x.advice == "band"]
+        left = [label(x.asked) for x in self.lines if x.advice == "do not collect"]
+        text = (
+            f"We ask {self.group_size:,} people of {self.population.place} for: {', '.join(kept) or 'none of what was planned'}."
+        )
+        if narrower:
+            text += f" We decided not to ask for more detail ({', '.join(narrower)})."
+        if left:
+            text += f" We decided not to ask for: {', '.join(left)}."
+        if self.after is not None:
+            about, most = (_people(share, self.group_size) for share in (self.after.value, self.after.high))
+            text += f" With these answers {about} of the {self.group_size:,} are expected to be the only one of their kind,"
+            text += f" and, as far as is known, not more than {most} (grade {self.after.grade})."
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "population": str(self.population),
+            "group_size": self.group_size,
+            "target": self.target,
+            "reached": self.reached,
+            "before": self.before.to_json(),
+            "after": self.after.to_json() if self.after else None,
+            "advice": [{"asked": x.asked, "advice": x.advice, "code": x.code, "reason": x.reason} for x in self.lines],
+            "log": list(self.log),
+            "letter": self.letter,
+        }
+
+
+def decide(
+    registry: Registry, codes: Iterable[str], population: str | Population, *, group_size: int, target: float = 0.05
+) -> Decision:
+    """Advice on what to collect so that at most ``target`` of the group is expected to be unique.
+
+    The upper end of each prediction is held against the target: what is not known well enough does not pass.
+    """
+    if not 0 < target < 1:
+        raise UsageError("the target is a share between 0 and 1.", hint="Pass 0.05 for five in a hundred.")
+    wanted = canonical(codes)
+    people = population if isinstance(population, Population) else Population.parse(population)
+    now = list(wanted)
+    asked = registry.query(now, people)
+    first = _share(asked, group_size)
+    if first is None:
+        raise UsageError("the registry knows nothing about these attributes.", hint="Query them one by one to see what it knows.")
+    log = [f"{', '.join(now)}: {_said(first)}"]
+    share: Estimate | None = first
+    while share is not None and share.high > target:
+        now, share = _coarsen(registry, now, people, group_size)
+        log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
+    if share is not None:
+        for code in wanted:
+            now, share = _give_back(registry, code, (now, share), people, group_size, target)
+        if log[-1] != (last := f"{', '.join(now)}: {_said(share)}"):
+            log.append(f"{last}; so much detail is within the target")
+    why = TOO_LITTLE if share is None and asked.elsewhere else TOO_MUCH
+    return Decision(people, group_size, target, first, share, _lines(wanted, now, why), share is not None, tuple(log))
+
+
+def _coarsen(registry: Registry, now: list[str], people: Population, group_size: int) -> tuple[list[str], Estimate | None]:
+    """The single step (one attribute coarser, or left out) after which fewest people are unique; nothing when none is known."""
+    known = []
+    for new in _moves(now):
+        share = _share(registry.query(new, people), group_size)
+        if share is not None:
+            known.append((share.high, -len(new), new, share))
+    if not known:
+        return [], None
+    _, _, chosen, best = min(known, key=lambda k: k[:3])
+    return chosen, best
+
+
+def _give_back(
+    registry: Registry, code: str, found: tuple[list[str], Estimate], people: Population, group_size: int, target: float
+) -> tuple[list[str], Estimate]:
+    """The same codes with one attribute in the finest coding, from the one asked for on, that is within the target."""
+    now = found[0]
+    rest = [c for c in now if attribute(c) != attribute(code)]
+    for finer in (code, *coarser(code)):
+        if finer in now:
+            break
+        new = sorted([*rest, finer])
+        share = _share(registry.query(new, people), group_size)
+        if share is not None and share.high <= target:
+            return new, share
+    return found
+
+
+def _share(answer: Answer, group_size: int) -> Estimate | None:
+    return answer.unique_share(group_size) if answer.records else None
+
+
+def _people(share: float, group_size: int) -> str:
+    """A share of a group, in people and in a hundred.
+
+    >>> _people(0.123, 200), _people(0.001, 200)
+    ('about 25 (12.3%)', 'hardly anybody (0.1%)')
+    """
+    number = share * group_size
+    return f"about {number:,.0f} ({share:.1%})" if number >= 1 else f"hardly anybody ({share:.1%})"
+
+
+def _said(e: Estimate) -> str:
+    return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
+
+
+def _moves(codes: list[str]) -> list[list[str]]:
+    """Each way to coarsen one attribute by one step, or to leave it out."""
+    out = []
+    for i, code in enumerate(codes):
+        rest = codes[:i] + codes[i + 1 :]
+        up = coarser(code)
+        if up:
+            out.append(sorted([*rest, up[0]]))
+        elif rest:
+            out.append(rest)
+    return out
+
+
+TOO_MUCH = "the target cannot be reached with it"
+TOO_LITTLE = "too little is known about these people: only a wider population has records"
+
+
+def _lines(wanted: tuple[str, ...], kept: list[str], why: str) -> tuple[Line, ...]:
+    now = {attribute(c): c for c in kept}
+    lines = []
+    for code in wanted:
+        got = now.get(attribute(code))
+        if got == code:
+            lines.append(Line(code, "collect", code, "fine as asked"))
+        elif got is not None:
+            lines.append(Line(code, "band", got, f"coarsened from {code}"))
+        else:
+            lines.append(Line(code, "do not collect", None, why))
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""Where records are kept: a database, plain files, another server."""

@@ -1,0 +1,215 @@
+"""A registry as plain files that any web server can host, and the same read back.
+
+``index.json`` names the log head and every topic with its current records; ``records/ID.json`` holds one record each, earlier
+and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.kernels.signatures import canonical
+from shoal.model.roles import look
+from shoal.registry.records import strict_json
+from shoal.registry.records.chain import START, Replay
+from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
+from shoal.registry.records.trust import Statement
+
+if TYPE_CHECKING:
+    from shoal.registry.keep.store import Store
+
+FORMAT = "shoal-registry/1"
+
+
+class Source(Protocol):
+    """What can be mirrored: a store, or a service over HTTP."""
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]: ...
+    def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]: ...
+    def statements(self) -> list[Statement]: ...
+
+
+def write_mirror(source: Source, folder: str | Path, *, earlier: str | Path | None = None) -> Path:
+    """Copy a registry into a new folder; it appears whole or not at all.
+
+    ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise OutputError(f"'{target.name}' exists already.", hint="Mirror into a new folder.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mirror-"))
+    try:
+        _write(source, work)
+        Mirror(work).verify(earlier=Mirror(earlier) if earlier is not None else None)  # a source that lies makes no mirror
+        work.chmod(0o755)
+        os.rename(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def _write(source: Source, work: Path) -> None:
+    (work / "records").mkdir()
+    line, head = 0, ""
+    with (work / "log.jsonl").open("wb") as out:
+        while page := source.log(after=line):
+            out.writelines(canonical(entry) + b"\n" for entry in page)
+            line, head = page[-1]["line"], page[-1]["hash"]
+    topics: dict[str, list[str]] = {}
+    holders: dict[str, set[str]] = {}
+    after = ""
+    while batch := source.history(after=after, limit=500):
+        for record, status in batch:
+            (work / "records" / f"{check_id(record.id)}.json").write_bytes(canonical(record.to_json()) + b"\n")
+            holders.setdefault(record.holder, set()).add(record.key)
+            if status == "current":
+                topics.setdefault(_topic(record.codes, str(record.population)), []).append(record.id)
+        after = batch[-1][0].id
+    (work / "statements.json").write_bytes(canonical([s.to_json() for s in source.statements()]) + b"\n")
+    index = {"format": FORMAT, "line": line, "head": head or START, "topics": topics}
+    index["holders"] = {name: sorted(keys) for name, keys in holders.items()}
+    (work / "index.json").write_bytes(canonical(index) + b"\n")
+
+
+def verify_store(store: Store) -> dict[str, int]:
+    """Replay the log of a store as that of a mirror: a database from elsewhere may hold records that nobody signed."""
+
+    def record(identity: str) -> Record:
+        found = store.get(identity)
+        if found is None:
+            raise TamperError("a record of the log is missing.", hint="Restore the database from a copy.")
+        return Record.from_json(found[0].to_json()).verify()
+
+    replay, after = Replay(record, [s.verify() for s in store.statements()]), 0
+    while page := store.log(after=after):
+        for entry in page:
+            replay.take(entry)
+        after = replay.head[0]
+    shown, last = set[str](), ""
+    while batch := store.page(after=last, limit=500):
+        shown |= {r.id for r in batch}
+        last = batch[-1].id
+    if shown != set(replay.current):
+        raise TamperError("the database shows other records than its log leaves current.", hint="Restore it from a copy.")
+    return {"lines": replay.head[0], "records": len(shown), "statements": replay.statements}
+
+
+def _topic(codes: Sequence[str], population: str) -> str:
+    return f"{','.join(codes)}|{population}"
+
+
+class Mirror:
+    """A registry read from files: every record's signature is checked when it is read, nothing is fetched."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        index = self._read("index.json")
+        if not isinstance(index, dict) or index.get("format") != FORMAT or not _well_formed(index):
+            raise UnreadableError(
+                f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
+            )
+        self.index: dict[str, Any] = index
+        self._by_population: dict[str, list[tuple[str, ...]]] | None = None
+        self._looks: dict[str, set[str]] | None = None
+
+    def _read(self, name: str, limit: int = 1_000_000_000) -> Any:
+        path = self.folder / name
+        try:
+            if path.stat().st_size > limit:
+                raise UnreadableError(f"'{name}' of the mirror is larger than it can be.")
+            return strict_json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            raise UnreadableError(f"'{name}' of the mirror cannot be read.", hint="Mirror the registry again.") from None
+
+    def topic(self, codes: Sequence[str], population: str) -> list[Record]:
+        return [self._record(i) for i in self.index["topics"].get(_topic(codes, population), [])]
+
+    def codings(self, population: str) -> list[tuple[str, ...]]:
+        if self._by_population is None:
+            self._by_population = {}
+            for topic in sorted(self.index["topics"]):
+                codes, _, people = topic.partition("|")
+                self._by_population.setdefault(people, []).append(tuple(codes.split(",")))
+        return self._by_population.get(population, [])
+
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+        names = [t.partition("|") for t in sorted(self.index["topics"])]
+        inside = [p for c, _, p in names if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area]
+        found = [(p, r.summary.statistics["kappa"].value) for p in inside[:limit] for r in self.topic(codes, p)]
+        return sorted(found)[:limit]
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        if self._looks is None:
+            self._looks = {}
+            for name, keys in self.index["holders"].items():
+                self._looks.setdefault(look(name), set()).update(keys)
+        return bool(self._looks.get(look(holder), set()) - {key})
+
+    def statements(self) -> list[Statement]:
+        said = self._read("statements.json")
+        if not isinstance(said, list):
+            raise UnreadableError("'statements.json' of the mirror cannot be read.", hint="Mirror the registry again.")
+        return [Statement.from_json(s).verify() for s in said]
+
+    def head(self) -> tuple[int, str]:
+        return self.index["line"], self.index["head"]
+
+    def _record(self, identity: str) -> Record:
+        try:
+            name = check_id(identity)
+        except DataError:
+            raise TamperError("the mirror names a record that cannot exist.", hint="Mirror the registry again.") from None
+        record = Record.from_json(self._read(f"records/{name}.json", LARGEST_BYTES)).verify()
+        if record.id != identity:
+            raise TamperError("a record of the mirror is not the one its name says.", hint="Mirror the registry again.")
+        return record
+
+    def _log(self) -> Iterator[Any]:
+        """Lines of the log, each read no further than a line can be long."""
+        try:
+            with (self.folder / "log.jsonl").open("rb") as source:
+                while text := source.readline(2000):
+                    yield strict_json.loads(text)
+        except (OSError, ValueError, RecursionError):
+            raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
+
+    def verify(self, *, earlier: Mirror | None = None) -> dict[str, int]:
+        """Replay the log: its chain, every record and statement it names, every signature; and the index is what results.
+
+        With an ``earlier`` mirror of the same registry: that one's last line must still be there, unchanged.
+        """
+        replay = Replay(self._record, self.statements())
+        line, head = earlier.head() if earlier is not None else (0, START)
+        goes_on = line == 0
+        for entry in self._log():
+            replay.take(entry)
+            goes_on |= replay.head == (line, head)
+        if not goes_on:
+            raise TamperError(
+                "the registry's log does not go on from the earlier mirror: its history was rewritten or cut.",
+                hint="Keep both mirrors, show them to other users of the registry, and ask whoever runs it.",
+            )
+        if replay.head != self.head():
+            raise TamperError("the log ends elsewhere than the index says.", hint="Lines were cut off or added.")
+        listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}
+        if listed != {i: _topic(r.codes, str(r.population)) for i, r in replay.current.items()}:
+            raise TamperError("the index names other records than the log leaves current.", hint="Mirror the registry again.")
+        if replay.holders != {name: set(keys) for name, keys in self.index["holders"].items()}:
+            raise TamperError("the index names other holders than the records do.", hint="Mirror the registry again.")
+        return {"lines": replay.head[0], "records": len(listed), "statements": replay.statements}
+
+
+def _well_formed(index: dict[str, Any]) -> bool:
+    """Whether an index has lists of text under every topic and every holder, and a line and a head."""
+    groups = [index.get("topics"), index.get("holders")]
+    if not all(isinstance(g, dict) and all(isinstance(ids, list) for ids in g.values()) for g in groups):
+        return False
+    texts = all(isinstance(i, str) for g in groups if g for ids in g.values() for i in ids)
+    return texts and type(index.get("line")) is int and isinstance(index.get("head"), str)

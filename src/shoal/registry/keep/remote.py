@@ -1,0 +1,178 @@
+"""A registry that is served over HTTP: to submit to it, to mirror it, and to ask it about one attribute.
+
+Larger questions are asked of the mirror.
+
+Nothing is sent but what was shown; the token comes from the environment (``SHOAL_REGISTRY_TOKEN``) and goes over TLS, or to
+this machine only.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from shoal.errors import DataError, EngineError, RequirementError, UsageError
+from shoal.registry.records import strict_json
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Statement
+
+TOKEN_ENV = "SHOAL_REGISTRY_TOKEN"  # noqa: S105 - the name of a variable
+LARGEST_ANSWER = 50_000_000
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """A registry that sends us elsewhere is not followed: the token would go along."""
+
+    def redirect_request(self, *arguments: Any, **options: Any) -> None:
+        return None
+
+
+class Remote:
+    """The service at ``url``."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            wrong = parts.port == 0 or not url.isascii() or not url.isprintable() or " " in url
+        except ValueError:  # brackets or a port that cannot be
+            parts, wrong = urllib.parse.urlsplit(""), True
+        if wrong or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise UsageError("the registry's address is not one.", hint="Write https://registry.example.org")
+        here = parts.hostname in _LOOPBACK
+        self._safe = parts.scheme == "https" or here
+        base = url.rstrip("/")
+        self._base = base if base.endswith("/registry/v1") else f"{base}/registry/v1"
+        around = [urllib.request.ProxyHandler({})] if here else []  # what is meant for this machine does not leave it
+        self._open = urllib.request.build_opener(_Stay, *around).open
+
+    def _call(self, path: str, body: dict[str, Any] | None = None, **asked: Any) -> dict[str, Any]:
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers |= {"Content-Type": "application/json", "Authorization": f"Bearer {self._token()}"}
+        query = f"?{urllib.parse.urlencode(asked)}" if asked else ""
+        data = json.dumps(body).encode("utf-8") if body is not None else None
+        request = urllib.request.Request(f"{self._base}{path}{query}", data=data, headers=headers)  # noqa: S310 - http(s) only
+        try:
+            with self._open(request, timeout=60) as answer:
+                content = answer.read(LARGEST_ANSWER + 1)
+        except urllib.error.HTTPError as error:
+            raise _refusal(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise EngineError(
+                f"the registry does not answer: {type(error).__name__}.", hint="Check the address and whether it is served."
+            ) from None
+        try:
+            found = strict_json.loads(content if len(content) <= LARGEST_ANSWER else b"")
+        except (ValueError, RecursionError):
+            raise _unreadable() from None
+        if not isinstance(found, dict):
+            raise _unreadable()
+        return found
+
+    def _page(self, path: str, name: str, **asked: Any) -> list[dict[str, Any]]:
+        """One page of a listing: a list of objects."""
+        page = self._call(path, **asked).get(name)
+        if not isinstance(page, list) or not all(isinstance(entry, dict) for entry in page):
+            raise _unreadable()
+        return page
+
+    def _token(self) -> str:
+        if not self._safe:
+            raise UsageError("a token would go over the net in the clear.", hint="Use the https address of the registry.")
+        token = os.environ.get(TOKEN_ENV, "")
+        if not token or not token.isascii() or not token.isprintable():
+            raise UsageError(f"publishing over HTTP needs a token in {TOKEN_ENV}.", hint="Ask whoever runs the registry.")
+        return token
+
+    def submit(self, record: Record) -> Record:
+        """Publish a signed record."""
+        self._call("/records", record.to_json())
+        return record
+
+    def state(self, statement: Statement) -> Statement:
+        """Publish an endorsement or revocation."""
+        self._call("/statements", statement.to_json())
+        return statement
+
+    def query(self, codes: Sequence[str], population: str) -> Known:
+        """What the service knows, each record checked here; ``best`` is the one that it plans by."""
+        found = self._call("/query", attributes=",".join(codes), population=population)
+        listed, notes = found.get("records"), found.get("notes")
+        if not isinstance(listed, list) or not isinstance(notes, list) or not isinstance(found.get("fit"), str):
+            raise _unreadable()
+        records = [Record.from_json(r).verify() for r in listed]
+        best = next((r for r in records if r.id == found.get("best")), None)
+        return Known(found["fit"], records, best, [_plain(str(n)) for n in notes])
+
+    def latest(self, codes: tuple[str, ...], population: str, key: str) -> Record | None:
+        """The current record of one holder's key about a topic."""
+        found = self.query(codes, population)
+        return next((r for r in found.records if r.key == key and found.fit == "exact"), None)
+
+    def next_number(self, key: str) -> int:
+        """The number that the next statement of a key must carry."""
+        return 1 + sum(s.key == key for s in self.statements())
+
+    def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Lines that follow one on the other; a service that repeats itself is not listened to for ever."""
+        page = self._page("/log", "lines", after=after, limit=limit)
+        if [line.get("line") for line in page] != list(range(after + 1, after + 1 + len(page))):
+            raise _unreadable()
+        return page
+
+    def history(self, *, after: str = "", limit: int = 500) -> list[tuple[Record, str]]:
+        page = self._page("/history", "records", after=after, limit=limit)
+        found = [(Record.from_json(entry.get("record", {})), str(entry.get("status"))) for entry in page]
+        marks = [after, *(record.id for record, _ in found)]
+        if any(a >= b for a, b in pairwise(marks)):  # a listing that stands still or turns back would never end
+            raise _unreadable()
+        return found
+
+    def statements(self) -> list[Statement]:
+        out: list[Statement] = []
+        after: dict[str, Any] = {}
+        while page := self._page("/statements", "statements", limit=500, **after):
+            out += [Statement.from_json(s) for s in page]
+            if len({(s.key, s.number) for s in out}) != len(out):
+                raise _unreadable()
+            after = {"after_key": out[-1].key, "after_number": out[-1].number}
+        return out
+
+
+@dataclass(frozen=True)
+class Known:
+    """The answer of a service to a question."""
+
+    fit: str
+    records: list[Record]
+    best: Record | None
+    notes: list[str]
+
+
+def _unreadable() -> DataError:
+    return DataError("the registry's answer cannot be read.", hint="Is this the address of a registry?")
+
+
+def _plain(text: str) -> str:
+    """Text without anything that could drive a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _refusal(error: urllib.error.HTTPError) -> Exception:
+    """What the service said, without anything that could drive a terminal."""
+    try:
+        said = json.loads(error.read(100_000))
+        message, hint = (str(said.get(k, ""))[:500] for k in ("message", "hint"))
+    except (ValueError, AttributeError, RecursionError, OSError, http.client.HTTPException):
+        message, hint = f"it answered {error.code}", ""
+    kind = RequirementError if error.code in (401, 403, 409, 429) else DataError
+    return kind(f"the registry refused: {_plain(message)}", hint=_plain(hint))

@@ -1,0 +1,321 @@
+"""Where the service keeps records: SQLite by default, PostgreSQL by URL; an append-only, hash-chained log beside them.
+
+Takes    signed records and statements
+Returns  them again, by topic; pages of the log
+Keeps    nothing is ever deleted: superseded and revoked records stay, marked; each log line carries the hash of the one before
+Speed    what is asked often is read by plain SQL on the driver's own connection; bodies were checked when they were taken
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import DataError, EngineError, TamperError, UsageError
+from shoal.kernels.signatures import canonical
+from shoal.model.roles import look
+from shoal.registry import migrate
+from shoal.registry.keep.tables import sa
+from shoal.registry.records.chain import START, digest_of, link
+from shoal.registry.records.record import LARGEST_BYTES, Record
+from shoal.registry.records.trust import Statement
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
+_CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
+_NEAR = (
+    "SELECT population, kappa FROM registry_records WHERE codes = ? AND area = ? AND status = 'current' "
+    "ORDER BY population, kappa LIMIT ?"
+)
+_PAGE = "SELECT body FROM registry_records WHERE id > ? AND status = 'current' ORDER BY id LIMIT ?"
+_EVER = "SELECT body, status FROM registry_records WHERE id > ? ORDER BY id LIMIT ?"
+_ONE = "SELECT body, status FROM registry_records WHERE id = ?"
+_HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
+_LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > ? ORDER BY line LIMIT ?"
+_SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
+_TOKEN = "SELECT label FROM registry_tokens WHERE digest = ?"  # noqa: S105 - a query, not a token
+_NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
+_REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
+_SUPERSEDE = (
+    "UPDATE registry_records SET status = 'superseded' WHERE codes = ? AND population = ? AND key = ? AND status = 'current'"
+)
+_REVOKE_ALL = "UPDATE registry_records SET status = 'revoked' WHERE key = ? AND status = 'current'"
+_INSERT = (
+    "INSERT INTO registry_records (id, codes, population, key, area, holder, version, status, kappa, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_STATE = "INSERT INTO registry_statements (key, number, kind, subject, body) VALUES (?, ?, ?, ?, ?)"
+_LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
+_NAMESAKES = (
+    "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
+    "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
+)
+_MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
+
+
+class Store:
+    """Records, statements and log in a database. ``local`` tells that reading is quicker than changing threads."""
+
+    def __init__(self, url: str = "sqlite://") -> None:
+        self.engine = connect(url)
+        self.local = self.engine.dialect.name == "sqlite"
+        try:
+            with self.engine.connect() as db:
+                found = migrate.version(db)
+            if found is None:
+                self._make()
+            migrate.refuse_other(found or migrate.HEAD)
+        except (sa.exc.SQLAlchemyError, DataError) as error:
+            self.engine.dispose()
+            if isinstance(error, DataError):
+                raise
+            raise EngineError(
+                f"the registry's database cannot be opened: {type(error).__name__}.", hint="Check the URL."
+            ) from None
+
+    def _make(self) -> None:
+        with self._writing() as db:
+            if migrate.version(db) is None:  # another process may have been quicker
+                migrate.upgrade(db)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """One writer at a time, so that the log stays a chain."""
+        with writing(self.engine) as db:
+            yield db
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of a query on a plain connection of the pool."""
+        connection = self.engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            cursor.execute(query if self.local else query.replace("?", "%s"), values)
+            return list(cursor.fetchall())
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise EngineError(
+                f"the registry's database did not answer: {type(error).__name__}.", hint="See whether it still runs."
+            ) from None
+        finally:
+            connection.close()
+
+    def submit(self, record: Record) -> Record:
+        """Take a record: verified, not seen before, the next version of its holder's topic."""
+        return self.submit_many([record])[0]
+
+    def submit_many(self, records: Sequence[Record]) -> list[Record]:
+        """Take several records, all or none."""
+        bodies = [canonical(record.verify().to_json()).decode("utf-8") for record in records]
+        if any(len(body.encode("utf-8")) > LARGEST_BYTES for body in bodies):
+            raise DataError("the record is larger than a record can be.")
+        with self._writing() as db:
+            for record, body in zip(records, bodies, strict=True):
+                self._take(db, record, body)
+        return list(records)
+
+    def _take(self, db: Connection, record: Record, body: str) -> None:
+        _check_new(db, record)
+        topic = (_codes(record.codes), str(record.population), record.key)
+        _run(db, _SUPERSEDE, *topic)
+        kappa = record.summary.statistics["kappa"].value
+        area = record.population.area
+        _run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
+        _append(db, "record", record.id, body)
+
+    def state(self, statement: Statement) -> Statement:
+        """Take an endorsement or revocation; numbers of one key must rise, so nothing can be replayed."""
+        body = canonical(statement.verify().to_json()).decode("utf-8")
+        check_time(statement.date)
+        with self._writing() as db:
+            due = int(_run(db, _NEXT, statement.key)[0][0] or 0) + 1
+            if statement.number != due:
+                raise DataError(f"statement {statement.number} came where {due} is next.", hint="A statement cannot be replayed.")
+            if _run(db, _REVOKED, statement.key, statement.key):
+                raise TamperError("the key of this statement was revoked.")
+            if statement.kind == "revoke-record":
+                _revoke_record(db, statement)
+            if statement.kind == "revoke-key" and statement.subject == statement.key:
+                _run(db, _REVOKE_ALL, statement.key)
+            _run(db, _STATE, statement.key, statement.number, statement.kind, statement.subject, body)
+            _append(db, statement.kind, statement.subject, body)
+        return statement
+
+    def next_number(self, key: str) -> int:
+        """The number that the next statement of a key must carry."""
+        return int(self._rows(_NEXT, key)[0][0] or 0) + 1
+
+    def get(self, identity: str) -> tuple[Record, str] | None:
+        """A record and its status."""
+        rows = self._rows(_ONE, identity)
+        return (Record.stored(rows[0][0]), rows[0][1]) if rows else None
+
+    def topic(self, codes: Sequence[str], population: str) -> list[Record]:
+        """Current records about one quasi-identifier in one population."""
+        return [Record.stored(body) for (body,) in self._rows(_TOPIC, _codes(codes), population)]
+
+    def latest(self, codes: Sequence[str], population: str, key: str) -> Record | None:
+        """The newest record of one holder's key about a topic, revoked or not."""
+        rows = self._rows(_MINE, _codes(codes), population, key)
+        return Record.stored(rows[0][0]) if rows else None
+
+    def codings(self, population: str) -> list[tuple[str, ...]]:
+        """Quasi-identifiers of the current records about one population."""
+        return [tuple(codes.split(",")) for (codes,) in self._rows(_CODES, population)]
+
+    def page(self, *, after: str = "", limit: int = 100) -> list[Record]:
+        """Current records in order of their id, ``limit`` at a time."""
+        return [Record.stored(body) for (body,) in self._rows(_PAGE, after, limit)]
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]:
+        """Records ever taken, with their status, in order of their id."""
+        return [(Record.stored(body), status) for body, status in self._rows(_EVER, after, limit)]
+
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+        """Population and κ of current records of the same quasi-identifier directly inside an area."""
+        return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area, limit)]
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        """Whether another key publishes, or published, under a name that looks the same."""
+        return any(self._rows(query, look(holder), key) for query in _NAMESAKES)
+
+    def add_token(self, label: str) -> str:
+        """A new token that may publish; only its hash is kept, so it is shown once."""
+        token = secrets.token_urlsafe(32)
+        with self._writing() as db:
+            _run(db, "INSERT INTO registry_tokens (digest, label) VALUES (?, ?)", _token_digest(token), label[:120])
+        return token
+
+    def knows_token(self, token: str) -> bool:
+        """Whether a token may publish; compared by its hash, so timing tells nothing of it."""
+        return bool(self._rows(_TOKEN, _token_digest(token)))
+
+    def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
+        """Endorsements and revocations in order of key and number."""
+        rows = self._rows(_SAID, after[0], after[0], after[1], limit)
+        return [Statement.from_json(json.loads(body)) for (body,) in rows]
+
+    def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        names = ("line", "kind", "subject", "digest", "hash")
+        return [dict(zip(names, row, strict=True)) for row in self._rows(_LOG, after, limit)]
+
+    def head(self) -> tuple[int, str]:
+        """Number and hash of the last log line: what an outside anchor keeps."""
+        rows = self._rows(_HEAD)
+        return (int(rows[0][0]), str(rows[0][1])) if rows else (0, START)
+
+
+def connect(url: str) -> Engine:
+    """The engine of a registry's database."""
+    try:
+        engine = sa.create_engine(_driver(url), **_options(url))
+    except (sa.exc.ArgumentError, ImportError):
+        raise UsageError("the registry's database URL is not one.", hint="Write a file name, or postgresql://…") from None
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _sqlite_settings)
+    return engine
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that all writers queue for."""
+    with engine.begin() as db:
+        if engine.dialect.name == "postgresql":
+            db.execute(sa.text("SELECT pg_advisory_xact_lock(7461)"))
+        else:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+        yield db
+
+
+def upgrade(url: str) -> tuple[str | None, str]:
+    """Bring a registry's tables to this program's version; the versions before and after."""
+    engine = connect(url)
+    try:
+        with writing(engine) as db:
+            before = migrate.version(db)
+            if before is not None and before > migrate.HEAD:
+                migrate.refuse_other(before)
+            migrate.upgrade(db)
+            return before, migrate.HEAD
+    except sa.exc.SQLAlchemyError as error:
+        raise EngineError(f"the registry could not be migrated: {type(error).__name__}.", hint="Check the URL.") from None
+    finally:
+        engine.dispose()
+
+
+def check_time(date: str, before: str = "") -> None:
+    """Refuse a date that is still to come, or before that of the version it follows."""
+    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    if datetime.date.fromisoformat(date) > tomorrow:
+        raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
+    if date < before:
+        raise DataError("the date is before that of the version it follows.", hint="Date it today.")
+
+
+def _run(db: Connection, query: str, *values: Any) -> list[Any]:
+    """Run one of the queries above inside a transaction; its rows, if it has any."""
+    done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
+    return list(done.fetchall()) if done.returns_rows else []
+
+
+def _check_new(db: Connection, record: Record) -> None:
+    if _run(db, _ONE, record.id):
+        raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
+    if _run(db, _REVOKED, record.key, record.key):
+        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
+    mine = _run(db, _MINE, _codes(record.codes), str(record.population), record.key)
+    latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
+    check_time(record.date, latest["date"])
+    if (record.version, record.supersedes) != (latest["version"] + 1, latest["id"]):
+        raise DataError(
+            f"version {record.version} was submitted where version {latest['version'] + 1} is next.",
+            hint="Old records cannot be put back; publish the next version.",
+        )
+
+
+def _append(db: Connection, kind: str, subject: str, body: str) -> None:
+    last = _run(db, _HEAD)
+    line, previous = (last[0][0] + 1, last[0][1]) if last else (1, START)
+    digest = digest_of(body.encode("utf-8"))
+    _run(db, _LOGGED, line, kind, subject, digest, link(previous, line, kind, subject, digest))
+
+
+def _revoke_record(db: Connection, statement: Statement) -> None:
+    found = _run(db, "SELECT key FROM registry_records WHERE id = ?", statement.subject)
+    if not found or found[0][0] != statement.key:
+        raise TamperError(
+            "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
+        )
+    _run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
+
+
+def _token_digest(token: str) -> str:
+    return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _codes(codes: Sequence[str]) -> str:
+    return ",".join(codes)
+
+
+def _driver(url: str) -> str:
+    return "postgresql+psycopg" + url[len("postgresql") :] if url.startswith("postgresql:") else url
+
+
+def _options(url: str) -> dict[str, Any]:
+    if url in ("sqlite://", "sqlite:///:memory:"):
+        return {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
+    return {} if url.startswith("sqlite") else {"pool_pre_ping": True}
+
+
+def _sqlite_settings(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by hand
+    for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {setting}")

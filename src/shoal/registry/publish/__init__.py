@@ -1,0 +1,1 @@
+"""The holder's side: what leaves the building."""

@@ -1,0 +1,137 @@
+"""Populations whose records, held side by side, would describe a handful of people.
+
+Two records of nested populations tell about the people in between; a whole and its published parts tell about the rest; two
+periods of one population, or two ways to write its name, tell about who came and went. What lies between must be nobody, or
+enough people to be published themselves. Names are all there is to compare: two names for one group are not always seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+
+from shoal.errors import RequirementError
+from shoal.registry.publish.summary import MIN_POPULATION
+from shoal.registry.records.population import Population
+
+MIN_CHANGE = 100
+"""People by which a population must have changed before it is published anew, as a later version or for another period."""
+Known = tuple[Population, int]
+"""A published population and its number of people."""
+_RANGE = re.compile(r"(\d+)\s*-\s*(\d+)\Z|(\d+)\s*\+\Z")
+_MOST_WORDS = 12
+
+
+@lru_cache(maxsize=100_000)
+def written(text: str) -> tuple[str, ...]:
+    """The parts of a place's name as people read them: letters and digits only, small and capital alike.
+
+    >>> written("UK/St. Helens") == written("uk/st helens")
+    True
+    """
+    return tuple("".join(c for c in part.casefold() if c.isalnum()) for part in text.split("/"))
+
+
+@lru_cache(maxsize=100_000)
+def filters(population: Population) -> frozenset[tuple[str, str]]:
+    """Filters as name and value, however they are spelt; a bare word has no value.
+
+    >>> sorted(filters(Population.parse("NL@2021;Women;age=18 - 64")))
+    [('age', '18-64'), ('women', '')]
+    """
+    pairs = (f.partition("=") for f in population.filters)
+    return frozenset((written(name)[0], "".join(value.casefold().split())) for name, _, value in pairs)
+
+
+def same_people(one: Population, other: Population) -> bool:
+    """Whether two names mean one population, perhaps in different periods.
+
+    >>> same_people(Population.parse("NL/Utrecht@2021;women"), Population.parse("NL/utrecht@2021-11;Women"))
+    True
+    """
+    return written(one.place) == written(other.place) and filters(one) == filters(other)
+
+
+def related(one: Population, other: Population) -> bool:
+    """Whether two populations may share people, as far as their places tell."""
+    here, there = written(one.place), written(other.place)
+    shorter = min(len(here), len(there))
+    return here[:shorter] == there[:shorter]
+
+
+def refuse(population: Population, people: int, published: Sequence[Known]) -> None:
+    """Raise where a record about ``population`` could be differenced with the published ones of the same quasi-identifier."""
+    for other, size in published:
+        least = _least_difference(population, other)
+        if abs(size - people) < least:
+            raise RequirementError(
+                f"population '{other}' was published and differs by fewer than {least:,} people.",
+                hint="Publish one of the two only: together they would describe the small difference.",
+            )
+    around = [*published, (population, people)]
+    for whole, size in around:
+        if _within(population, whole):
+            for parts in _partitions(whole, around):
+                _refuse_rest(whole, size, parts)
+
+
+def _refuse_rest(whole: Population, size: int, parts: Sequence[int]) -> None:
+    if len(parts) > 1 and 0 < size - sum(parts) < MIN_POPULATION:
+        raise RequirementError(
+            f"'{whole}' without its {len(parts)} published parts would leave fewer than {MIN_POPULATION:,} people.",
+            hint="Leave out one of the parts, or join the smallest part with another: the rest could be computed.",
+        )
+
+
+def _least_difference(one: Population, other: Population) -> int:
+    """People by which two populations must differ; 0 where neither lies within the other. Periods do not matter."""
+    if same_people(one, other):
+        return MIN_CHANGE
+    return MIN_POPULATION if _within(one, other) or _within(other, one) else 0
+
+
+def _within(inner: Population, outer: Population) -> bool:
+    """Whether the names say that everybody of ``inner`` belongs to ``outer``: a place inside, and every filter as narrow."""
+    here, around = written(inner.place), written(outer.place)
+    mine = filters(inner)
+    return here[: len(around)] == around and all(f in mine or any(_narrower(g, f) for g in mine) for f in filters(outer))
+
+
+def _narrower(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether one range of values lies within another: age=20-29 within age=18-64, age=70+ within age=65+."""
+    inner, outer = _range(one[1]), _range(other[1])
+    return one[0] == other[0] and inner is not None and outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _range(value: str) -> tuple[float, float] | None:
+    found = _RANGE.match(value)
+    if not found:
+        return None
+    low, high, alone = found.groups()
+    return (float(alone), float("inf")) if alone else (float(low), float(high))
+
+
+def _partitions(whole: Population, known: Sequence[Known]) -> Iterator[list[int]]:
+    """Sizes of published parts of a whole that need not overlap: places inside it, values of one more filter, or words.
+
+    Words (``women``, ``men``) may overlap or not; every two or three of them are taken as parts.
+    """
+    base, own = written(whole.place), filters(whole)
+    depth = len(base)
+    places: dict[tuple[str, ...], int] = {}
+    values: dict[str, dict[str, int]] = {}
+    for p, size in known:
+        here, more = written(p.place), filters(p) - own
+        if here[:depth] != base or not own <= filters(p) or not p.overlaps(whole):
+            continue
+        if len(here) > depth and not more:
+            places[here] = size
+        elif len(here) == depth and len(more) == 1:
+            ((name, value),) = more
+            values.setdefault(name if value else "", {})[value or name] = size
+    words = list(values.pop("", {}).values())[:_MOST_WORDS]
+    yield [size for here, size in places.items() if not any(here[:i] in places for i in range(depth + 1, len(here)))]
+    yield from (list(of.values()) for of in values.values())
+    yield from (list(some) for many in (2, 3) for some in combinations(words, many))

@@ -1,0 +1,1 @@
+"""Signed records, their vocabulary, and trust between holders."""

@@ -1,0 +1,241 @@
+"""Record: one signed statement of a holder about one quasi-identifier in one population."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+from shoal.errors import DataError, TamperError, UsageError
+from shoal.kernels.signatures import Signer, canonical, check_signature
+from shoal.model.roles import look
+from shoal.registry.publish.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
+from shoal.registry.records.population import Population
+from shoal.registry.records.vocabulary import canonical as canonical_codes
+
+FORMAT = "shoal-record/1"
+LARGEST_BYTES = 20_000
+LARGEST_SIZE = 10**11
+METHODS = ("complete count", "sample", "generated")
+_KEY = re.compile(r"[A-Za-z0-9+/]{43}=\Z")
+_ID = re.compile(r"[0-9a-f]{64}\Z")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a holder publishes: quasi-identifier, population, rounded summary, who, when, and a signature.
+
+    ``version`` counts the holder's statements about the same quasi-identifier and population; ``supersedes`` is the id of the one
+    before. :attr:`id` is the SHA-256 of the canonical content without the signature.
+    """
+
+    codes: tuple[str, ...]
+    population: Population
+    summary: Summary
+    method: str
+    holder: str
+    key: str
+    date: str
+    version: int = 1
+    supersedes: str | None = None
+    signature: str = ""
+
+    def __post_init__(self) -> None:
+        if canonical_codes(self.codes) != self.codes:
+            raise UsageError("the attributes of a record must be sorted.", hint="Use vocabulary.canonical().")
+        if self.method not in METHODS:
+            raise UsageError(f"the method of a record is one of: {', '.join(METHODS)}.")
+        plain = self.holder.isprintable() and self.holder == " ".join(self.holder.split())
+        if not 1 <= len(self.holder) <= 120 or not plain or not look(self.holder):
+            raise UsageError("a holder's name has 1 to 120 printable characters, single blanks.", hint="Add --holder NAME.")
+        if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
+            raise UsageError("a later version names the record it supersedes, a first one does not.")
+        if self.supersedes is not None:
+            check_id(self.supersedes)
+        if self.key:
+            check_key(self.key)
+        check_date(self.date)
+
+    def content(self) -> dict[str, Any]:
+        """What is hashed and signed."""
+        numbers = {k: [r.value, r.step] for k, r in self.summary.statistics.items()}
+        drawn = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
+        return {
+            "format": FORMAT,
+            "attributes": list(self.codes),
+            "population": str(self.population),
+            "size": self.summary.size,
+            "cells": self.summary.cells,
+            "statistics": numbers,
+            "method": self.method,
+            "holder": self.holder,
+            "key": self.key,
+            "date": self.date,
+            "version": self.version,
+            "supersedes": self.supersedes,
+            **drawn,
+        }
+
+    @cached_property
+    def id(self) -> str:
+        return hashlib.sha256(canonical(self.content())).hexdigest()
+
+    @property
+    def topic(self) -> tuple[tuple[str, ...], str]:
+        """Quasi-identifier and population: what several holders may disagree about."""
+        return self.codes, str(self.population)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the numbers are those of a sample, not of everybody."""
+        return self.method == "sample"
+
+    def signed(self, signer: Signer) -> Record:
+        """The same record under a holder's key."""
+        own = replace(self, key=signer.public, signature="")
+        return replace(own, signature=signer.sign(own.content()))
+
+    def verify(self) -> Record:
+        """The record itself when its signature fits and its numbers are possible."""
+        check_signature(self.content(), self.signature, self.key)
+        plausible(self.summary)
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.content(), "id": self.id, "signature": self.signature}
+
+    @classmethod
+    def stored(cls, body: str | bytes) -> Record:
+        """From the body that a store keeps: it was checked when it was taken, so its id is not computed again."""
+        data = json.loads(body)
+        numbers = data["statistics"]
+        record = cls._of(data, {name: Rounded(*numbers[name]) for name in STATISTICS})
+        record.__dict__["id"] = data["id"]
+        return record
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Record:
+        """From its JSON form; every field checked, unknown ones refused, an older or newer format refused."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise DataError(f"the record is not of format '{FORMAT}'.", hint="Publish it again with this version of Shoal.")
+        wanted = {"id", "signature", *_FIELDS}
+        if set(data) - {"noise"} != wanted:
+            raise DataError("the record lacks a field or has one too many.", hint=f"Fields: {', '.join(sorted(wanted))}.")
+        wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
+        if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _listed(data["attributes"])):
+            wrong.append("signature or attributes")
+        if wrong:
+            raise DataError(f"fields of the record have the wrong type: {', '.join(wrong)}.")
+        record = cls._of(data, _statistics(data["statistics"]))
+        if record.content() != {k: v for k, v in data.items() if k not in ("id", "signature")} or record.id != data["id"]:
+            raise TamperError("the record's id does not fit its content.", hint="Ask the holder for the record again.")
+        return record
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any], numbers: Mapping[str, Rounded]) -> Record:
+        summary = Summary(data["size"], data["cells"], numbers, _epsilon(data["noise"]) if "noise" in data else None)
+        codes, people = _topic(tuple(data["attributes"]), data["population"])
+        return cls(
+            codes, people, summary, data["method"], data["holder"], data["key"], data["date"],
+            data["version"], data["supersedes"], data["signature"],
+        )  # fmt: skip
+
+
+_FIELDS: dict[str, Any] = {
+    "format": str, "attributes": list, "population": str, "size": int, "cells": int, "statistics": dict, "method": str,
+    "holder": str, "key": str, "date": str, "version": int, "supersedes": (str, type(None)),
+}  # fmt: skip
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+@lru_cache(maxsize=4096)
+def _topic(codes: tuple[str, ...], population: str) -> tuple[tuple[str, ...], Population]:
+    return canonical_codes(codes), Population.parse(population)
+
+
+def _statistics(data: Mapping[str, Any]) -> dict[str, Rounded]:
+    if set(data) != set(STATISTICS):
+        raise DataError("the record's statistics are not the ones of this format.")
+    out = {}
+    for name in STATISTICS:
+        pair = data[name]
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(x) in (int, float) and abs(x) < 1e6 for x in pair)):
+            raise DataError(f"statistic '{name}' of the record is not a value with its step.")
+        out[name] = Rounded(float(pair[0]), float(pair[1]))
+    return out
+
+
+def noise_of(epsilon: float) -> dict[str, float]:
+    """What a record says of its noise: the guarantee, and with what chance its steps hold together."""
+    return {"epsilon": epsilon, "delta": DELTA, "level": LEVEL}
+
+
+def _epsilon(data: Any) -> float:
+    """The ε of a record; whatever this version of Shoal does not draw is refused."""
+    given = data.get("epsilon") if isinstance(data, Mapping) else None
+    if type(given) is not float or not 0 < given <= 100 or dict(data) != noise_of(given):
+        raise DataError("the record's noise is not one of this format.", hint="Publish it again with this version of Shoal.")
+    return given
+
+
+def plausible(summary: Summary) -> None:
+    r"""Refuse numbers that no population has, as far as their steps leave no doubt.
+
+    Signs and bounds; entropies and shares that rise; more entropy than people; more in the largest cell than the other entropies
+    allow (:math:`H_r\le\frac{r}{r-1}H_\infty`); fewer unique people than the mean cell (:math:`\varphi(k)\ge(1-S_2)^{k-1}`).
+    """
+    s = summary.statistics
+    slack = {name: s[name].step for name in STATISTICS}
+    entropies = ["h2", "h3", "h4", "h5", "h6", "hmin"]
+    shares = [name for name in STATISTICS if name.startswith("unique_")]
+    shannon = math.log(max(summary.cells, 1)) - s["kappa"].value
+    checks = (
+        MIN_POPULATION <= summary.size <= LARGEST_SIZE,
+        1 <= summary.cells <= 10**15,
+        all(r.step in STEPS if summary.noise is None else 0 < r.step <= 40 for r in s.values()),
+        -slack["kappa"] <= s["kappa"].value <= math.log(max(summary.cells, 1)) + slack["kappa"],
+        s["h2"].value <= shannon + slack["h2"] + slack["kappa"],
+        all(s[b].value <= s[a].value + slack[a] + slack[b] for a, b in pairwise(entropies)),
+        s["hmin"].value >= -slack["hmin"],
+        all(-slack[n] <= s[n].value <= 1 + slack[n] for n in shares),
+        all(s[b].value <= s[a].value + slack[a] + slack[b] for a, b in pairwise(shares)),
+        s["kappa"].high >= math.log(max(summary.cells, 1)) - math.log(summary.size + summary.slack),
+        all(s[f"h{r}"].low <= r / (r - 1) * s["hmin"].high for r in range(2, 7)),
+        all(s[f"unique_{k}"].high >= (1 - min(1.0, math.exp(-s["h2"].low))) ** (k - 1) for k in GROUP_SIZES),
+    )
+    if not all(checks):
+        raise DataError("the record's numbers contradict each other.", hint="Publish it again from the counts.")
+
+
+def check_key(text: str) -> str:
+    """A public key as it is written: 32 bytes in base64."""
+    if not _KEY.match(text):
+        raise DataError("a public key is not well formed.", hint="It has 44 characters and ends in '='.")
+    return text
+
+
+def check_id(text: str) -> str:
+    """A record's id as it is written: 64 hexadecimal digits."""
+    if not _ID.match(text):
+        raise DataError("a record's id is not well formed.", hint="It has 64 hexadecimal digits.")
+    return text
+
+
+def check_date(text: str) -> str:
+    """A day that exists, written in the one way."""
+    try:
+        datetime.date.fromisoformat(text if _DATE.match(text) else "")
+    except ValueError:
+        raise UsageError("a date is written YYYY-MM-DD.", hint="For instance 2026-11-15.") from None
+    return text

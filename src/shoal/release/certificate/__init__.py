@@ -1,0 +1,1 @@
+"""The certificate: what is claimed, and how anybody proves it again."""

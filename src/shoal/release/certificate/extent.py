@@ -1,0 +1,61 @@
+"""How much a transformation changes a column, in the words of the report: noise against the column's own spread, and the like."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from shoal.model.plan import Round, Step
+
+if TYPE_CHECKING:
+    from shoal.release.make.prepare import Prepared
+
+SMALL = 0.1
+"""Noise below this share of a column's own deviation leaves most values easy to guess."""
+
+
+def extent(prepared: Prepared, step: Step) -> str:
+    """One clause about a step; empty where its name says it all."""
+    from shoal.transform.group.microaggregate import Microaggregate
+    from shoal.transform.perturb.noise import CorrelatedNoise, Noise
+    from shoal.transform.perturb.permute import Permute, RankSwap
+
+    if isinstance(step, Noise):
+        return _noise(prepared, step)
+    if isinstance(step, CorrelatedNoise):
+        return f"noise with {100 * math.sqrt(step.share):.2g} % of each column's own deviation"
+    if isinstance(step, RankSwap):
+        return f"values exchanged within {step.percent:g} % of the ranks"
+    if isinstance(step, Permute):
+        return "values exchanged " + (f"among records with the same {', '.join(step.within)}" if step.within else "at random")
+    if isinstance(step, Microaggregate):
+        return f"{step.publish} of groups of at least {step.k}"
+    return f"rounded to multiples of {step.base:g}" if isinstance(step, Round) else ""
+
+
+def _noise(prepared: Prepared, step: Any) -> str:
+    deviation = math.sqrt(step.variance)
+    if step.mode == "multiplicative":
+        return f"noise: each value changed by {100 * deviation:.2g} % of itself (standard deviation)"
+    own = spread(prepared, step.column)
+    words = f"noise with standard deviation {deviation:.3g}"
+    if own == 0:
+        return words
+    hint = ", which hides little" if deviation < SMALL * own else ""
+    return f"{words}, {100 * deviation / own:.2g} % of the column's own{hint}"
+
+
+def spread(prepared: Prepared, column: str) -> float:
+    """Standard deviation of a column of numbers, missing values left out; read in pieces (Chan, Golub & LeVeque 1979)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n, mean, square = 0, 0.0, 0.0
+    for batch in prepared.table.scan([column]):
+        cells = pc.drop_null(batch.column(0).cast(pa.float64())).to_numpy(zero_copy_only=False)
+        cells = cells[cells == cells]  # without NaN
+        if len(cells):
+            here, more = float(cells.mean()), len(cells)
+            square += float(((cells - here) ** 2).sum()) + (here - mean) ** 2 * n * more / (n + more)
+            mean, n = mean + (here - mean) * more / (n + more), n + more
+    return math.sqrt(square / n) if n else 0.0

@@ -1,0 +1,274 @@
+"""Prove a release again, offline, from its folder alone.
+
+Takes    the folder of a release; perhaps the public key that is expected
+Returns  Verification: each check with a sentence, and whether all hold
+Keeps    one changed, added or missing byte, number, cell or file anywhere in the folder makes a check fail
+Cost     reads each file once for its hash and the data once more to count; a million records take a few seconds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
+from shoal.kernels import signatures as sign
+from shoal.release.certificate import document as cert
+from shoal.release.certificate.claims import check_claims, check_columns, check_form, check_report, drawn
+from shoal.release.make.private import check as check_private
+from shoal.release.policy.transforms import draws
+from shoal.release.proof import read as recount_read
+from shoal.release.proof import trees
+from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.recount import SMALL_FILE, Facts, alike, recount
+
+Progress = Callable[[float, str], None]
+NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"check": self.name, "ok": self.ok, "sentence": self.sentence}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome: ``ok`` only when every check holds."""
+
+    folder: str
+    checks: tuple[Check, ...]
+    certificate: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.checks) and all(c.ok for c in self.checks)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        return tuple(c for c in self.checks if not c.ok)
+
+    def require(self) -> Verification:
+        """The verification itself, or the error that says what does not hold."""
+        if not self.ok:
+            first = self.failed[0] if self.failed else Check("folder", False, "nothing could be checked")
+            kind = VerificationError if first.name == "re-count" else TamperError
+            raise kind(
+                f"the release does not verify: {first.sentence}",
+                hint="Do not use it. Ask the publisher for the release again.",
+                checks=self.failed,
+            )
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"verified": self.ok, "checks": [c.to_json() for c in self.checks]}
+        if self.certificate:
+            after = self.certificate.get("after", {})
+            out |= {"k": self.certificate.get("k"), "k_recounted": after.get("k")}
+            out |= {"records": after.get("records"), "classes": after.get("classes")}
+            out["proof"] = self.certificate.get("proof")
+            key = self.certificate.get("key", {})
+            out["key"] = {"fingerprint": key.get("fingerprint"), "origin": key.get("origin")}
+        return out
+
+
+def verify(
+    folder: str | Path,
+    *,
+    key: str | None = None,
+    table: Any = None,
+    private: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What ``shoal anonymize --out`` left.
+    key : str, optional
+        The public key (base64) or fingerprint that the publisher announced. Without it the signature shows that nothing
+        changed since signing, not who signed.
+    table : Table, optional
+        The published table, where the data of the release are in a database.
+    private : path, optional
+        The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
+    """
+    told = progress or (lambda done, what: None)
+    place = Path(folder)
+    if not place.is_dir():
+        raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
+    checks: list[Check] = []
+    told(0.0, "reading the certificate")
+    try:
+        if (place / cert.NAME).is_symlink():
+            raise TamperError("the certificate is a link, not a file.")
+        certificate = cert.read(place / cert.NAME)
+    except TamperError as error:
+        return Verification(str(folder), (Check("certificate", False, error.message),))
+    checks.append(Check("certificate", True, "the certificate is as Shoal wrote it"))
+    steps: list[tuple[str, Callable[[], str]]] = [
+        ("form", lambda: _form(certificate)),
+        ("signature", lambda: _signature(certificate, key)),
+        ("files", lambda: _files(place, certificate)),
+        ("plan", lambda: _plan(place, certificate)),
+        ("re-count", lambda: _count(place, certificate, table)),
+        ("claims", lambda: check_claims(certificate)),
+        ("report", lambda: _report(place, certificate)),
+    ]
+    if private is not None:
+        steps.append(("seed", lambda: check_private(certificate["plan"]["seed_commitment"], private)))
+    for i, (name, look) in enumerate(steps):
+        told((i + 1) / (len(steps) + 1), f"checking {name}")
+        changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
+        checks.append(Check(name, False, NOT_COUNTED) if changed else _tried(name, look))
+    return Verification(str(folder), tuple(checks), certificate)
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except ShoalError as error:
+        return Check(name, False, error.message)
+    except OSError as error:
+        return Check(name, False, f"a file of the release cannot be read ({type(error).__name__})")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        return Check(name, False, f"the certificate lacks a part or has one of the wrong type ({type(error).__name__})")
+
+
+def _signature(certificate: dict[str, Any], expected: str | None) -> str:
+    cert.check_signature(certificate)
+    key = certificate["key"]
+    if expected is None:
+        who = (
+            "nobody's name is proven"
+            if key["origin"] == "made for this release"
+            else "compare the fingerprint with the publisher's"
+        )
+        return f"the signature fits (key {key['fingerprint']}, {key['origin']}; {who})"
+    if expected not in (key["public"], key["fingerprint"]):
+        raise TamperError("the release is signed with another key than the one expected.")
+    return f"the signature fits and the key {key['fingerprint']} is the one expected"
+
+
+def _form(certificate: dict[str, Any]) -> str:
+    check_form(certificate)
+    return "the certificate has every part and no other"
+
+
+def _report(place: Path, certificate: dict[str, Any]) -> str:
+    check_report(place, certificate)
+    return "the report says what the certificate says"
+
+
+def _files(place: Path, certificate: dict[str, Any]) -> str:
+    listed = {entry["name"]: entry for entry in certificate["files"]}
+    if len(listed) != len(certificate["files"]):
+        raise TamperError("the certificate lists a file twice.")
+    for name in listed:
+        if Path(name).is_absolute() or ".." in Path(name).parts or name == cert.NAME:
+            raise TamperError("the certificate lists a file outside the folder.")
+    data = [] if certificate["data"]["file"] is None else [certificate["data"]["file"]]
+    if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
+        raise TamperError("the certificate names data outside the folder.")
+    if set(listed) - {trees.NAME} != {*data, cert.PLAN, cert.REPORT}:
+        raise TamperError("the certificate lists other files than a release has.")
+    there = {str(p.relative_to(place)) for p in place.rglob("*")}
+    extra, lacking = there - set(listed) - {cert.NAME}, set(listed) - there
+    if extra or lacking:
+        raise TamperError(
+            f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
+        )
+    for name, entry in listed.items():
+        path = place / name
+        if path.is_symlink():
+            raise TamperError(f"'{name}' is a link, not a file.")
+        if path.stat().st_size != entry["bytes"] or sign.sha256_file(path) != entry["sha256"]:
+            raise TamperError(f"'{name}' was changed after the certificate was signed.")
+    return f"all {len(listed)} files have the bytes that were signed"
+
+
+def _plan(place: Path, certificate: dict[str, Any]) -> str:
+    from shoal.model.plan import Plan
+
+    text = (place / cert.PLAN).read_text(encoding="utf-8")
+    plan = Plan.from_json(text)
+    stated = certificate["plan"]
+    if plan.to_json() != text or len(plan.steps) != stated["steps"] or plan.truthful != stated["truthful"]:
+        raise TamperError("the plan is not the one that the certificate names.")
+    if plan.seed != 0 or stated["seed"] != "not published":
+        raise TamperError("the plan holds the seed of the release, with which random changes could be undone.")
+    if any(draws(s) for s in plan.steps) != isinstance(stated["seed_commitment"], str):
+        raise TamperError("the plan has random steps without a commitment to their seed, or the reverse.")
+    if sign.sha256_file(place / cert.PLAN) != stated["sha256"]:
+        raise TamperError("the plan has another hash than the certificate states.")
+    check_columns(certificate, plan)
+    return f"the plan has {len(plan.steps)} steps and the stated hash"
+
+
+def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
+    """The data of a release, counted again; small files by both ways, which must agree."""
+    data, require = certificate["data"], certificate["require"]
+    if Path(data["file"]).name != data["file"] or (place / data["file"]).is_symlink():
+        raise TamperError("the certificate names data outside the folder.")
+    path = place / data["file"]
+    header = recount_read.header(path)
+    if recount_read.logical(header, data["columns"]) != data["columns"]:
+        raise TamperError("the data have other columns than the certificate names.")
+    words: dict[str, Any] = {
+        "unit": data["unit"],
+        "recursive": recursive_levels(require),
+        "trees": trees.read(place / trees.NAME),
+    }
+    facts = recount(path, data["quasi"], data["sensitive"], **words)
+    if recount_read.size(path) <= SMALL_FILE:
+        other = recount(path, data["quasi"], data["sensitive"], way="sorted", **words)
+        if not alike(other.to_json(), facts.to_json()):
+            raise VerificationError("two ways of counting the data disagree.")
+    return facts
+
+
+def _table_facts(certificate: dict[str, Any], table: Any) -> Facts:
+    """The rows of a published table, read back; its digest must be the one that was signed."""
+    from shoal.release.make.database import digest, facts_of_table
+
+    data = certificate["data"]
+    if table is None:
+        raise VerificationError(f"the data are table '{data['table']}' of a database; name it with --table ENGINE-URL::table")
+    if list(table.schema.names) != data["columns"] or digest(table, data["columns"]) != data["digest"]:
+        raise TamperError("the published table was changed after the certificate was signed.")
+    return facts_of_table(table, data["quasi"], data["sensitive"], data["unit"], recursive_levels(certificate["require"]))
+
+
+def _count(place: Path, certificate: dict[str, Any], table: Any) -> str:
+    facts = _table_facts(certificate, table) if certificate["data"].get("table") else facts_of(place, certificate)
+    found, stated = facts.to_json(), certificate["after"]
+    wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
+    if wrong or set(found) != set(stated):
+        raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
+    findings = [f.to_json() for f in judge(certificate["require"], facts)]
+    if not alike(findings, certificate["requirements"]):
+        raise VerificationError("the requirements, judged again, come out differently.")
+    unmet = [f["sentence"] for f in findings if not f["met"]]
+    if unmet:
+        raise VerificationError(f"a requirement is not met: {unmet[0]}.")
+    _records(certificate, facts)
+    return f"counted again: {facts.records:,} records in {facts.classes:,} classes, k = {facts.k:,}; every requirement is met"
+
+
+def _records(certificate: dict[str, Any], facts: Facts) -> None:
+    """Records that came in are published or suppressed; none is lost and none invented."""
+    came, left = drawn(certificate["input"]), certificate["utility"]["suppressed"]
+    rows = certificate["utility"]["scope"] == "rows"
+    if (rows and came - left != facts.records) or (not rows and (came != facts.records or facts.blanked < left)):
+        raise VerificationError("records in, records out and records suppressed do not add up.")
+    if abs(certificate["utility"]["suppressed_share"] - left / came) > 1e-12:
+        raise VerificationError("the share of suppressed records is not what it says.")

@@ -1,0 +1,106 @@
+"""Attack a release before it exists for others: what the plan's choice, the classes and earlier releases give away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import VerificationError
+from shoal.model.attack import AttackResult, worst_first
+from shoal.model.plan import Keep
+from shoal.release.certificate import document as cert
+from shoal.release.earlier.composition import composition
+from shoal.release.make.classes import Decision
+from shoal.release.make.harden import structure, tells
+from shoal.release.make.prepare import Prepared
+from shoal.release.proof.read import batches, header, logical
+from shoal.release.proof.recount_sorted import number_groups, whole_codes
+
+STOPPING = ("intersection", "linkage", "differencing", "leftovers")
+"""Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""
+
+HINTS = {
+    "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
+    "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
+}
+
+MOST_ROWS = 200_000
+"""Published records up to which row order and joins are examined on the table itself."""
+
+MOST_COUNTED = 20_000_000
+"""Published records up to which it is counted whom one further column would single out."""
+
+
+def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...]) -> list[AttackResult]:
+    """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
+    from shoal.attack import Scene, run_all
+    from shoal.attack.intersection import joined_records
+
+    made = structure(prepared, decision) if decision.codes else None
+    table = published_table(data, int(decision.released.n_records), prepared.schema.names)
+    scene = Scene(
+        released=decision.released,
+        k=prepared.policy.smallest_class,
+        distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
+        t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
+        recoded=made if decision.finer else None,
+        table=table,
+        alone=_alone(prepared, decision, data),
+        files=(data,) if data.is_file() else (),
+        seed=prepared.policy.seed,
+    )
+    results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
+    for place in earlier:
+        before = cert.read(place / cert.NAME)
+        old = published_table(place / before["data"]["file"], before["after"]["records"], before["data"]["columns"])
+        if table is not None and old is not None:
+            results.append(joined_records(table, old, _unchanged(prepared, before)))
+        else:
+            why = f"Not run: a file has more than {MOST_ROWS:,} records."
+            results.append(AttackResult("intersection: joined records", "", None, None, None, None, "", "not run", why))
+    broken = [r for r in results if r.verdict == "broken" and r.name.split(":")[0] in STOPPING]
+    if broken:
+        raise VerificationError(
+            f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
+            hint=HINTS.get(broken[0].name.split(":")[0], "Use coarser levels."),
+            attacks=tuple(broken),
+        )
+    told = tells(results) if prepared.policy.hardened else None
+    if told is not None:
+        raise VerificationError(
+            f"the policy asks for a hardened release, but {told.name} succeeds at {told.rate:.3g}. Nothing was released.",
+            hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
+            attacks=(told,),
+        )
+    return worst_first(results)
+
+
+def _alone(prepared: Prepared, decision: Decision, data: Path) -> dict[str, int]:
+    """Records that one further column would single out, for each that is published as it is."""
+    steps, quasi = decision.plan.for_column, prepared.quasi
+    kept = [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
+    if not kept or decision.released.n_records > MOST_COUNTED:
+        return {}
+    codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
+    classes, _ = number_groups(codes[: len(quasi)])
+    alike = [number_groups([classes, own])[0] for own in codes[len(quasi) :]]
+    return {c: int((np.bincount(groups) == 1).sum()) for c, groups in zip(kept, alike, strict=True)}
+
+
+def published_table(data: Path, records: int, known: Collection[str]) -> Any:
+    """A published file as a pyarrow table with the names of its columns as they are known, or None where it is large."""
+    import pyarrow as pa
+
+    if records > MOST_ROWS:
+        return None
+    names = header(data)
+    return pa.Table.from_batches(list(batches(data, names))).rename_columns(logical(names, known))
+
+
+def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:
+    """Columns that both releases publish as they were."""
+    old = {c["name"] for c in before["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")}
+    return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if c in old]

@@ -1,0 +1,320 @@
+"""Earlier releases of the same people, as their own folders show them, laid over the release that is about to be written.
+
+Who was published earlier, and in which class, is read from the earlier data file: the earlier plan gives the labels that each
+person of the present table had, and the file says which labels it holds and with which sensitive values. What cannot be
+compared is refused, never passed over.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import HierarchyGapError, VerificationError
+from shoal.model.attack import AttackResult
+from shoal.model.counts.classes import IntArray
+from shoal.model.plan import SUPPRESSED, Drop, MapValues, Plan, Step, Suppression
+from shoal.release.certificate import document as cert
+from shoal.release.certificate.verify import verify
+from shoal.release.make.classes import Decision
+from shoal.release.make.prepare import Prepared, counted_by_record
+from shoal.release.make.reuse import read_plan
+from shoal.release.policy.transforms import draws
+
+if TYPE_CHECKING:
+    from shoal.attack.asked import Asked
+    from shoal.attack.composition import Shown
+
+MISSING_TEXT = "\x00missing"
+UNKNOWN = "(unknown to the earlier plan)"
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """The folder of an earlier release, verified."""
+
+    data: Path
+    claims: Mapping[str, Any]
+    plan: Plan
+
+    def step(self, column: str) -> Step | None:
+        """What it did to a column; None where it published the column as it was."""
+        steps = self.plan.for_column(column)
+        return None if not steps or steps[0].kind == "keep" else steps[0]
+
+    def distinct(self, column: str) -> int:
+        return int(self.claims["require"].get("diversity", {}).get(column, {}).get("distinct") or 1)
+
+
+def read(place: Path, prepared: Prepared) -> Earlier:
+    """An earlier release that can be compared with the present table; the others are refused."""
+    claims = cert.read(place / cert.NAME)
+    if claims["data"]["file"] is None:
+        raise _refused("the earlier release was written into a database table, so its classes cannot be read from its folder")
+    verify(place).require()
+    found = Earlier(place / claims["data"]["file"], claims, read_plan(place / cert.PLAN))
+    quasi = claims["data"]["quasi"]
+    if claims["utility"]["method"] == "local" or any(not found.plan.for_column(c) for c in quasi):
+        raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
+    lacking = [c for c in quasi if c not in prepared.quasi]
+    if lacking:
+        raise _refused(
+            f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one",
+            hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).",
+        )
+    open_now = [c for c in claims["data"]["sensitive"] if c in prepared.policy.insensitive]
+    if open_now:
+        raise _refused(
+            f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
+            hint=f"Name '{open_now[0]}' under roles.sensitive.",
+        )
+    return found
+
+
+def _refused(why: str, hint: str = "") -> VerificationError:
+    return VerificationError(
+        f"the two releases cannot be compared: {why}. Nothing was released.",
+        hint=hint or "Leave --previous out only if the two releases share no person; otherwise do not release.",
+    )
+
+
+def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) -> list[AttackResult]:
+    """What this release and the earlier ones tell together: joint groups, values left open, values read off by subtraction."""
+    from shoal.attack.belief import beliefs
+    from shoal.attack.composition import changes, values_left
+    from shoal.attack.intersection import intersection
+    from shoal.attack.structure import Recoded
+
+    if not places:
+        return []
+    base, policy = prepared.base, prepared.policy
+    before = [read(place, prepared) for place in places]
+    columns = [c for c in policy.sensitive if c not in _changed(prepared)]
+    new = _new(prepared, decision, columns)
+    old = [_shown(prepared, e, [c for c in columns if _comparable(e, c)]) for e in before]
+    k, most = policy.smallest_class, _most_records(prepared)
+    records = base.sizes if base.records is None else base.records
+    parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
+    out = [intersection(parts, k=k)]
+    for column in policy.sensitive:
+        asked = policy.diversity.get(column)
+        with_it = [(e, s) for e, s in zip(before, old, strict=True) if column in s.cells]
+        out += [_not_compared(column, e, prepared) for e, s in zip(before, old, strict=True) if _open(column, e, s)]
+        if with_it:
+            least = max([(asked.distinct if asked else None) or 1, *(e.distinct(column) for e, _ in with_it)])
+            out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
+            more = _asked(prepared, with_it, column)
+            if more:
+                out.append(beliefs(base.sizes, records, new, [s for _, s in with_it], column, more))
+            out += [changes(new, s, column, k=k * most, distinct=least, asked=more) for _, s in with_it]
+    return out + [_not_compared(c, e, prepared) for c in policy.insensitive for e in before if _drawn_twice(c, e, prepared)]
+
+
+def _asked(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Asked:
+    """Entropy and recursive diversity and closeness that this release or an earlier one certifies of a column."""
+    from shoal.attack.asked import Asked
+
+    every = [prepared.policy.require_json(), *(e.claims["require"] for e, _ in earlier)]
+    diversity = [r.get("diversity", {}).get(column, {}) for r in every]
+    close = [r["closeness"][column] for r in every if column in r.get("closeness", {})]
+    known = len(prepared.base.sensitive[column].categories)
+    foreign = any(int(s.cells[column].values.max(initial=-1)) >= known for _, s in earlier)
+    rank, levels = (None, ()) if foreign else _geometry(prepared, column)
+    return Asked(
+        entropy=max(float(d.get("entropy", 1.0)) for d in diversity),
+        recursive=tuple((float(d["recursive"]["c"]), int(d["recursive"]["l"])) for d in diversity if "recursive" in d),
+        closeness=tuple((str(c.get("distance", "equal")), float(c["t"])) for c in close),
+        rank=rank,
+        levels=levels,
+    )
+
+
+def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """The place of each value in order (the missing one first), and its groups in the hierarchy where the policy gives one."""
+    from shoal.kernels.text import canonical_text
+    from shoal.release.proof.recount import value_order
+    from shoal.release.proof.trees import tree_of
+
+    texts = [None, *canonical_text(prepared.base.sensitive[column].categories).to_pylist()]
+    place = {value: i for i, value in enumerate(value_order(texts))}
+    rank = np.array([place[t] for t in texts], dtype=np.int64)
+    if column not in prepared.trees:
+        return rank, ()
+    tree = tree_of(prepared.trees[column])
+    paths = np.array([tree.path(t) for t in texts], dtype=np.int64).reshape(len(texts), tree.height - 1)
+    return rank, tuple(np.unique(paths[:, i], return_inverse=True)[1].astype(np.int64) for i in range(tree.height - 1))
+
+
+def _changed(prepared: Prepared) -> set[str]:
+    return {c for s in prepared.policy.transform.values() for c in s.columns}
+
+
+def _comparable(earlier: Earlier, column: str) -> bool:
+    return column in earlier.claims["data"]["columns"] and earlier.step(column) is None
+
+
+def _open(column: str, earlier: Earlier, shown: Shown) -> bool:
+    """Whether an earlier release publishes a column that was not compared."""
+    return column in earlier.claims["data"]["columns"] and column not in shown.cells
+
+
+def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:
+    """A sensitive column that one of the releases changes: said, not passed over."""
+    words = (
+        f"Both releases change '{column}' at random: whoever joins a person's records has two tries, and their mean is closer to "
+        "the truth than either."
+        if _drawn_twice(column, earlier, prepared)
+        else f"One of the releases changes '{column}', so its values were not compared; together they may tell more than either."
+    )
+    name = f"intersection: values of '{column}'"
+    return AttackResult(name, "What do both releases tell of this column?", None, None, None, None, "", "warning", words)
+
+
+def _drawn_twice(column: str, earlier: Earlier, prepared: Prepared) -> bool:
+    """Whether both releases publish a column with random changes."""
+    now = [s for s in prepared.policy.transform.values() if column in s.columns]
+    then = earlier.step(column)
+    shown = column in earlier.claims["data"]["columns"]
+    return shown and bool(now) and draws(now[0]) and then is not None and draws(then)
+
+
+def _most_records(prepared: Prepared) -> int:
+    """The most records that one person has: a change of so many records may be one person's."""
+    unit, table = prepared.policy.unit, prepared.counted
+    if unit is None or prepared.base.records is None:
+        return 1
+    bare = type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+    return int(bare.count((unit,)).sizes.max())
+
+
+def _new(prepared: Prepared, decision: Decision, columns: Sequence[str]) -> Shown:
+    """This release: the class of each base class, and the records of each sensitive value in it."""
+    from shoal.attack.composition import Cells, Shown
+    from shoal.kernels.group import group_codes
+
+    base = counted_by_record(prepared) if columns else prepared.base
+    ids = group_codes(decision.codes, n_rows=base.n_classes).ids.astype(np.int64)
+    blanked = int(ids.max()) + 1 if prepared.policy.scope == "cells" else -1
+    classes = np.where(decision.stays, ids, blanked)
+    cells = {}
+    for column in columns:
+        inside = base.sensitive[column]
+        klass = classes[inside.classes]
+        there = klass >= 0
+        cells[column] = Cells(klass[there], inside.values[there].astype(np.int64), inside.counts[there])
+    return Shown(classes, cells)
+
+
+def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Shown:
+    """An earlier release: the class that its file holds for each base class, and the sensitive values of its classes."""
+    from shoal.attack.composition import Cells, Shown
+    from shoal.kernels.group import group_codes
+
+    base = prepared.base
+    quasi = [c for c in base.columns if c in earlier.claims["data"]["columns"]]
+    file = read_texts(earlier.data, [*quasi, *columns])
+    alike = group_codes([base.codes[base.column(c)] for c in quasi], n_rows=base.n_classes)
+    probe = {c: base.categories[j].take(_indices(base.codes[j][alike.first])) for c in quasi for j in [base.column(c)]}
+    labels = _as_shown(earlier, probe, alike.n)
+    n = len(file[quasi[0]]) if quasi else int(earlier.claims["after"]["records"])
+    coded = [codes_of(file[c], labels[c]).astype(np.int32) for c in quasi]
+    ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
+    own, asked = ids[:n], ids[n:]
+    classes = np.where(np.isin(asked, own), asked, _blanked(earlier, file, quasi, own))[alike.ids]
+    cells = {}
+    for column in columns:
+        mine = _values(earlier, base.sensitive[column].categories, column, file[column])
+        width = int(mine.max(initial=0)) + 2
+        key, counts = np.unique(own * width + mine + 1, return_counts=True)
+        cells[column] = Cells(key // width, key % width - 1, counts.astype(np.int64))
+    return Shown(classes, cells)
+
+
+def _values(earlier: Earlier, values: Any, column: str, texts: Any) -> IntArray:
+    """Sensitive values of an earlier file as codes of the present ones; a value that is not among them gets a code beyond."""
+    import pyarrow as pa
+
+    known = _as_shown(earlier, {column: values}, len(values))[column]
+    codes = codes_of(pa.concat_arrays([known, pa.array([MISSING_TEXT])]), texts)
+    present, found = codes[: len(values) + 1], codes[len(values) + 1 :]
+    place = np.arange(len(values), len(values) + int(codes.max()) + 1)
+    place[present] = [*range(len(values)), -1]
+    out: IntArray = place[found]
+    return out
+
+
+def _blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], own: IntArray) -> int:
+    """The class of the records whose quasi-identifiers an earlier release blanked: whoever is not found elsewhere; or −1."""
+    import pyarrow.compute as pc
+
+    if earlier.claims["utility"]["scope"] != "cells" or not quasi:
+        return -1
+    hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims["data"]["quasi"]]
+    found = np.unique(own[np.logical_and.reduce(hidden)])
+    if len(found) > 1:
+        raise _refused("the earlier release blanked records but shows a column that is a quasi-identifier now")
+    return int(found[0]) if len(found) else -1
+
+
+def _indices(codes: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(codes, mask=codes < 0)
+
+
+def codes_of(left: Any, right: Any) -> IntArray:
+    """Codes of two arrays of texts over one dictionary, one after the other."""
+    import pyarrow as pa
+
+    codes = pa.concat_arrays([left, right]).dictionary_encode().indices
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Values as the earlier release writes them: carried out by its plan, written in its format, read as its file is read."""
+    import pyarrow as pa
+
+    from shoal.engines.open import open as opened
+
+    if not values or n == 0:
+        return {c: pa.array([], pa.string()) for c in values}
+    order = "row"
+    while order in values:
+        order += "_"
+    steps = [s for c in values for s in earlier.plan.for_column(c) if not isinstance(s, Drop)]
+    known = [replace(s, on_gap="top", top=UNKNOWN) if isinstance(s, MapValues) and s.on_gap == "error" else s for s in steps]
+    table = pa.table({**values, order: pa.array(range(n), pa.int64())})
+    with tempfile.TemporaryDirectory(prefix="shoal-") as place:
+        out = Path(place) / f"probe{earlier.data.suffix}"
+        try:
+            opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
+        except HierarchyGapError:
+            raise _refused("the earlier plan does not cover all values of a column") from None
+        found = read_texts(out, [*values, order])
+    order_of = np.argsort(found[order].to_numpy(zero_copy_only=False).astype(np.float64))
+    return {c: found[c].take(pa.array(order_of)) for c in values}
+
+
+def read_texts(path: Path, columns: Sequence[str]) -> dict[str, Any]:
+    """Columns of a written file as arrays of texts; a missing value has a text of its own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from shoal.engines.open import open as opened
+    from shoal.kernels.text import canonical_text
+    from shoal.release.proof.read import batches
+
+    if not columns:
+        return {}
+    labelled = path.suffix in (".sav", ".dta")
+    found = opened(path).scan(columns) if labelled else batches(path, columns)
+    texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
+    for batch in found:
+        for c in columns:
+            texts[c].append(pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string()))
+    return {c: pa.concat_arrays(parts) for c, parts in texts.items()}

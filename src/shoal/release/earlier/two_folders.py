@@ -1,0 +1,73 @@
+"""Two release folders, without the original: the classes that both show under the same labels, compared as a reader can.
+
+What a finer and a coarser release tell together needs the original table or the hierarchies; ``anonymize --previous`` tests that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.model.attack import AttackResult
+from shoal.model.counts.classes import IntArray
+from shoal.release.earlier.composition import codes_of, read_texts
+
+
+def same_labels(data: Path, claims: Mapping[str, Any], earlier: Path, before: Mapping[str, Any]) -> list[AttackResult]:
+    """Values left possible and values read off by subtraction, for classes with the same labels in both releases."""
+    from shoal.attack.composition import Cells, Shown, changes, values_left
+    from shoal.kernels.group import group_codes
+
+    quasi = claims["data"]["quasi"]
+    if sorted(quasi) != sorted(before["data"]["quasi"]):
+        return [_not_run("the two releases have different quasi-identifiers")]
+    columns = [c for c in claims["data"]["sensitive"] if _as_it_was(claims, c) and _as_it_was(before, c)]
+    if not columns:
+        return [_not_run("no sensitive column is published as it was by both releases")]
+    new, old = _texts(data, [*quasi, *columns], earlier), _texts(earlier, [*quasi, *columns], data)
+    n = len(new[columns[0]])
+    ids = group_codes([codes_of(new[c], old[c]).astype(np.int32) for c in quasi], n_rows=n + len(old[columns[0]])).ids
+    values = {c: codes_of(new[c], old[c]) for c in columns}
+    every = np.arange(int(ids.max(initial=0)) + 1, dtype=np.int64)
+    shown = []
+    for side in (slice(None, n), slice(n, None)):
+        mine = ids[side]
+        cells = {c: Cells(*_counted(mine, v[side])) for c, v in values.items()}
+        shown.append(Shown(np.where(np.isin(every, mine), every, -1), cells))
+    sizes = np.bincount(ids[:n], minlength=len(every)).astype(np.int64)
+    k, out = int(claims["require"].get("k", claims["k"])), list[AttackResult]()
+    for c in columns:
+        least = max(_distinct(claims, c), _distinct(before, c))
+        out.append(values_left(sizes, shown[0], [shown[1]], c, distinct=max(least, 2)))
+        out.append(changes(shown[0], shown[1], c, k=k, distinct=least))
+    return out
+
+
+def _texts(path: Path, columns: list[str], beside: Path) -> dict[str, Any]:
+    """Columns of a file as texts; made inert as in a CSV where the file beside it is one."""
+    from shoal.engines.files.csv.write import inert
+
+    found = read_texts(path, columns)
+    return {c: inert(t) for c, t in found.items()} if beside.suffix == ".csv" != path.suffix else found
+
+
+def _as_it_was(claims: Mapping[str, Any], column: str) -> bool:
+    return any(c["name"] == column and c["treatment"] == "retained" for c in claims["columns"])
+
+
+def _distinct(claims: Mapping[str, Any], column: str) -> int:
+    return int(claims["require"].get("diversity", {}).get(column, {}).get("distinct") or 1)
+
+
+def _counted(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    width = int(values.max(initial=0)) + 1
+    key, counts = np.unique(classes * width + values, return_counts=True)
+    return key // width, key % width, counts.astype(np.int64)
+
+
+def _not_run(why: str) -> AttackResult:
+    name = "differencing: against an earlier release"
+    return AttackResult(name, "", None, None, None, None, "", "not run", f"Not run: {why}.")

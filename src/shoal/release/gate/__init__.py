@@ -1,0 +1,1 @@
+"""Checks before anything is written or passed on."""

@@ -1,0 +1,248 @@
+"""The gate: does a table, as it is, meet a policy? Counts only, in the formats that pipelines read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from shoal.errors import UsageError
+from shoal.model.roles import Schema
+from shoal.release.policy.policy import Policy
+from shoal.release.proof.judge import Finding, judge, recursive_levels
+from shoal.release.proof.recount import Facts, Inside
+
+Progress = Callable[[float, str], None]
+FORMATS = ("text", "json", "junit", "sarif", "md")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What the gate found.
+
+    ``below`` is how many classes, and how many members of them, are smaller than asked; ``file`` is the file as it was named,
+    where it is one (of an absolute path the last part).
+    """
+
+    table: str
+    facts: Facts
+    findings: tuple[Finding, ...]
+    below: tuple[int, int]
+    file: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return all(f.met for f in self.findings)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if not f.met)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "table": self.table,
+            "k": self.facts.k,
+            "records": self.facts.records,
+            "classes": self.facts.classes,
+            "classes_below": self.below[0],
+            "members_below": self.below[1],
+            "requirements": [f.to_json() for f in self.findings],
+        }
+
+    def render(self, form: str) -> str:
+        """The result as ``json``, ``junit``, ``sarif``, ``md`` or ``text``."""
+        makers: dict[str, Callable[[CheckResult], str]]
+        makers = {"json": _json, "junit": _junit, "sarif": _sarif, "md": _markdown, "text": _text}
+        if form not in makers:
+            raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
+        return makers[form](self)
+
+
+def render_all(results: Sequence[CheckResult], form: str) -> str:
+    """Several tables in one text of the same format; one table is written as it is."""
+    if len(results) == 1:
+        return results[0].render(form)
+    if form not in FORMATS:
+        raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
+    texts = [r.render(form) for r in results]
+    if form == "json":
+        return json.dumps({"ok": all(r.ok for r in results), "tables": [r.to_json() for r in results]}, indent=2) + "\n"
+    if form == "junit":
+        head, *_ = texts[0].split("\n", 1)
+        return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
+    if form == "sarif":
+        return _sarif(*results)
+    return "\n".join(texts)
+
+
+def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> CheckResult:
+    """Count a table where it is and judge it; nothing is written.
+
+    Direct identifiers that the policy names must be gone: each one still there is a failed requirement.
+    """
+    schema = _apply(policy, table.schema)
+    require = policy.require_json()
+    counts = table.count(
+        schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
+    )
+    facts = facts_of_counts(counts, recursive_levels(require))
+    present = len(schema.direct)
+    sentence = "no direct identifier is left in the table"
+    extra = [Finding("direct", sentence, 0, present, present == 0)] if policy.direct else []
+    small = counts.sizes[counts.sizes < policy.smallest_class]
+    findings = (*judge(require, facts), *extra)
+    return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
+
+
+def _file(table: Any) -> str:
+    """The file of a table with slashes, relative as it was named; empty where the table is not a file."""
+    source = Path(str(table.source.get("source", "")))
+    try:
+        there = source.is_file()
+    except (OSError, ValueError):
+        there = False
+    return ("" if not there else source.name if source.is_absolute() else source.as_posix()).removeprefix("./")
+
+
+def _apply(policy: Policy, schema: Schema) -> Schema:
+    there = {c: m for c, m in policy.direct.items() if c in schema.names}
+    return replace(policy, direct=there).apply(schema)
+
+
+def facts_of_counts(
+    counts: Any, levels: dict[str, list[int]] | None = None, hierarchies: Mapping[str, Any] | None = None
+) -> Facts:
+    """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns."""
+    import numpy as np
+
+    from shoal.measures.classes.closeness import t_closeness
+    from shoal.measures.classes.diversity import distinct_diversity, entropy_diversity
+
+    inside = {}
+    for column in counts.sensitive:
+        tree = (hierarchies or {}).get(column)
+        inside[column] = Inside(
+            distinct_diversity(counts, column),
+            entropy_diversity(counts, column),
+            t_closeness(counts, column, distance="equal"),
+            t_closeness(counts, column, distance="ordered"),
+            {level: _ratio(counts, column, level) for level in (levels or {}).get(column, ())},
+            None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
+        )
+    sizes, how_many = np.unique(counts.sizes, return_counts=True)
+    return Facts(
+        records=counts.n_records,
+        classes=counts.n_classes,
+        k=int(counts.sizes.min()),
+        unique=int((counts.sizes == 1).sum()),
+        sizes={int(s): int(n) for s, n in zip(sizes, how_many, strict=True)},
+        sensitive=inside,
+    )
+
+
+def _ratio(counts: Any, column: str, level: int) -> float | None:
+    """The largest r_1 / (r_l + … + r_m) over classes, None where a class has fewer than l values."""
+    import numpy as np
+
+    found = counts.sensitive[column]
+    order = np.lexsort((-found.counts, found.classes))
+    klass, size = found.classes[order], found.counts[order]
+    starts = np.searchsorted(klass, np.arange(counts.n_classes))
+    place = np.arange(len(klass)) - starts[klass]
+    tail = np.bincount(klass, weights=np.where(place >= level - 1, size, 0), minlength=counts.n_classes)
+    return None if (tail == 0).any() else float((size[starts] / tail).max())
+
+
+def _shown(number: float | None) -> str:
+    return "none" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+
+
+def _line(f: Finding) -> str:
+    return f"{f.sentence}: asked {_shown(f.asked)}, found {_shown(f.found)}"
+
+
+def _text(result: CheckResult) -> str:
+    lines = [f"{'ok  ' if f.met else 'FAIL'} {_line(f)}" for f in result.findings]
+    end = "The gate is open." if result.ok else f"{result.below[0]:,} classes with {result.below[1]:,} members are too small."
+    return "\n".join([*lines, end]) + "\n"
+
+
+def _json(result: CheckResult) -> str:
+    return json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _junit(result: CheckResult) -> str:
+    cases = []
+    for f in result.findings:
+        body = "" if f.met else f"<failure message={quoteattr(_line(f))}>{escape(_line(f))}</failure>"
+        cases.append(
+            f"  <testcase classname={quoteattr('shoal.' + result.table)} name={quoteattr(f.requirement)}>{body}</testcase>"
+        )
+    head = f'<testsuite name="shoal" tests="{len(result.findings)}" failures="{len(result.failed)}" errors="0" skipped="0">'
+    return _xml("\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n")
+
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML 1.0 cannot hold: a hostile column name stays one bad sign, not a broken file."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _sarif(*results: CheckResult) -> str:
+    """One run over all tables; each rule stands once."""
+    from shoal import __version__
+
+    rules = {f.requirement: {"id": f.requirement, "shortDescription": {"text": f.sentence}} for r in results for f in r.findings}
+    found = [
+        {
+            "ruleId": f.requirement,
+            "ruleIndex": list(rules).index(f.requirement),
+            "level": "error",
+            "message": {"text": _line(f)},
+            "locations": [_location(r)],
+        }
+        for r in results
+        for f in r.failed
+    ]
+    driver = {"name": "shoal", "version": __version__, "rules": list(rules.values())}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": found}],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _location(result: CheckResult) -> dict[str, Any]:
+    """Where a finding belongs: the table, and its file where it is one, so that code scanning shows it there."""
+    out: dict[str, Any] = {"logicalLocations": [{"name": result.table, "kind": "resource"}]}
+    if result.file:
+        out["physicalLocation"] = {"artifactLocation": {"uri": quote(result.file)}, "region": {"startLine": 1}}
+    return out
+
+
+def _markdown(result: CheckResult) -> str:
+    head = "### Shoal: requirements met" if result.ok else "### Shoal: requirements not met"
+    lines: Sequence[str] = [
+        f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.asked)} | {_shown(f.found)} |"
+        for f in result.findings
+    ]
+    below = f"{result.facts.records:,} records in {result.facts.classes:,} classes; {result.below[0]:,} classes with "
+    below += f"{result.below[1]:,} members are smaller than asked."
+    return "\n".join([head, "", "| met | requirement | asked | found |", "| --- | --- | ---: | ---: |", *lines, "", below]) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that stays inside its Markdown cell."""
+    out = escape("".join(c if c.isprintable() else " " for c in text))
+    for sign in "\\`*_[]|!":
+        out = out.replace(sign, "\\" + sign)
+    return out

@@ -1,0 +1,62 @@
+"""A column that would be published as it is must not name people by itself.
+
+Takes    the table and the policy
+Returns  nothing; a column that ``shoal inspect`` would call a direct identifier, yet is to be published as it is, stops the run
+Keeps    only the kind of finding and the name of the column are told, never a value
+
+``allow: {identifying: [column]}`` says that a person has looked and wants the column published all the same; the certificate
+lists it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.errors import RoleError
+from shoal.model.roles import Role
+
+if TYPE_CHECKING:
+    from shoal.engines.core.table import Table
+    from shoal.release.policy.policy import Policy
+
+LOOKED_AT = ("text", "integer", "binary", "other")
+"""Kinds of column that can hold names, codes or free text."""
+
+
+def check_identifying(table: Table, policy: Policy) -> None:
+    """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column that looks like a direct identifier."""
+    for name in policy.identifying:
+        table.schema.require(name, what="column under allow.identifying")
+    for name in (*policy.insensitive, *policy.sensitive):
+        if name in policy.identifying or table.schema[name].kind not in LOOKED_AT:
+            continue
+        why = identifying(table, name)
+        if why:
+            role = "insensitive" if name in policy.insensitive else "sensitive"
+            raise RoleError(
+                f"column '{name}' is called {role} and would be published as it is, but {why}.",
+                hint=f"Move '{name}' under roles.direct or roles.quasi. If it names nobody: allow: {{identifying: [{name}]}}",
+                column=name,
+            )
+
+
+def identifying(table: Table, name: str) -> str:
+    """Why a column looks like a direct identifier; empty where it does not.
+
+    Whole numbers that merely all differ (amounts in a small table) are let through unless they number the rows or are named like
+    an identifier.
+    """
+    from shoal.kernels.text import canonical_text
+    from shoal.measures.columns.roles import suggest
+
+    kind = table.schema[name].kind
+    values, counts = table.values(name)
+    if values.null_count:
+        values, counts = values[:-1], counts[:-1]
+    found = suggest(name, kind, canonical_text(values).to_pylist(), counts.tolist())
+    if found.role is not Role.DIRECT:
+        return ""
+    if kind == "integer" and found.reason.startswith("every row"):
+        numbers = values.to_pylist()
+        return "it numbers the rows" if max(numbers) - min(numbers) == len(numbers) - 1 else ""
+    return found.reason

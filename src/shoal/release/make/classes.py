@@ -1,0 +1,178 @@
+"""The classes that a plan would publish, worked out from the base classes before anything is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, SensitiveCounts
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.release.gate.check import facts_of_counts
+from shoal.release.make.prepare import Prepared
+from shoal.release.make.steps import other_steps
+from shoal.release.proof.judge import judge, recursive_levels
+
+if TYPE_CHECKING:
+    from shoal.search.problem.result import SearchResult
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A plan, what it will publish, and how it was found.
+
+    ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
+    it is published; ``published`` are its codes, per column, after the plan.
+    """
+
+    plan: Plan
+    method: str
+    levels: Mapping[str, int]
+    loss: float
+    loss_name: str
+    proven: bool
+    gap: float | None
+    stays: npt.NDArray[np.bool_]
+    codes: tuple[CodeArray, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    released: ClassCounts
+    kept: Any = None
+    class_map: Any = None
+    finer: tuple[CodeArray, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
+    """The decision of a full-domain search result."""
+    from shoal.search import missing_label
+
+    policy, base = prepared.policy, prepared.base
+    steps: list[Step] = []
+    for name in base.columns:
+        label = missing_label(prepared.hierarchies[name], levels[name])
+        steps.append(prepared.rules[name].step(name, levels[name], missing_label=label))
+    plan = Plan(
+        (*steps, *other_steps(prepared)),
+        Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
+        policy.seed,
+        notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
+    )
+    stays = blanked_together(prepared, found)
+    at = [_at_level(prepared, j, levels[name]) for j, name in enumerate(base.columns)]
+    lower = [_at_level(prepared, j, max(levels[name] - 1, 0)) for j, name in enumerate(base.columns)]
+    codes = tuple(c for c, _ in at)
+    loss, gap = _loss(prepared, levels, found, stays)
+    return Decision(
+        plan=plan,
+        method=found.method,
+        levels=dict(levels),
+        loss=loss,
+        loss_name=found.loss_name,
+        proven=found.proven and gap == found.gap,
+        gap=gap,
+        stays=stays,
+        codes=codes,
+        labels=tuple(names for _, names in at),
+        released=published(prepared, base, codes, stays),
+        kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
+        finer=tuple(c for c, _ in lower),
+    )
+
+
+def _loss(
+    prepared: Prepared, levels: Mapping[str, int], found: SearchResult, stays: npt.NDArray[np.bool_]
+) -> tuple[float, float]:
+    """The loss of what is written, and how far it may be from the best: larger where classes joined the blanked ones."""
+    from shoal.search import loss_at
+
+    if np.array_equal(stays, found.kept):
+        return found.loss, found.gap
+    weights = {c: r.weight for c, r in prepared.policy.quasi.items()}
+    loss = loss_at(prepared.base, prepared.hierarchies, levels, stays, loss=found.loss_name, weights=weights)
+    return loss, found.gap + max(0.0, loss - found.loss)
+
+
+def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Code of each base class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
+    from shoal.kernels.text import canonical_text
+    from shoal.search.problem.problem import joins_missing
+
+    base, name = prepared.base, prepared.base.columns[j]
+    hierarchy = prepared.hierarchies[name]
+    at = hierarchy.levels[level]
+    group = [at.groups[hierarchy.position[t]] for t in canonical_text(base.categories[j]).to_pylist()]
+    group.append(0 if joins_missing(hierarchy, level) else MISSING)
+    return np.asarray(group, dtype=np.int32)[base.codes[j]], at.labels
+
+
+def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.bool_]:
+    """Base classes that stay. With ``scope: cells`` the blanked records form a class too, which must be large and diverse enough.
+
+    Where it is not, the smallest published classes join it, as long as the limit of suppression allows.
+    """
+    policy, base = prepared.policy, prepared.base
+    if policy.scope != "cells" or found.kept.all():
+        return found.kept
+    records = base.sizes if base.records is None else base.records
+    stays, limit = found.kept.copy(), math.floor(policy.suppress * base.n_records + 1e-9)
+    size = np.bincount(found.groups[stays], weights=records[stays])
+    left = [g for g in np.argsort(size, kind="stable").tolist() if size[g] > 0]
+    while left and not _large_and_diverse(prepared, ~stays):
+        more = stays & (found.groups == left.pop(0))
+        if int(records[~stays | more].sum()) > limit:
+            raise InfeasibleError(
+                f"the blanked records would be a class of their own with fewer than {policy.smallest_class:,} members or too few "
+                "sensitive values, and joining another class to them would blank more than is allowed.",
+                hint="Allow more suppression, or leave the records out instead (allow: {scope: rows}).",
+            )
+        stays &= ~more
+    return stays
+
+
+def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bool:
+    """Whether the blanked records, as one class, meet k and the diversity asked for."""
+    policy, base = prepared.policy, prepared.base
+    one = regrouped(base, tuple(np.zeros(base.n_classes, dtype=np.int32) for _ in base.columns), blanked)
+    asked = {"k": policy.smallest_class, "diversity": policy.require_json().get("diversity", {})}
+    return all(f.met for f in judge(asked, facts_of_counts(one, recursive_levels(asked))))
+
+
+def published(prepared: Prepared, base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
+    """The classes of the written file; with ``scope: cells`` the blanked records are one of them."""
+    if prepared.policy.scope == "cells" and not stays.all():
+        codes = tuple(np.where(stays, c, np.int32(int(c.max(initial=0)) + 1)).astype(np.int32) for c in codes)
+        stays = np.ones(base.n_classes, dtype=np.bool_)
+    return regrouped(base, codes, stays)
+
+
+def regrouped(base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:
+    """The published classes: base classes that stay, joined where their codes agree."""
+    from shoal.kernels.group import group_codes
+
+    pick = np.flatnonzero(stays)
+    if not len(pick):
+        raise InfeasibleError("the plan would publish no record.", hint="Allow coarser levels or ask for less.")
+    groups = group_codes([c[pick] for c in codes], n_rows=len(pick))
+    sizes = np.bincount(groups.ids, weights=base.sizes[pick], minlength=groups.n).astype(np.int64)
+    records = None
+    if base.records is not None:
+        records = np.bincount(groups.ids, weights=base.records[pick], minlength=groups.n).astype(np.int64)
+    of_base = np.full(base.n_classes, -1, dtype=np.int64)
+    of_base[pick] = groups.ids
+    inside = {name: _joined(s, of_base) for name, s in base.sensitive.items()}
+    return ClassCounts(sizes, base.columns, [c[pick][groups.first] for c in codes], (), inside, records, unit=base.unit)
+
+
+def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> SensitiveCounts:
+    klass = of_base[counts.classes]
+    there = klass >= 0
+    klass, values, sizes = klass[there], counts.values[there].astype(np.int64) + 1, counts.counts[there]
+    width = int(values.max(initial=0)) + 1
+    key, place = np.unique(klass * width + values, return_inverse=True)
+    summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
+    return SensitiveCounts(counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories)

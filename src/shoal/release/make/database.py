@@ -1,0 +1,60 @@
+"""A release whose data are a new table in the same database: made whole, read back, counted again.
+
+The folder then holds plan, certificate and report; the certificate binds the table by a digest of its rows that does not depend
+on their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.release.proof.recount import Facts
+from shoal.release.proof.recount_sorted import by_sorting
+
+if TYPE_CHECKING:
+    from shoal.engines.core.table import Table
+
+
+def beside(table: Table, name: str) -> Table:
+    """The table called ``name`` in the database of ``table``."""
+    from shoal.engines.core.table import Table as Opened
+    from shoal.model.roles import Schema
+
+    relation = table._engine.relation(name)
+    return Opened(table._engine, relation, Schema(relation.columns, table=name), name=name)
+
+
+def check_target(table: Table, name: str) -> None:
+    """Refuse a table name for sources that are not in a database."""
+    source = str(table.source.get("source", ""))
+    if "://" not in source and "::" not in source:
+        raise UsageError(
+            "--to-table needs a table in a database as input.", hint="Name it as ENGINE-URL::table, or use --format."
+        )
+    if not name.strip():
+        raise UsageError("the name of the new table is empty.", hint="Write --to-table visits_public.")
+
+
+def digest(table: Table, names: Sequence[str]) -> str:
+    """Sum of the SHA-256 of every row's canonical texts: the same for any order of the rows."""
+    from shoal.kernels.text import canonical_text
+
+    total = 0
+    for batch in table.scan(names):
+        columns = [canonical_text(batch.column(i)).to_pylist() for i in range(len(names))]
+        for row in zip(*columns, strict=True):
+            line = "\x1f".join("n" if cell is None else "v" + cell for cell in row)
+            total += int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest(), "big")
+    return f"{total % 2**256:064x}"
+
+
+def facts_of_table(
+    table: Table, quasi: Sequence[str], sensitive: Sequence[str], unit: str | None, levels: Mapping[str, Sequence[int]]
+) -> Facts:
+    """The rows of a table, read back and counted by the second opinion."""
+    wanted = [*quasi, *sensitive, *([unit] if unit else [])]
+    rows: Any = table.scan(wanted)
+    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels, {})

@@ -1,0 +1,246 @@
+"""Search, then look at the published classes before anything is written: what is decided is what will be found.
+
+The search compares closeness with the whole table; a reader of the release can only compare with the published one. Where
+the two differ, the limit is tightened and the search repeated, so that the claim holds for the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.model.counts.classes import MISSING, CodeArray
+from shoal.model.plan import Plan, RowStep, Suppression
+from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
+from shoal.release.make.classes import Decision, of_levels, published
+from shoal.release.make.harden import resisting
+from shoal.release.make.prepare import Prepared, Progress, requirements, silent
+from shoal.release.make.steps import listed, other_steps
+from shoal.release.proof.judge import Finding, judge, recursive_levels
+
+TRIES = 8
+
+
+def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
+    """The plan that meets the policy and loses least, with the method that the policy names; or the plan given, re-checked."""
+    if given is not None:
+        decision = _given(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
+    elif prepared.policy.method == "lattice":
+        decision = resisting(prepared, lambda floor: _lattice(prepared, progress, floor))
+    elif prepared.policy.method == "local":
+        decision = _local(prepared, progress)
+    else:
+        decision = _probabilistic(prepared, progress)
+    if listed(prepared):
+        check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
+    return decision
+
+
+def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -> Decision:
+    """The plan that loses least and meets the policy in the file; ``floor`` holds the least level of some columns."""
+    from shoal.search import lattice
+
+    policy = prepared.policy
+    tight: dict[str, float] = {}
+    bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
+    short: list[Finding] = []
+    for attempt in range(TRIES):
+        found = lattice(
+            prepared.base,
+            prepared.hierarchies,
+            requirements(prepared, tight),
+            suppress=policy.suppress,
+            loss=policy.optimize,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            bounds=bounds,
+            people=prepared.people,
+            time_budget=policy.search_time,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        decision = of_levels(prepared, found.levels, found)
+        short = shortfalls(prepared, decision)
+        if not short:
+            note = (f"The search was repeated {attempt} times with stricter limits so that the claim holds for the file.",)
+            return _with_notes(decision, note if attempt else (), proven=decision.proven and not attempt)
+        if not _tighten(short, tight):
+            break
+    raise InfeasibleError(
+        f"no plan was found that meets {short[0].requirement} against the published table.",
+        hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
+    )
+
+
+def _local(prepared: Prepared, progress: Progress) -> Decision:
+    """Local recoding: each class gets the finest published values that still have company; no record is left out.
+
+    The recoding is a table of classes, which holds values and is not kept; the plan says only that it was local.
+    """
+    from shoal.search import local
+
+    policy, base = prepared.policy, prepared.base
+    if policy.optimize not in ("loss", "ncp"):
+        raise PolicyError(
+            f"a local recoding cannot optimize '{policy.optimize}'.", hint="Use optimize: loss or ncp, or method: lattice."
+        )
+    if policy.sample is not None:
+        raise PolicyError("a sample cannot be recoded locally.", hint="Use method: lattice, or leave the sample out.")
+    if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):
+        raise PolicyError("level bounds cannot be kept by local recoding.", hint="Use method: lattice, or leave the bounds out.")
+    if policy.hardened:
+        raise PolicyError(
+            "a local recoding cannot be hardened: it makes each class as fine as it may be, which is what downcoding uses.",
+            hint="Use method: lattice.",
+        )
+    tight: dict[str, float] = {}
+    for _attempt in range(TRIES):
+        found = local(
+            base,
+            prepared.hierarchies,
+            requirements(prepared, tight),
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            people=prepared.people,
+            time_budget=policy.search_time,
+            progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+        )
+        stays = np.ones(base.n_classes, dtype=np.bool_)
+        coded = [_coded(texts) for texts in found.labels]
+        decision = _of_local(prepared, found, coded, stays)
+        unmet = shortfalls(prepared, decision)
+        if not unmet:
+            return decision
+        if not _tighten(unmet, tight):
+            break
+    raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement}.", hint="Use method: lattice.")
+
+
+def _of_local(
+    prepared: Prepared, found: Any, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
+) -> Decision:
+    policy, base = prepared.policy, prepared.base
+    codes = tuple(c for c, _ in coded)
+    return Decision(
+        plan=Plan(
+            other_steps(prepared),
+            Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
+            policy.seed,
+            notes=("the quasi-identifiers are recoded locally, class by class; the table of classes is not kept",),
+        ),
+        method="local",
+        levels={},
+        loss=found.ncp if policy.optimize == "ncp" else found.loss,
+        loss_name="ncp" if policy.optimize == "ncp" else "loss",
+        proven=False,
+        gap=float(found.ncp if policy.optimize == "ncp" else found.loss),
+        stays=stays,
+        codes=codes,
+        labels=tuple(names for _, names in coded),
+        released=published(prepared, base, codes, stays),
+        class_map=found.class_map(),
+    )
+
+
+def _coded(texts: list[str | None]) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Codes of labels in order of first appearance; a missing one is −1."""
+    order: dict[str | None, int] = {}
+    codes = [MISSING if t is None else order.setdefault(t, len(order)) for t in texts]
+    return np.asarray(codes, dtype=np.int32), tuple(order)
+
+
+def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
+    """Values per column from the size of the population; the sample's own k is then reached by suppression and counted."""
+    from shoal.search import allocation
+
+    policy = prepared.policy
+    if policy.population is None:
+        raise PolicyError(
+            "method: probabilistic needs the number of people in the population.", hint="Write population: 17500000."
+        )
+    found = allocation(
+        prepared.base,
+        population=policy.population,
+        k=max(policy.smallest_class, 2),
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        hierarchies={c: prepared.hierarchies[c] for c, r in policy.quasi.items() if r.hierarchy is not None},
+    )
+    note = (
+        f"Values per column were allotted for {policy.population:,} people: {found.cells:,} of {found.budget.cells:,} cells used."
+    )
+    try:
+        return _given(prepared, Plan(found.steps), progress, "probabilistic", note)
+    except InfeasibleError:
+        records = int(prepared.base.n_records)
+        raise InfeasibleError(
+            f"the values allotted for {policy.population:,} people do not give these {records:,} records "
+            f"k = {policy.smallest_class} with at most {policy.suppress:.3g} of them left out; k is counted in the written file.",
+            hint="Use method: lattice; or state as population the people whom the table covers, not a whole country.",
+        ) from None
+
+
+def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
+    """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
+    from shoal.release.make.reuse import fixed
+    from shoal.search import lattice
+
+    held, bounds = fixed(prepared, plan)
+    policy = prepared.policy
+    if policy.sample is None and any(isinstance(s, RowStep) for s in plan.steps):
+        raise PolicyError(
+            "the plan draws a sample; the policy asks for none.", hint="Write 'sample: {share: 0.1}' into the policy."
+        )
+    found = lattice(
+        held.base,
+        held.hierarchies,
+        requirements(held),
+        suppress=policy.suppress,
+        loss=policy.optimize,
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        bounds=bounds,
+        people=held.people,
+        progress=lambda done, what: progress(0.25 + 0.3 * done, what),
+    )
+    decision = of_levels(held, found.levels, found)
+    unmet = shortfalls(held, decision)
+    if unmet:
+        raise InfeasibleError(
+            f"on these data the plan does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}.",
+            hint="Allow more suppression, or let a plan be searched for these data (method: lattice, without --plan).",
+        )
+    steps = tuple(s for s in plan.steps if s.column in policy.quasi)
+    kept = {s.column for s in steps}
+    steps += tuple(s for s in decision.plan.steps if s.column not in kept)
+    written = Plan(steps, decision.plan.suppression, policy.seed, notes=(*plan.notes, method))
+    return _with_notes(replace(decision, plan=written, method=method, levels={}), (note,), proven=False)
+
+
+def shortfalls(prepared: Prepared, decision: Decision) -> list[Finding]:
+    """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
+    require = prepared.policy.require_json()
+    counted = [decision.released]
+    if prepared.by_record is not None:
+        counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
+    levels = recursive_levels(require)
+    return [f for c in counted for f in judge(require, facts_of_counts(c, levels, prepared.trees)) if not f.met]
+
+
+def _tighten(unmet: list[Finding], tight: dict[str, float]) -> bool:
+    """Make the limits stricter by what they were missed by; False where that is not possible."""
+    for finding in unmet:
+        name, asked, found = finding.requirement, finding.asked, finding.found
+        if not name.endswith((".t", ".entropy", ".recursive")) or found is None:
+            return False
+        missed = abs(found - asked) + 1e-6
+        tight[name] = tight.get(name, asked) + (missed if name.endswith(".entropy") else -missed)
+        if tight[name] <= 0:
+            return False
+    return True
+
+
+def _with_notes(decision: Decision, notes: tuple[str, ...], *, proven: bool) -> Decision:
+    known = decision.gap if proven or not decision.proven else None  # proven for another question: how far off is not known
+    return replace(decision, notes=(*decision.notes, *notes), proven=proven, gap=known)

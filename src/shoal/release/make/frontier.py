@@ -1,0 +1,44 @@
+"""Safety against detail: the loss of the best plan at a few k, beside the plan that was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.release.make.classes import Decision
+from shoal.release.make.prepare import Prepared
+
+FRONTIER_CLASSES, FRONTIER_NODES = 60_000, 20_000
+"""Base classes and lattice nodes up to which the frontier is drawn."""
+
+
+def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
+    """Loss of the best plan at a few k besides the one asked, where that is cheap; the chosen plan is marked."""
+    from math import prod
+
+    from shoal.release.make.prepare import requirements
+    from shoal.search import frontier as trade_off
+
+    policy = prepared.policy
+    nodes = prod(h.height + 1 for h in prepared.hierarchies.values())
+    if (
+        decision.method != "lattice"
+        or policy.smallest_class < 2
+        or prepared.base.n_classes > FRONTIER_CLASSES
+        or nodes > FRONTIER_NODES
+    ):
+        return []
+    chosen = policy.smallest_class
+    most = prepared.base.n_members
+    points = trade_off(
+        prepared.base,
+        prepared.hierarchies,
+        [r for r in requirements(prepared) if r.kind != "k"],
+        ks=sorted(k for k in {2, 3, 5, 10, 20, 50, chosen} if k <= most),
+        suppress=(policy.suppress,),
+        loss=policy.optimize,
+        weights={c: r.weight for c, r in policy.quasi.items()},
+        bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
+        people=prepared.people,
+    )
+    out = [{"k": int(p.k), "loss": float(p.loss), "chosen": False} for p in points if p.loss is not None and p.k != chosen]
+    return sorted([*out, {"k": chosen, "loss": float(decision.loss), "chosen": True}], key=lambda p: p["k"])

@@ -1,0 +1,244 @@
+"""From a table and a policy to what a search needs: roles, base classes, rules, hierarchies, requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import EmptyTableError, InternalError, PolicyError
+from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.requirement import (
+    AverageRisk,
+    DistinctDiversity,
+    EntropyDiversity,
+    K,
+    RecursiveDiversity,
+    Requirement,
+    TCloseness,
+)
+from shoal.model.roles import Schema
+from shoal.release.gate.identifying import check_identifying
+from shoal.release.policy.policy import Policy, QuasiRule
+from shoal.release.policy.transforms import check_transforms
+
+if TYPE_CHECKING:
+    from shoal.engines.core.table import Table
+    from shoal.hierarchies.rule import Rule
+    from shoal.model.hierarchy import Hierarchy
+
+Progress = Callable[[float, str], None]
+
+
+def silent(done: float, what: str) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table counted once, and everything that follows from policy and counts before a search.
+
+    ``by_record`` holds the same base classes counted by records, where people are the unit and something is asked of the
+    sensitive values: both counts must then hold. ``sampled`` holds the quasi-identifiers, sensitive columns and unit of the
+    records of the sample, where the policy asks for one: what is decided, suppressed and proven is about them. ``people`` holds
+    the base class and the person of every class a person is in, where some are in several: sizes do not add up then.
+    """
+
+    table: Table
+    schema: Schema
+    policy: Policy
+    base: ClassCounts
+    rules: Mapping[str, Rule]
+    hierarchies: Mapping[str, Hierarchy]
+    by_record: ClassCounts | None = None
+    trees: Mapping[str, Hierarchy] = field(default_factory=dict)
+    inferred: Mapping[str, str] = field(default_factory=dict)
+    sampled: Table | None = None
+    people: tuple[IntArray, IntArray] | None = None
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return self.base.columns
+
+    @property
+    def counted(self) -> Table:
+        """The records that are counted: the sample, where one is drawn, else the table."""
+        return self.sampled if self.sampled is not None else self.table
+
+
+def completed(policy: Policy, schema: Schema) -> Policy:
+    """The policy with the roles that the table was opened with, where the policy says nothing about a column."""
+    said = {*policy.quasi, *policy.direct, *policy.sensitive, *policy.insensitive}
+    new = [c for c in schema.roles if c not in said]
+    if not new and (policy.unit or not schema.unit) and (policy.weight or not schema.weight):
+        return policy
+    return replace(
+        policy,
+        quasi={**policy.quasi, **{c: QuasiRule() for c in schema.quasi if c in new}},
+        direct={**policy.direct, **{c: "drop" for c in schema.direct if c in new}},
+        sensitive={**policy.sensitive, **{c: None for c in schema.sensitive if c in new}},
+        insensitive=(*policy.insensitive, *(c for c in schema.insensitive if c in new)),
+        unit=policy.unit or schema.unit,
+        weight=policy.weight or schema.weight,
+    )
+
+
+def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None) -> list[Requirement]:
+    """The policy's requirements in the words of the search; ``tightened`` holds stricter limits, by name of the requirement."""
+    policy, tight = prepared.policy, tightened or {}
+    out: list[Requirement] = []
+    if policy.smallest_class >= 2:
+        out.append(K(policy.smallest_class))
+    if policy.average_risk is not None:
+        out.append(AverageRisk(policy.average_risk))
+    for column, asked in policy.diversity.items():
+        if asked.distinct is not None and asked.distinct >= 2:
+            out.append(DistinctDiversity(column, asked.distinct))
+        if asked.entropy is not None and asked.entropy > 1:
+            out.append(EntropyDiversity(column, tight.get(f"diversity.{column}.entropy", asked.entropy)))
+        if asked.recursive is not None and asked.recursive[1] >= 2:
+            c, level = asked.recursive
+            out.append(RecursiveDiversity(column, tight.get(f"diversity.{column}.recursive", c), level))
+    for column, close in policy.closeness.items():
+        out.append(TCloseness(column, tight.get(f"closeness.{column}.t", close.t), close.distance, prepared.trees.get(column)))
+    return out
+
+
+def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
+    """Count the base classes and build the hierarchies."""
+    policy = completed(policy, table.schema)
+    check_transforms(policy)
+    schema = policy.apply(table.schema)
+    progress(0.02, "counting the classes")
+    quasi = tuple(policy.quasi)
+    sampled = _sampled(table, policy)
+    counted = sampled if sampled is not None else table
+    base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+    if base.n_records == 0:
+        raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+    progress(0.15, "looking at the columns that stay as they are")
+    check_identifying(table, policy)
+    progress(0.2, "building the hierarchies")
+    rules, hierarchies, inferred = {}, {}, {}
+    for j, name in enumerate(quasi):
+        rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None)
+        rules[name], hierarchies[name] = rule, found
+        if why:
+            inferred[name] = why
+    by_record, trees = _by_record(counted, policy, base), _trees(policy, base)
+    people = _people(counted, policy, base)
+    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people)
+
+
+def _sampled(table: Table, policy: Policy) -> Table | None:
+    """The columns that are counted, of the records that RECODE will draw under the same seed; in memory."""
+    if policy.sample is None:
+        return None
+    import tempfile
+    from pathlib import Path
+
+    import pyarrow.parquet as pq
+
+    from shoal.engines.open import open as opened
+    from shoal.model.plan import Drop, Plan
+    from shoal.transform.perturb.sampling import Sample
+
+    needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}
+    steps = (Sample(share=policy.sample, unit=policy.unit), *(Drop(c) for c in table.schema.names if c not in needed))
+    with tempfile.TemporaryDirectory(prefix="shoal-") as place:  # readable by its owner only
+        done = table.recode(Plan(steps, seed=policy.seed), Path(place) / "sample.parquet")
+        rows = pq.read_table(done.path)
+    if rows.num_rows == 0 < done.records_in:
+        raise EmptyTableError(
+            f"the sample holds none of the {done.records_in:,} records.", hint="Ask for a larger share under 'sample'."
+        )
+    return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name)
+
+
+def _trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
+    """Hierarchies of the sensitive columns whose closeness is asked for by the hierarchical distance."""
+    from shoal.hierarchies import from_policy
+
+    out = {}
+    for name, close in policy.closeness.items():
+        if close.distance != "hierarchical":
+            continue
+        asked, inside = policy.sensitive[name], base.sensitive[name]
+        if asked is None:
+            raise PolicyError(
+                f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
+                hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
+            )
+        counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
+        out[name] = (
+            from_policy(asked, policy.folder or ".").fit(name, inside.categories, counts).over(name, inside.categories, counts)
+        )
+    return out
+
+
+def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
+    """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
+    if policy.unit is None or not (policy.diversity or policy.closeness):
+        return None
+    return _records(table, policy, base)
+
+
+def _people(table: Table, policy: Policy, base: ClassCounts) -> tuple[IntArray, IntArray] | None:
+    """Base class and person of every class a person is in, where some people are in several; None where nobody is."""
+    from shoal.kernels.group import group_codes
+
+    if policy.unit is None or base.n_people is None or base.n_people == base.n_members:
+        return None
+    pairs = _without_unit(table).count((*base.columns, policy.unit))
+    if any(not a.equals(b) for a, b in zip(pairs.categories, base.categories, strict=False)):
+        raise InternalError("the values counted with the people differ from those counted without.")
+    both = group_codes([np.concatenate(two) for two in zip(base.codes, pairs.codes, strict=False)])
+    known = pairs.codes[-1] >= 0
+    class_of = np.full(both.n, -1, dtype=np.int64)
+    class_of[both.ids[: base.n_classes]] = np.arange(base.n_classes)
+    return class_of[both.ids[base.n_classes :]][known], pairs.codes[-1][known].astype(np.int64)
+
+
+def counted_by_record(prepared: Prepared) -> ClassCounts:
+    """The base classes with records counted inside them; counted now, where people were."""
+    if prepared.policy.unit is None:
+        return prepared.base
+    return prepared.by_record or _records(prepared.counted, prepared.policy, prepared.base)
+
+
+def _without_unit(table: Table) -> Table:
+    return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
+
+
+def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
+    counted = _without_unit(table).count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
+    if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
+        raise InternalError("the base classes counted by records differ from those counted by people.")
+    return counted
+
+
+def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int, whole: Table | None) -> tuple[Rule, Hierarchy, str]:
+    """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why.
+
+    Of a sample's ``whole`` table all values are looked at, so that the rule covers every record that RECODE reads.
+    """
+    from shoal.hierarchies import from_policy, infer
+
+    name = base.columns[j]
+    values, records = base.categories[j], base.sizes if base.records is None else base.records
+    present = base.codes[j] >= 0
+    counts = np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
+    asked: Any = policy.quasi[name].hierarchy
+    seen, times = (values, counts) if whole is None else _present(*whole.values(name))
+    if asked is None:
+        rule = infer(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
+        return rule, rule.over(name, values, counts), rule.why
+    rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
+    return rule, rule.over(name, values, counts), ""
+
+
+def _present(values: Any, counts: Any) -> tuple[Any, Any]:
+    """Values that are not missing, and their records."""
+    return values.drop_null(), counts[values.is_valid().to_numpy(zero_copy_only=False)]

@@ -1,0 +1,161 @@
+"""The seed of a release: kept beside its folder, never inside it.
+
+Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
+without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
+changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.model.plan import Plan
+from shoal.release.make import folder
+from shoal.release.policy.transforms import draws
+
+if TYPE_CHECKING:
+    from shoal.kernels.signatures import Signer
+
+FORMAT = "shoal-private/1"
+NOTE = "Whoever has this file can undo the random changes of the release. Keep it apart from it."
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A seed and the salt of its commitment; neither is shown."""
+
+    seed: int
+    salt: str
+
+    def __repr__(self) -> str:
+        return "Kept()"
+
+    @property
+    def commitment(self) -> str:
+        """SHA-256 of salt and seed: without the salt (256 bits) no seed can be tried against it."""
+        return hashlib.sha256(f"shoal seed|{self.salt}|{self.seed}".encode()).hexdigest()
+
+
+def published(plan: Plan) -> Plan:
+    """The plan as a release shows it."""
+    return replace(plan, seed=0)
+
+
+def kept(plan: Plan, signer: Signer) -> Kept | None:
+    """What must be kept of a plan; None where nothing random depends on its seed (the order of the rows tells nothing)."""
+    if not any(draws(s) for s in plan.steps):
+        return None
+    return Kept(plan.seed, signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed"))
+
+
+def place_of(release: Path) -> Path:
+    """Where the private file of a release folder is: beside it."""
+    return release.parent / f"{release.name}.private.json"
+
+
+def free(path: Path) -> None:
+    """Raise where a private file is left although its folder is gone: it may be the only copy of a seed."""
+    if path.exists() or path.is_symlink():
+        raise OutputError(
+            f"'{path.name}' is left from an earlier release whose folder is gone.",
+            hint="Move it away or delete it, or name another folder after --out.",
+        )
+
+
+@contextlib.contextmanager
+def hidden(secret: Kept | None, stage: Path) -> Iterator[Path | None]:
+    """The seed under a passing name beside the stage of its release, while the release gets its name.
+
+    So at no moment a release exists without its seed: a run that is killed leaves both (:func:`rescue`). Where the release does
+    not get its name, the seed is removed.
+    """
+    if secret is None:
+        yield None
+        return
+    path = stage.with_name(stage.name.replace("stage", "seed", 1))
+    try:
+        write(secret, path)
+        yield path
+    finally:
+        if stage.exists():
+            path.unlink(missing_ok=True)
+
+
+def settle(seed: Path, path: Path) -> Path:
+    """Give a hidden seed its name, never over another; where that cannot be done it stays where it is."""
+    try:
+        os.link(seed, path)  # unlike a rename it never replaces
+        seed.unlink()
+    except FileExistsError:
+        return seed
+    except OSError:  # a file system without links
+        seed.rename(path)
+    return path
+
+
+def rescue(place: Path) -> None:
+    """What killed runs left in a folder: a seed whose release is there gets its name, one without a release is removed.
+
+    While the stage of the same run is still there, its release never got a name and nothing was lost.
+    """
+    for left in place.glob(".shoal-seed-*"):
+        process, stage = folder.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
+        if process is None or folder.alive(process):
+            continue
+        if stage.exists():
+            left.unlink(missing_ok=True)
+        else:
+            _reunite(left, place)
+
+
+def _reunite(left: Path, place: Path) -> None:
+    """Find the release that a seed belongs to, by the commitment in its certificate."""
+    for found in place.glob("*/certificate.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, UnreadableError):
+            if json.loads(found.read_text(encoding="utf-8"))["plan"]["seed_commitment"] == read(left).commitment:
+                settle(left, place_of(found.parent))
+                return
+
+
+def write(secret: Kept, path: Path) -> None:
+    """The private file, mode 600, never over another."""
+    text = json.dumps({"format": FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}, indent=1) + "\n"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+    except OSError as error:
+        raise OutputError(
+            f"the private file of the release could not be written: {type(error).__name__}.",
+            hint="Check rights and space beside the release folder.",
+        ) from None
+
+
+def read(path: str | Path) -> Kept:
+    """A private file."""
+    try:
+        data: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError
+        return Kept(int(data["seed"]), str(data["salt"]))
+    except OSError as error:
+        raise UnreadableError(f"the private file cannot be read: {type(error).__name__}.", hint="Check its path.") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnreadableError("the private file is not one that Shoal wrote.", hint="It ends in .private.json.") from None
+
+
+def check(stated: Any, path: str | Path) -> str:
+    """Whether the private file holds the seed that the certificate is bound to."""
+    if read(path).commitment != stated:
+        raise TamperError("the private file holds another seed than the one the certificate is bound to.")
+    return "the private file holds the seed that the certificate is bound to"

@@ -1,0 +1,75 @@
+"""A plan made earlier, on new data: its steps become a hierarchy with one level, so that the same checks apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal.errors import PolicyError, UnreadableError
+from shoal.hierarchies.evaluate import evaluate
+from shoal.hierarchies.rule import Rule, texts_of
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import SUPPRESSED, Drop, Keep, Plan, Step
+from shoal.release.make.prepare import Prepared
+
+NOBODY = "\x00no such value"
+
+
+def read_plan(path: str | Path) -> Plan:
+    """A plan.json that Shoal wrote."""
+    try:
+        return Plan.from_json(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableError(
+            f"the plan cannot be read: {type(error).__name__}.", hint="Name a plan.json after --plan."
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Given(Rule):
+    """Level 0 is the value, level 1 what the plan publishes."""
+
+    given: Any = None
+    kind: ClassVar[str] = "given"
+
+    @property
+    def inner(self) -> int:
+        return 1
+
+    def step(self, column: str, level: int, *, missing_label: str | None = None) -> Step:
+        return Keep(column) if level == 0 else self.given
+
+
+def fixed(prepared: Prepared, plan: Plan) -> tuple[Prepared, dict[str, tuple[int | None, int | None]]]:
+    """The prepared table with the plan's one level per column, and the bounds that hold it there."""
+    rules: dict[str, Rule] = {}
+    hierarchies: dict[str, Hierarchy] = {}
+    bounds: dict[str, tuple[int | None, int | None]] = {}
+    for j, name in enumerate(prepared.base.columns):
+        steps = plan.for_column(name)
+        if len(steps) != 1 or isinstance(steps[0], Drop):
+            raise PolicyError(
+                f"the plan has {len(steps)} steps that publish quasi-identifier '{name}'; one is needed.",
+                hint="Use the plan of a release with the same quasi-identifiers.",
+            )
+        rules[name] = _Given(steps[0])
+        hierarchies[name] = _one_level(name, steps[0], prepared.base.categories[j])
+        level = 0 if isinstance(steps[0], Keep) else 1
+        bounds[name] = (level, level)
+    return replace(prepared, rules=rules, hierarchies=hierarchies, inferred={}), bounds
+
+
+def _one_level(name: str, step: Step, values: Any) -> Hierarchy:
+    texts = texts_of(name, values)
+    if isinstance(step, Keep):
+        labels = list(texts)
+    elif hasattr(step, "label"):
+        labels = [str(step.label(t)) for t in texts]
+    else:
+        found = evaluate(step, texts)
+        labels = [found.labels[i] for i in found.index]
+    rows = [[t, label] for t, label in zip(texts, labels, strict=True)]
+    if getattr(step, "missing_label", None) is None and set(labels) <= {SUPPRESSED}:
+        rows.append([NOBODY, NOBODY])  # a single group '*' would take the missing values in, which this step leaves missing
+    return Hierarchy.from_rows(name, rows or [[SUPPRESSED, SUPPRESSED]])

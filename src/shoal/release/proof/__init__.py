@@ -1,0 +1,1 @@
+"""The second opinion: a written file counted again by code that shares nothing with the first count."""

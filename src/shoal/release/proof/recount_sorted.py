@@ -1,0 +1,214 @@
+"""The second opinion for large files: the same Facts from sorted integer codes, a piece of the file at a time.
+
+Each column's cells become whole numbers in order of first appearance; the numbers of a record become one; sorting brings
+equal records together. Tested against the dictionary of :mod:`shoal.release.proof.recount`, which is the definition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import EmptyTableError
+from shoal.release.proof.recount import Facts, Inside, value_order
+from shoal.release.proof.trees import Tree
+
+Codes = npt.NDArray[np.int64]
+
+
+class _Column:
+    """Codes of one column: equal cells, equal codes; a missing cell is code 0."""
+
+    def __init__(self) -> None:
+        self.code: dict[Any, int] = {None: 0}
+
+    def encode(self, array: Any) -> Codes:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_floating(array.type):
+            numbers = array.to_numpy(zero_copy_only=False) + 0.0
+            array = pa.array(numbers, from_pandas=True)
+        words = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        here = np.array([self.code.setdefault(v, len(self.code)) for v in words.dictionary.to_pylist()], dtype=np.int64)
+        places = pc.fill_null(words.indices, 0).to_numpy(zero_copy_only=False)
+        out = here[places] if len(here) else np.zeros(len(words), dtype=np.int64)
+        return np.where(words.is_null().to_numpy(zero_copy_only=False), 0, out)
+
+
+def whole_codes(batches: Iterable[Any], n: int) -> list[Codes]:
+    """The codes of the first ``n`` columns of a file, whole."""
+    encoders, parts = [_Column() for _ in range(n)], [[np.zeros(0, dtype=np.int64)] for _ in range(n)]
+    for batch in batches:
+        for i, encoder in enumerate(encoders):
+            parts[i].append(encoder.encode(batch.column(i)))
+    return [np.concatenate(p) for p in parts]
+
+
+class _Groups:
+    """Distinct combinations of some columns with how often each occurs."""
+
+    def __init__(self) -> None:
+        self.keys: list[Codes] = []
+        self.counts: Codes = np.zeros(0, dtype=np.int64)
+
+    def add(self, columns: Sequence[Codes]) -> None:
+        ones = np.ones(len(columns[0]), dtype=np.int64)
+        if self.keys:
+            columns = [np.concatenate(pair) for pair in zip(self.keys, columns, strict=True)]
+            ones = np.concatenate((self.counts, ones))
+        number, first = number_groups(columns)
+        self.keys = [c[first] for c in columns]
+        self.counts = np.bincount(number, weights=ones, minlength=len(first)).astype(np.int64)
+
+
+def number_groups(columns: Sequence[Codes]) -> tuple[Codes, Codes]:
+    """A number for each record, equal where all columns are equal; and one record of each group.
+
+    >>> number_groups([np.array([0, 1, 0]), np.array([5, 5, 5])])[0].tolist()
+    [0, 1, 0]
+    """
+    key, span = columns[0].astype(np.int64), int(columns[0].max(initial=0)) + 1
+    for column in columns[1:]:
+        width = int(column.max(initial=0)) + 1
+        if span > 2**62 // width:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            span = int(key.max(initial=0)) + 1
+        key, span = key * width + column, span * width
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return number.astype(np.int64), first.astype(np.int64)
+
+
+def by_sorting(
+    batches: Iterable[Any],
+    n_quasi: int,
+    sensitive: Sequence[str],
+    has_unit: bool,
+    levels: Mapping[str, Sequence[int]],
+    trees: Mapping[str, Tree],
+) -> Facts:
+    """Facts of a file from its batches."""
+    encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
+    classes, people = _Groups(), _Groups()
+    inside = [_Groups() for _ in sensitive]
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        codes = [e.encode(batch.column(i)) for i, e in enumerate(encoders)]
+        quasi = codes[:n_quasi]
+        classes.add(quasi)
+        for i, groups in enumerate(inside):
+            groups.add([*quasi, codes[n_quasi + i], *([codes[-1]] if has_unit else [])])
+        if has_unit:
+            people.add([*quasi, codes[-1]])
+    if not len(classes.counts):
+        raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
+    if has_unit:
+        inside = [_each_once(groups) for groups in inside]
+    members, n_people, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
+    stars = [e.code.get("*", -1) for e in encoders[:n_quasi]]
+    blank = np.logical_and.reduce([key == star for key, star in zip(classes.keys, stars, strict=True)])
+    return Facts(
+        records=int(classes.counts.sum()),
+        classes=len(classes.counts),
+        k=int(members.min()),
+        unique=int((members == 1).sum()),
+        sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
+        sensitive={
+            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c))
+            for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
+        },
+        blanked=int(classes.counts[blank].sum()),
+        people=n_people,
+        linked_k=linked,
+    )
+
+
+def _each_once(groups: _Groups) -> _Groups:
+    """The same groups without their last column, the person: how many people, not records, each has."""
+    out = _Groups()
+    out.add(groups.keys[:-1])
+    return out
+
+
+def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, int, int]:
+    """People per class, people in all, and the fewest people who have the same number of records in the same classes."""
+    number, _ = number_groups(pairs.keys[:n_quasi])
+    who = pairs.keys[-1]
+    order = np.lexsort((number, who))
+    ends = np.flatnonzero(np.diff(who[order])) + 1
+    profile = np.stack([number[order], pairs.counts[order]], axis=1)
+    together = Counter(part.tobytes() for part in np.split(profile, ends))
+    return np.bincount(number).astype(np.int64), len(np.unique(who)), min(together.values())
+
+
+def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None) -> Inside:
+    number, _ = number_groups(pairs.keys[:n_quasi])
+    n_classes = int(number.max()) + 1
+    names = {code: value for value, code in column.code.items()}
+    used = np.unique(pairs.keys[-1])
+    rank = np.zeros(int(used.max()) + 1, dtype=np.int64)
+    ordered = value_order([names[int(u)] for u in used])
+    for place, known in enumerate(ordered):
+        rank[column.code[known]] = place
+    value, counts = rank[pairs.keys[-1]], pairs.counts
+    size = np.bincount(number, weights=counts, minlength=n_classes)
+    p = counts / size[number]
+    q = np.bincount(value, weights=counts, minlength=len(used)) / counts.sum()
+    entropy = -np.bincount(number, weights=p * np.log(p), minlength=n_classes)
+    equal = 0.5 * (np.bincount(number, weights=np.abs(p - q[value]) - q[value], minlength=n_classes) + 1.0)
+    return Inside(
+        distinct=int(np.bincount(number).min()),
+        entropy=float(np.exp(entropy.min())),
+        equal=float(max(equal.max(), 0.0)),
+        ordered=_ordered(number, value, p, q, n_classes),
+        recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
+        hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
+    )
+
+
+def _by_tree(
+    number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], ordered: Sequence[Any], tree: Tree
+) -> float:
+    """The largest Σ |P − Q| / (2 × height) over the nodes below the root; see the dictionary's ``_by_tree``."""
+    paths = np.array([tree.path(v) for v in ordered], dtype=np.int64).reshape(len(ordered), tree.height - 1)
+    moved = np.zeros(int(number.max()) + 1)
+    for level in range(tree.height):
+        node = np.arange(len(ordered)) if level == 0 else np.unique(paths[:, level - 1], return_inverse=True)[1]
+        share = np.bincount(node, weights=q)
+        key, at = np.unique(number * len(share) + node[value], return_inverse=True)
+        inside = np.bincount(at, weights=p)
+        klass, where = key // len(share), key % len(share)
+        moved += np.bincount(klass, weights=np.abs(inside - share[where]) - share[where], minlength=len(moved)) + 1.0
+    return float(max(moved.max() / (2 * tree.height), 0.0))
+
+
+def _ordered(number: Codes, value: Codes, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], n_classes: int) -> float:
+    """The largest Σ|P − Q| / (m − 1), a block of classes at a time as a full table."""
+    m = len(q)
+    if m == 1:
+        return 0.0
+    table, worst = np.cumsum(q), 0.0
+    order = np.argsort(number, kind="stable")
+    starts = np.searchsorted(number[order], np.arange(n_classes + 1))
+    block = max(1, 4_000_000 // m)
+    for low in range(0, n_classes, block):
+        high = min(low + block, n_classes)
+        pick = order[starts[low] : starts[high]]
+        shares = np.zeros((high - low, m))
+        shares[number[pick] - low, value[pick]] = p[pick]
+        worst = max(worst, float(np.abs(np.cumsum(shares, axis=1) - table).sum(axis=1).max()) / (m - 1))
+    return worst
+
+
+def _largest_ratio(number: Codes, counts: Codes, level: int, n_classes: int) -> float | None:
+    order = np.lexsort((-counts, number))
+    number, counts = number[order], counts[order]
+    starts = np.searchsorted(number, np.arange(n_classes))
+    place = np.arange(len(number)) - starts[number]
+    tail = np.bincount(number, weights=np.where(place >= level - 1, counts, 0), minlength=n_classes)
+    return None if (tail == 0).any() else float((counts[starts] / tail).max())

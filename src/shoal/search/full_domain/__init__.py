@@ -1,0 +1,1 @@
+"""Full-domain generalization: the plan that loses least, proven."""

@@ -1,0 +1,326 @@
+"""Evaluate a node: group the cells, decide which groups stay, add up what is lost.
+
+Takes    Problem, Checks, a suppression limit in records
+Returns  Evaluation of each node asked for
+Cost     one pass over the cells of the coarsest stored grouping below the node, one over its groups
+Keeps    ``lower`` ≤ suppressed records of every specialisation of the node; ``gone`` ≤ the records of each code that every
+         specialisation suppresses
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import IntArray
+from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
+from shoal.search.kernels.group import NO_LIMIT, Groups, Workspace, lost_by_code
+from shoal.search.kernels.values import check_values, merge_entries, order_entries
+from shoal.search.problem.blocks import Tables
+from shoal.search.problem.checks import Checks, SensitiveChecks
+from shoal.search.problem.problem import Problem
+from shoal.search.problem.table_checks import suppress_for_table, table_holds
+
+Node = tuple[int, ...]
+Flags = npt.NDArray[np.bool_]
+
+MANY = 50_000
+"""Cells from which on they are sorted once a first plan is known."""
+
+
+@dataclass(eq=False, slots=True)
+class Evaluation:
+    """What a node does to the table.
+
+    ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
+    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); it is left
+    empty where ``lower`` is above the limit and nothing below can be a plan.
+    """
+
+    node: Node
+    feasible: bool
+    n_groups: int  # published groups before suppression
+    kept_groups: int
+    suppressed: int
+    lower: int
+    gone: npt.NDArray[np.int64]
+    lost: npt.NDArray[np.int64]
+    floor: npt.NDArray[np.int64]
+    sizes: Sizes | None  # only where the loss asks for it
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sums over classes for class losses: Σ n_c² of all and of the kept, n_c being records, and the charge of those that every
+    specialisation loses, Σ n_c (n − n_c)."""
+
+    squares: float
+    kept_squares: float
+    gone_charge: float
+
+
+def _sizes(records: IntArray, failed: Flags, lost: Flags) -> Sizes:
+    count = records.astype(np.float64)
+    square = count**2
+    return Sizes(
+        squares=float(square.sum()),
+        kept_squares=float(square[~lost].sum()),
+        gone_charge=float((count[failed] * (count.sum() - count[failed])).sum()),
+    )
+
+
+class Evaluator:
+    """Evaluates nodes of one problem, one at a time; large groupings are shared by up to two threads."""
+
+    def __init__(self, problem: Problem, checks: Checks, limit: int, *, threads: int = 1) -> None:
+        self.problem = problem
+        self.checks = checks
+        self.limit = limit
+        self.evaluated = 0
+        self._tables = Tables(problem.blocks, problem.columns)
+        n_cells = problem.codes.shape[1]
+        lengths = [b.combinations.shape[1] for b in problem.blocks]
+        self._space = Workspace(n_cells, len(problem.measures), lengths, threads)
+        self.starts = np.concatenate([[0], np.cumsum([len(c.leaves) for c in problem.columns])]).astype(np.int64)
+        base = Source(
+            node=np.zeros(len(problem.columns), dtype=np.int64),
+            blocks=np.ascontiguousarray(np.stack([b.codes for b in problem.blocks])),
+            measures=problem.measures,
+            reps=np.arange(n_cells, dtype=np.int32),
+            entries=tuple((s.cells, s.values, s.counts) for s in checks.sensitive),
+        )
+        self._sources = Sources(base, prefix_order(problem))
+        self._none = np.zeros(int(self.starts[-1]), dtype=np.int64)
+        most = max((len(e[0]) for e in base.entries), default=0)
+        self._order = np.empty(most, dtype=np.int32)
+        self._pointer = np.empty(n_cells + 2, dtype=np.int64)
+        self.wants_sizes = False
+
+    def __call__(self, node: Node) -> Evaluation:
+        """Evaluate a node."""
+        self.evaluated += 1
+        overlap = self.problem.overlap is not None
+        source = self._sources.base if overlap else self._sources.below(node, self.coarsen)
+        if self.by_size:
+            found = self.group(source, node, stop=True)
+            if found.n >= 0:
+                self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
+            return self._by_size(node, source, found)
+        found = self.group(source, node)
+        self._sources.used(node, source, found.n, lambda: self._copy(source, node, found))
+        failed, weak, removal = self._decide(source, found.gid, found.sums)
+        return self._summary(node, source, found, failed, weak, removal)
+
+    def _by_size(self, node: Node, source: Source, found: Groups) -> Evaluation:
+        """The evaluation where groups are lost for their size only; ``found.n`` is −1 where the node was given up."""
+        dead = found.lost > self.limit
+        gone = self._none
+        if found.lost and not dead:
+            gone = self._by_code(source, found.gid, found.sums[0], self.checks.least)
+        kept = found.n - found.small
+        return Evaluation(
+            node=node,
+            feasible=kept > 0 and not dead,
+            n_groups=found.n,
+            kept_groups=kept,
+            suppressed=found.lost,
+            lower=found.lost,
+            gone=gone,
+            lost=gone,
+            floor=source.node,
+            sizes=None,
+        )
+
+    def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
+        """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
+        base = self._sources.base
+        found = self.group(base, tuple(node))
+        failed, weak, _ = self._decide(base, found.gid, found.sums)
+        lost = self._lost(found.sums, failed | weak)
+        return found.gid[: self.problem.n_base].copy(), found.sums.copy(), ~lost & (found.sums[0] > 0)
+
+    def sharing(self, checks: Checks, limit: int) -> Evaluator:
+        """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""
+        other = copy.copy(self)
+        other.checks, other.limit, other.evaluated = checks, limit, 0
+        return other
+
+    @property
+    def monotone(self) -> bool:
+        """Whether feasibility is known to be inherited by generalizations."""
+        return self.checks.monotone(self.limit) and (self._table_law or not self.checks.has_table_checks)
+
+    @property
+    def _table_law(self) -> bool:
+        """Whether what the table's own requirements cost is known never to fall below a node.
+
+        Where people are in several classes, joining classes leaves fewer members, and the average risk may rise.
+        """
+        c = self.checks
+        return c.has_table_checks and not c.population_uniqueness and self.problem.overlap is None
+
+    @property
+    def by_size(self) -> bool:
+        """Whether records are lost for the size of their class only, and the loss does not look at classes."""
+        c, p = self.checks, self.problem
+        plain = not c.sensitive and not c.has_table_checks and not c.least_population
+        return plain and p.members_at == 0 and p.population_at < 0 and p.overlap is None and not self.wants_sizes
+
+    def base_source(self) -> Source:
+        """The cells of the problem themselves, those of the population only left out."""
+        return self._sources.base
+
+    def passing(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Flags:
+        """Which groups of cells meet every class requirement."""
+        failed, weak, _ = self._decide(source, gid, sums)
+        good: Flags = ~failed & ~weak & (sums[0] > 0)
+        return good
+
+    def group(self, source: Source, node: Node, *, stop: bool = False) -> Groups:
+        """Groups of a source's cells at a node. With ``stop`` it may be given up, once more records are lost than the limit."""
+        ends = breaks_for(source, node)
+        limit = self.limit if stop else NO_LIMIT
+        found = self._space.group(source.blocks, self._tables.at(node), source.measures, ends, self.checks.least, limit)
+        if self.problem.overlap is not None:
+            self._count_people(source, found.gid, found.sums)
+        return found
+
+    def sums_of(self, label: IntArray, n: int) -> npt.NDArray[np.int64]:
+        """Sums of the measures over any partition of the base classes."""
+        measures = self.problem.measures[:, : self.problem.n_base]
+        sums = np.stack([np.bincount(label, weights=m, minlength=n).astype(np.int64) for m in measures])
+        self._count_people(self._sources.base, label.astype(np.int32), sums)
+        return sums
+
+    def _count_people(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> None:
+        """Where people are in several classes, replace the sum of class sizes by the number of different people."""
+        overlap, at = self.problem.overlap, self.problem.members_at
+        if overlap is not None:
+            sums[at] = overlap.members(source, gid, sums[at], source.measures[at])
+
+    def _decide(
+        self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
+    ) -> tuple[Flags, Flags, npt.NDArray[np.int64]]:
+        """Groups that fail a *merge* requirement, those that fail only others, and the bound on what those lose."""
+        p, c, n = self.problem, self.checks, sums.shape[1]
+        failed = sums[p.members_at] < c.least
+        if c.least_population:
+            failed |= sums[p.population_at] < c.least_population
+        if p.population_at >= 0:
+            failed &= sums[0] > 0
+        weak = np.zeros(n, dtype=np.bool_)
+        removal = np.zeros(n, dtype=np.int64)
+        for sensitive, (cells, values, counts) in zip(c.sensitive, source.entries, strict=True):
+            pointer, order = self._pointer, self._order[: len(cells)]
+            order_entries(gid, n, cells, pointer, order)
+            self._check_column(sensitive, pointer, order, values, counts, failed, weak, removal)
+        weak &= ~failed
+        return failed, weak, removal
+
+    @staticmethod
+    def _check_column(
+        sensitive: SensitiveChecks,
+        pointer: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int32],
+        values: npt.NDArray[np.int32],
+        counts: IntArray,
+        failed: Flags,
+        weak: Flags,
+        removal: npt.NDArray[np.int64],
+    ) -> None:
+        for k in sensitive.checks:
+            check_values(
+                pointer, order, values, counts, sensitive.share, k.kind, k.first, k.second, k.limits,
+                k.groups, k.n_groups, k.mass, failed, weak, removal,
+            )  # fmt: skip
+
+    def _lost(self, sums: npt.NDArray[np.int64], failed: Flags) -> Flags:
+        """The groups that are suppressed: those that fail, and those that the table's own requirements cost."""
+        if not self.checks.has_table_checks:
+            return failed
+        return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit)
+
+    def _summary(
+        self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: npt.NDArray[np.int64]
+    ) -> Evaluation:
+        sums = found.sums
+        lost_groups = failed
+        if self.checks.has_table_checks or self.checks.sensitive:
+            lost_groups = self._lost(sums, failed | weak)
+        records, members = sums[0], sums[self.problem.members_at]
+        surely = int(records[failed].sum())
+        lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
+        if self._table_law:
+            lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
+        suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
+        gone = lost = self._none
+        if lower <= self.limit and surely:
+            gone = lost = self._by_code(source, found.gid, (~failed).astype(np.int64), 1)
+        if lower <= self.limit and suppressed != surely:
+            lost = self._by_code(source, found.gid, (~lost_groups).astype(np.int64), 1)
+        n_groups = found.n if self.problem.population_at < 0 else int(np.count_nonzero(records))
+        kept = n_groups - int(np.count_nonzero(lost_groups))
+        within = kept > 0 and suppressed <= self.limit
+        return Evaluation(
+            node=node,
+            feasible=within and self._table_holds(sums, lost_groups),
+            n_groups=n_groups,
+            kept_groups=kept,
+            suppressed=suppressed,
+            lower=lower,
+            gone=gone,
+            lost=lost,
+            floor=source.node,
+            sizes=_sizes(records, failed, lost_groups) if self.wants_sizes else None,
+        )
+
+    def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
+        return not self.checks.has_table_checks or table_holds(self.checks, sums[self.problem.members_at], sums[0], lost)
+
+    def _by_code(
+        self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int
+    ) -> npt.NDArray[np.int64]:
+        """Records by column and code in groups whose score is below ``least``."""
+        out = np.zeros(int(self.starts[-1]), dtype=np.int64)
+        lost_by_code(score, least, gid, source.reps, self.problem.codes, self.starts, source.measures[0], out)
+        return out
+
+    def arrange(self, node: Node) -> None:
+        """Sort many cells so that nodes near this one are grouped fast, or given up early."""
+        if self._sources.base.n_cells > MANY and self.by_size:
+            self._sources.start_from(sorted_source(self.problem, self._sources.base, node))
+
+    def coarsen(self, source: Source, node: Node) -> Source:
+        """The grouping of a source's cells at a node, as a new source."""
+        return self._copy(source, node, self.group(source, node))
+
+    def _copy(self, source: Source, node: Node, found: Groups) -> Source:
+        """The groups of a source's cells as cells of a new source."""
+        entries = []
+        for sensitive, (cells, values, counts) in zip(self.checks.sensitive, source.entries, strict=True):
+            order = self._order[: len(cells)]
+            order_entries(found.gid, found.n, cells, self._pointer, order)
+            entries.append(merge_entries(self._pointer, order, found.n, values, counts, len(sensitive.share)))
+        return Source(
+            node=np.asarray(node, dtype=np.int64),
+            blocks=np.take(source.blocks, found.first, axis=1),
+            measures=found.sums.copy(),
+            reps=source.reps[found.first],
+            entries=tuple(entries),
+            parts=tuple(
+                Part(p.column, p.level, np.searchsorted(found.first, p.ends).astype(np.int64))
+                for p in _usable(source.parts, node)
+            ),
+        )
+
+
+def _usable(parts: tuple[Part, ...], node: Node) -> Iterator[Part]:
+    """The parts whose breaks no group of the node reaches over."""
+    for part in parts:
+        if node[part.column] > part.level:
+            return
+        yield part

@@ -1,0 +1,262 @@
+"""Optimal search of a lattice too large to list: boxes of nodes, split where the next evaluation tells most.
+
+Takes    an Evaluator and an Objective
+Returns  as ListedSearch; when stopped, the best plan so far and a proven lower bound
+Keeps    the open boxes are disjoint and hold every node that could still be better; the bound of a box ≤ total of its nodes
+Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the records lost at hi. Take the box with the lowest
+         bound; climb from lo by the cheapest steps while the bound stays below the best plan; evaluate the node reached
+         (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
+         falls into one box per column. Nodes below a node known to be infeasible are never evaluated. First plans are
+         sought on several paths and the best is lowered while that loses less: a search that is stopped early has a good one.
+Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
+         that, a box is searched to its end, depth first, before the next is taken
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.model.counts.classes import FloatArray
+from shoal.search.full_domain.evaluate import Evaluation, Evaluator, Node
+from shoal.search.full_domain.listed import EPSILON, Found
+from shoal.search.full_domain.objective import Objective
+from shoal.search.kernels.bounds import is_below_any
+from shoal.search.problem.control import Control
+
+OPEN = 200_000
+"""Boxes that wait in the queue; about 100 MiB."""
+KNOWN = 100_000
+"""Nodes whose evaluation is remembered; the oldest is forgotten, and evaluated again if it is ever needed."""
+
+
+@dataclass(eq=False, slots=True)
+class Box:
+    """Nodes between two corners; ``terms`` bound the contribution of each column at each level inside it."""
+
+    lo: Node
+    hi: Node
+    terms: FloatArray
+    more: float = 0.0  # class losses: what the records lost at hi cost
+    seen: bool = False  # hi is evaluated
+    foot: float | None = None  # class losses: the bound from lo, once it is evaluated
+
+    def bound(self) -> float:
+        if self.foot is not None:
+            return self.foot + self.more
+        return float(sum(self.terms[j, level] for j, level in enumerate(self.lo)))
+
+
+@dataclass(eq=False, slots=True)
+class Known:
+    """What is remembered of an evaluated node: whether it is a plan, whether nothing below it is, and what it bounds."""
+
+    dead: bool
+    feasible: bool
+    terms: FloatArray | None  # cell losses: for specialisations
+    more: float = 0.0  # class losses: for specialisations
+    above: float = 0.0  # class losses: for generalizations
+
+
+Entry = tuple[float, int, Box]
+
+
+class LazySearch:
+    """State of one search: a heap of boxes."""
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, *, start: Sequence[Node] = ()) -> None:
+        self.evaluator = evaluator
+        evaluator.wants_sizes = objective.needs_sizes
+        self.objective = objective
+        self.found = Found()
+        self._start = start
+        self._free = objective.free_terms()
+        self._class_loss = objective.cells is None
+        self._known: dict[Node, Known] = {}
+        self._dead = np.empty((64, len(evaluator.problem.columns)), dtype=np.int64)
+        self._n_dead = 0
+        self._heap: list[Entry] = []
+        self._stack: list[Entry] | None = None  # boxes of a search depth first
+        self._pruned = float("inf")  # the best total when boxes were last dropped from the queue
+        self._pushed = 0
+
+    def run(self, control: Control) -> Found:
+        top = self.evaluator.problem.heights
+        bottom = tuple(0 for _ in top)
+        if self._look(top).dead:
+            self.found.lower = self.found.total
+            return self.found
+        for node in self._start:
+            if not self._is_dead(node):
+                self._look(node)
+        if not self._start:
+            self._first_climbs(bottom, top, control)
+            self._descend(control)
+        if self.found.best is not None:
+            self.evaluator.arrange(self.found.best.node)
+        self._push(self._part(Box(bottom, top, self._free), bottom, top))
+        while self._heap:
+            bound, _, box = heapq.heappop(self._heap)
+            if bound >= self.found.total - EPSILON:
+                break
+            if not self._search(box, bound, control):
+                self.found.stopped, self.found.lower = control.reason, bound
+                return self.found
+        self.found.lower = self.found.total
+        return self.found
+
+    def _search(self, box: Box, bound: float, control: Control) -> bool:
+        """Split a box or, where the queue is full, search it to its end. False where that was stopped."""
+        if len(self._heap) > OPEN and self.found.total < self._pruned:
+            self._pruned = self.found.total
+            self._heap = [entry for entry in self._heap if entry[0] < self._pruned - EPSILON]
+            heapq.heapify(self._heap)
+        self._stack = [] if len(self._heap) > OPEN else None
+        waiting: Entry | None = (bound, 0, box)
+        while waiting is not None:
+            if control.stop():
+                return False
+            control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
+            if waiting[0] < self.found.total - EPSILON:
+                self._split(waiting[2], waiting[0])
+            waiting = self._stack.pop() if self._stack else None
+        self._stack = None
+        return True
+
+    def _is_dead(self, node: Node) -> bool:
+        """Whether a generalization of the node is known to need too much suppression."""
+        return is_below_any(np.array(node, dtype=np.int64), self._dead, self._n_dead)
+
+    def _look(self, node: Node) -> Known:
+        """Evaluate a node, once."""
+        known = self._known.get(node)
+        if known is None:
+            e = self.evaluator(node)
+            self.found.offer(e, self.objective.total(e))
+            known = self._remember(node, e)
+        return known
+
+    def _remember(self, node: Node, e: Evaluation) -> Known:
+        dead = e.lower > self.evaluator.limit
+        if self._class_loss:
+            known = Known(dead, e.feasible, None, self.objective.more_below(e), self.objective.total_above(e))
+        else:
+            known = Known(dead, e.feasible, self.objective.terms_below(e) if e.gone.any() else None)
+        if len(self._known) >= KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[node] = known
+        if dead:
+            if self._n_dead == len(self._dead):
+                self._dead = np.concatenate([self._dead, np.empty_like(self._dead)])
+            self._dead[self._n_dead] = node
+            self._n_dead += 1
+        return known
+
+    def _part(self, box: Box, lo: Node, hi: Node, foot: float | None = None) -> Box:
+        """A part of a box; where its upper corner is evaluated already, that tightens its terms."""
+        known = self._known.get(hi)
+        terms, more = box.terms, box.more
+        if known is not None:
+            more = max(more, known.more)
+            terms = terms if known.terms is None else np.maximum(terms, known.terms)
+        return Box(lo, hi, terms, more, known is not None or (box.seen and hi == box.hi), foot)
+
+    def _push(self, box: Box, least: float = float("-inf")) -> None:
+        """Queue a box; ``least`` bounds it already."""
+        value = max(least, box.bound())
+        if value < self.found.total - EPSILON:
+            entry = (value, self._pushed, box)
+            self._pushed += 1
+            if self._stack is None:
+                heapq.heappush(self._heap, entry)
+            else:
+                self._stack.append(entry)
+
+    def _first_climbs(self, lo: Node, hi: Node, control: Control) -> None:
+        """First plans: bisect the cheapest path from bottom to top, then those that take one column last, or first."""
+        ways = [self._path(lo, hi, self._free, float("inf"))]
+        for j in range(len(hi)):
+            without = self._path(lo, (*hi[:j], lo[j], *hi[j + 1 :]), self._free, float("inf"))
+            ways.append([*without, *self._path(without[-1], hi, self._free, float("inf"))[1:]])
+            ways.append(self._path((*lo[:j], hi[j], *lo[j + 1 :]), hi, self._free, float("inf")))
+        for path in ways:
+            self._bisect(path, control)
+
+    def _bisect(self, path: list[Node], control: Control) -> None:
+        """Look for the lowest plan of a path."""
+        low, high = 0, len(path) - 1
+        while low <= high and not control.stop():
+            middle = (low + high) // 2
+            if not self._is_dead(path[middle]) and self._look(path[middle]).feasible:
+                high = middle - 1
+            else:
+                low = middle + 1
+
+    def _descend(self, control: Control) -> None:
+        """From the best plan to the specialisation, by one level of one column, that loses least; again while it loses less."""
+        at = None
+        while self.found.best is not None and self.found.best.node != at:
+            at = self.found.best.node
+            for j, level in enumerate(at):
+                lower = (*at[:j], level - 1, *at[j + 1 :])
+                if control.stop():
+                    return
+                if level > 0 and not self._is_dead(lower):
+                    self._look(lower)
+
+    def _path(self, lo: Node, hi: Node, terms: FloatArray, best: float) -> list[Node]:
+        """Upward from lo by the step that adds least, inside the box, while the bound stays below ``best``."""
+        path, at = [lo], list(lo)
+        total = sum(terms[j, level] for j, level in enumerate(at))
+        while True:
+            steps = [(terms[j, at[j] + 1] - terms[j, at[j]], j) for j in range(len(at)) if at[j] < hi[j]]
+            if not steps:
+                return path
+            add, j = min(steps)
+            if total + add >= best - EPSILON:
+                return path
+            total += add
+            at[j] += 1
+            path.append(tuple(at))
+
+    def _split(self, box: Box, bound: float) -> None:
+        if self._is_dead(box.hi):
+            return
+        if self._class_loss and box.foot is None:
+            box.foot = self._look(box.lo).above
+            self._push(box, bound)
+            return
+        t = self._probe(box)
+        if t is None:
+            return
+        dead = self._is_dead(t) or self._look(t).dead
+        if not dead and t != box.lo:
+            self._push(self._part(box, box.lo, t, box.foot), bound)
+        self._push_rest(box, t, bound)
+
+    def _probe(self, box: Box) -> Node | None:
+        """The node of the box to evaluate next; None when nothing in it is left to know."""
+        if box.lo == box.hi:
+            self._look(box.lo)
+            return None
+        if self._class_loss:
+            t: Node = tuple((a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True))
+            return t
+        path = self._path(box.lo, box.hi, box.terms, self.found.total)
+        if path[-1] == box.hi and box.seen and len(path) > 1:
+            return path[-2]
+        return path[-1]
+
+    def _push_rest(self, box: Box, t: Node, bound: float) -> None:
+        """The nodes of the box that are not below t: one box per column, the dearest column first."""
+        gain = [box.terms[j, t[j] + 1] - box.terms[j, box.lo[j]] if t[j] < box.hi[j] else -1.0 for j in range(len(t))]
+        hi = list(box.hi)
+        for j in sorted(range(len(t)), key=lambda j: -gain[j]):
+            if t[j] < box.hi[j]:
+                lo = list(box.lo)
+                lo[j] = t[j] + 1
+                self._push(self._part(box, tuple(lo), tuple(hi)), bound)
+                hi[j] = t[j]

@@ -1,0 +1,114 @@
+"""The objective over nodes: the loss of an evaluated node, and bounds for all others.
+
+A bound below a node g: every specialisation loses at least the records that are ``gone`` at g, and they are charged in full;
+the others cost at least what they cost unsuppressed at its own levels. For class losses: classes only grow upward, so the
+value of g without suppression bounds every generalization, and the records gone at g bound every specialisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import FloatArray
+from shoal.search.full_domain.evaluate import Evaluation
+from shoal.search.kernels.terms import charges
+from shoal.search.problem.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
+from shoal.search.problem.problem import Problem
+
+
+class Objective:
+    """A total to be made small; :meth:`value` turns a total into the loss that is reported."""
+
+    def __init__(self, problem: Problem, name: str, weights: Mapping[str, float] | None = None) -> None:
+        check_loss_name(name)
+        self.problem = problem
+        self.name = name
+        self.cells: CellLoss | None = cell_loss(problem, name, weights) if name in CELL_LOSSES else None
+        sizes = [len(c.leaves) for c in problem.columns]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.width = max(problem.heights) + 1
+        if self.cells is not None:
+            self._pack(self.cells)
+
+    def _pack(self, cells: CellLoss) -> None:
+        """The tables of the loss in the layout of the kernel."""
+        flat = [e.ravel() for e in cells.extra]
+        self._extra = np.concatenate(flat)
+        self._offsets = np.concatenate([[0], np.cumsum([len(f) for f in flat])]).astype(np.int64)
+        self._free = np.zeros((len(flat), self.width))
+        for j, charged in enumerate(cells.free):
+            self._free[j, : len(charged)] = charged
+        lossy = cells.span > 0.0
+        self._low = cells.low[:, None]
+        self._span = np.where(lossy, cells.span, 1.0)[:, None]
+        self._weights = np.where(lossy, cells.weights, 0.0)[:, None]
+
+    @property
+    def needs_sizes(self) -> bool:
+        """Whether evaluations must carry the sizes of their classes."""
+        return self.name == "discernibility"
+
+    def value(self, total: float) -> float:
+        return self.cells.value(total) if self.cells is not None else float(total)
+
+    def total(self, e: Evaluation) -> float:
+        """The total at an evaluated node."""
+        if self.cells is not None:
+            terms = self._terms(e, e.lost, np.asarray(e.node, dtype=np.int64))
+            return float(sum(terms[j, level] for j, level in enumerate(e.node)))
+        if self.name == "discernibility":
+            assert e.sizes is not None
+            return e.sizes.kept_squares + float(e.suppressed) * self.problem.n_records
+        return float(self.problem.n_records) / e.kept_groups if e.kept_groups else float("inf")
+
+    def free_terms(self) -> FloatArray:
+        """Contribution of each column at each level, nothing suppressed; zeros for class losses."""
+        out = np.zeros((len(self.problem.columns), self.width))
+        if self.cells is not None:
+            for j, charged in enumerate(self.cells.free):
+                out[j, : len(charged)] = self.cells.term(j, charged)
+        return out
+
+    def terms_below(self, e: Evaluation) -> FloatArray:
+        """Lower bounds for specialisations of e.node: contribution of each column at each level up to the node's."""
+        return self._terms(e, e.gone, e.floor)
+
+    def both(self, e: Evaluation) -> tuple[float, FloatArray]:
+        """Total of the node and terms below it, in one pass where the same records are lost."""
+        terms = self.terms_below(e)
+        if self.cells is not None and e.lost is e.gone:
+            return float(sum(terms[j, level] for j, level in enumerate(e.node))), terms
+        return self.total(e), terms
+
+    def more_below(self, e: Evaluation) -> float:
+        """Class losses: what every specialisation of e.node costs beyond its value without suppression."""
+        return e.sizes.gone_charge if e.sizes is not None else 0.0
+
+    def total_above(self, e: Evaluation) -> float:
+        """Class losses: lower bound for e.node and its generalizations, nothing suppressed."""
+        if e.sizes is not None:
+            return e.sizes.squares
+        return float(self.problem.n_records) / e.n_groups
+
+    def _terms(self, e: Evaluation, gone: npt.NDArray[np.int64], floor: npt.NDArray[np.int64]) -> FloatArray:
+        out = np.zeros((len(e.node), self.width))
+        if self.cells is not None:
+            charges(gone, self._starts, self._extra, self._offsets, self._free, np.array(e.node, dtype=np.int64), floor, out)
+            out -= self._low
+            out /= self._span
+            np.maximum(out, 0.0, out=out)
+            if self.cells.geometric:
+                np.log1p(out, out=out)
+            out *= self._weights
+        return out
+
+
+def node_strides(heights: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Strides of the mixed-radix number of a node."""
+    out = np.ones(len(heights), dtype=np.int64)
+    for j in range(len(heights) - 1, 0, -1):
+        out[j - 1] = out[j] * (heights[j] + 1)
+    return out

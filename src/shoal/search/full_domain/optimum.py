@@ -1,0 +1,162 @@
+"""Provably optimal full-domain generalization with record suppression.
+
+Takes    base ClassCounts, a Hierarchy per quasi-identifier, requirements, the share of records that may be suppressed
+Returns  SearchResult; InfeasibleError with the nearest feasible plans where there is none
+Keeps    every published class meets every requirement; suppressed ≤ limit; no plan within the limit has a smaller loss
+         (``proven``), or the loss is within ``gap`` of the smallest
+Source   best-first search with monotone pruning; the laws used are stated per requirement in model/requirement.py
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+
+from shoal.errors import StoppedError, UsageError
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.requirement import Requirement
+from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
+from shoal.search.full_domain.lazy import LazySearch
+from shoal.search.full_domain.listed import Found, ListedSearch
+from shoal.search.full_domain.objective import Objective
+from shoal.search.problem.checks import build_checks
+from shoal.search.problem.control import CancelSignal, Control, Progress
+from shoal.search.problem.people import Pairs
+from shoal.search.problem.problem import Bounds, build_problem
+from shoal.search.problem.result import SearchResult
+
+LISTED = 2_000_000
+"""Lattices up to this many nodes are listed in memory; larger ones are generated lazily."""
+
+
+def lattice(
+    counts: ClassCounts,
+    hierarchies: Mapping[str, Hierarchy],
+    requirements: Sequence[Requirement],
+    *,
+    suppress: float = 0.02,
+    loss: str = "loss",
+    weights: Mapping[str, float] | None = None,
+    bounds: Bounds | None = None,
+    population: ClassCounts | None = None,
+    people: Pairs | None = None,
+    time_budget: float | None = None,
+    cancel: CancelSignal | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    lazy: bool | None = None,
+) -> SearchResult:
+    """The levels that meet the requirements and lose least.
+
+    Parameters
+    ----------
+    counts : ClassCounts
+        Classes over the original values, with the sensitive counts that the requirements speak about.
+    hierarchies : mapping of column to Hierarchy
+    requirements : sequence of Requirement
+    suppress : float
+        Share of the records that may be left out; each counts with the loss of a record about which nothing is told.
+    loss : str
+        ``loss`` (ARX's), ``ncp``, ``precision``, ``entropy``, ``discernibility`` or ``average_class_size``.
+    weights, bounds : mapping of column
+        Importance (default 1), and lowest and highest level allowed (None for no bound).
+    population : ClassCounts, optional
+        The population over the same columns, for k-map and the journalist's risk.
+    people : pair of arrays, optional
+        (class, person) for every class a person is in, where the counts are of people and some are in several classes. Then
+        joined classes are counted exactly; without it a lower bound of their people is used.
+    time_budget, cancel, progress
+        Stop after so many seconds, or when ``cancel.is_set()``, with the best plan so far; report progress.
+    threads : int, optional
+        Two threads share the grouping of a large table where the machine has two cores, one otherwise (default) or with 1. The
+        nodes checked and the answer are the same.
+    lazy : bool, optional
+        Generate nodes lazily whatever the size of the lattice (True) or never (False).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal.model.requirement import K
+    >>> counts = ClassCounts((3, 1, 4), ("age",), [[0, 1, 2]], [pa.array(["31", "38", "45"])])
+    >>> age = Hierarchy.from_rows("age", [["31", "30-39", "*"], ["38", "30-39", "*"], ["45", "40-49", "*"]])
+    >>> found = lattice(counts, {"age": age}, [K(3)], suppress=0.0)
+    >>> dict(found.levels), found.suppressed, found.proven
+    ({'age': 1}, 0, True)
+    """
+    if threads is not None and threads < 1:
+        raise UsageError(f"the number of threads must be at least 1; found {threads!r}.", hint="Leave it out for the default.")
+    control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
+    limit = record_limit(suppress, counts.n_records)
+    problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
+    checks = build_checks(counts, requirements, has_population=population is not None)
+    refuse_contradictions(problem, checks)
+    evaluator = Evaluator(problem, checks, limit, threads=default_threads() if threads is None else threads)
+    objective = Objective(problem, loss, weights)
+    found = run_search(evaluator, objective, control, lazy=lazy)
+    if found.best is None:
+        if found.stopped:
+            raise StoppedError(
+                f"the search was stopped ({found.stopped}) before it found a plan.",
+                hint="Allow more time, or suppress more records.",
+            )
+        raise infeasible(evaluator, suppress)
+    return make_result("lattice", evaluator, objective, found, control)
+
+
+def default_threads() -> int:
+    """Two where this process may use two processors."""
+    return min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Found:
+    """Search the lattice listed or lazily, whichever fits."""
+    generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
+    search = LazySearch(evaluator, objective) if generate else ListedSearch(evaluator, objective)
+    return search.run(control)
+
+
+def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:
+    """The answer, with the groups of the base classes at the node found."""
+    best, problem = found.best, evaluator.problem
+    assert best is not None
+    gid, _, published = evaluator.groups(best.node)
+    value = objective.value(found.total)
+    proven = not found.stopped
+    lower = objective.value(min(found.lower, found.total)) if math.isfinite(found.lower) else 0.0
+    control.show(1.0, "done")
+    return SearchResult(
+        method=method,
+        levels=problem.levels(best.node),
+        loss=value,
+        loss_name=objective.name,
+        suppressed=best.suppressed,
+        records=problem.n_records,
+        classes=best.kept_groups,
+        kept=published[gid],
+        groups=gid,
+        requirements=evaluator.checks.requirements,
+        limit=evaluator.limit,
+        nodes_checked=evaluator.evaluated,
+        n_nodes=problem.n_nodes,
+        seconds=control.seconds,
+        proven=proven,
+        gap=0.0 if proven else max(0.0, value - lower),
+        stopped=found.stopped,
+        counts=problem.counts,
+        hierarchies={c.name: c.hierarchy for c in problem.columns},
+    )
+
+
+def record_limit(suppress: float, n_records: int) -> int:
+    """Records that a share allows, rounded down.
+
+    >>> record_limit(0.02, 30162), record_limit(1, 10)
+    (603, 10)
+    """
+    good = isinstance(suppress, int | float) and not isinstance(suppress, bool) and 0.0 <= suppress <= 1.0
+    if not good:
+        raise UsageError(f"the suppression limit must lie between 0 and 1; found {suppress!r}.", hint="Write 0.02 for 2 %.")
+    return math.floor(suppress * n_records + 1e-9)

@@ -1,0 +1,234 @@
+"""Group cells at a node of the lattice: the loop that a search spends its time in.
+
+A *cell* is a class of an earlier grouping. Its quasi-identifiers are packed into a few *blocks* of columns; ``codes[b, c]``
+numbers the values of block ``b`` in cell ``c``. At a node, each block has a *table*, code → group of that code; the key of a cell
+is the sum of one entry of each table times a stride. Groups are numbered in order of first appearance.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import lean_njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+
+DIRECT_FACTOR = 4
+SMALL = 2**18
+"""A direct table is used while the key space is at most this, or this many times the number of cells."""
+NO_LIMIT = 2**62
+SHARED = 50_000
+"""Cells from which on two threads share the work, where a break lies between their parts."""
+
+
+@lean_njit
+def _keys(codes: Codes, starts: Ints, lanes: Ints, start: int, stop: int, out: Ints) -> None:
+    """The keys of the cells from ``start`` to ``stop``: the sum of one entry of ``lanes`` per block, three blocks at a time."""
+    n_blocks = codes.shape[0]
+    for c in range(start, stop):
+        out[c - start] = 0
+    b = 0
+    while b < n_blocks:
+        one = starts[b]
+        if b + 2 < n_blocks:
+            two, three = starts[b + 1], starts[b + 2]
+            for c in range(start, stop):
+                out[c - start] += lanes[one + codes[b, c]] + lanes[two + codes[b + 1, c]] + lanes[three + codes[b + 2, c]]
+            b += 3
+        else:
+            for c in range(start, stop):
+                out[c - start] += lanes[one + codes[b, c]]
+            b += 1
+
+
+@lean_njit
+def _group(
+    codes: Codes, starts: Ints, lanes: Ints, cell_keys: Ints, records: Ints, slots: Codes, direct: bool, base: int, begin: int,
+    ends: Ints, least: int, limit: int, gid: Codes, first: Codes, keys: Ints, sums: Ints, result: Ints,
+) -> None:  # fmt: skip
+    """Group the cells from ``begin`` to the last of ``ends``; ``gid, first, keys, sums`` start at ``begin``.
+
+    ``slots`` holds ``base`` + group; anything below ``base`` is empty. ``result`` receives the number of groups, and the records
+    in and the number of the groups with fewer than ``least`` records. No group reaches over an end: once those records are more
+    than ``limit`` the rest is not looked at, and the number of groups is −1.
+    """
+    mask = len(slots) - 1
+    start = begin
+    found = lost = small = 0
+    for part in range(len(ends)):
+        stop = ends[part]
+        fresh = found
+        _keys(codes, starts, lanes, start, stop, cell_keys)
+        for c in range(start, stop):
+            key = cell_keys[c - start]
+            at = key
+            if not direct:
+                h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+                at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+            g = slots[at] - base
+            while not direct and g >= 0 and keys[g] != key:
+                at = (at + 1) & mask
+                g = slots[at] - base
+            if g < 0:
+                g = found
+                slots[at] = base + g
+                keys[g] = key
+                first[g] = c
+                sums[g] = 0
+                found += 1
+            gid[c - begin] = g
+            sums[g] += records[c]
+        start = stop
+        for g in range(fresh, found):
+            if sums[g] < least:
+                lost += sums[g]
+                small += 1
+        if lost > limit and part + 1 < len(ends):
+            found = -1
+            break
+    result[0] = found
+    result[1] = lost
+    result[2] = small
+
+
+@lean_njit
+def lost_by_code(score: Ints, least: int, gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
+    """Add up, for each column and original value, the records of the cells whose group has a score below ``least``.
+
+    ``codes[j, reps[c]]`` is the original value of column ``j`` in cell ``c``; ``out[starts[j] + code]`` receives the sum.
+    """
+    for c in range(len(gid)):
+        if score[gid[c]] < least:
+            for j in range(codes.shape[0]):
+                out[starts[j] + codes[j, reps[c]]] += records[c]
+
+
+@dataclass(slots=True)
+class Groups:
+    """A grouping: ``n`` groups (−1 where it was given up), the group of each cell, the first cell and the sums of each group.
+
+    ``lost`` records are in ``small`` groups with fewer records than asked for. The arrays hold until the workspace is used again.
+    """
+
+    n: int
+    gid: Codes
+    first: Codes
+    sums: Ints
+    lost: int
+    small: int
+
+
+class Workspace:
+    """Arrays that are reused from node to node."""
+
+    def __init__(self, n_cells: int, n_sums: int, lengths: Sequence[int], threads: int = 1) -> None:
+        self.threads = threads
+        self._cell_keys = np.empty(n_cells, dtype=np.int64)
+        self._gid = np.empty(n_cells, dtype=np.int32)
+        self._first = np.empty(n_cells, dtype=np.int32)
+        self._keys = np.empty(n_cells, dtype=np.int64)
+        self._sums = np.empty((n_sums, n_cells), dtype=np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self._lanes = np.empty(int(self._starts[-1]), dtype=np.int64)
+        self._views = [self._lanes[a:b] for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
+        self._slots = np.full(1024, -1, dtype=np.int32)
+        self._base = 0
+        self._results = np.zeros((2, 3), dtype=np.int64)
+
+    def _room(self, wanted: int, n_cells: int) -> Codes:
+        """At least ``wanted`` slots, all below the base of the next ``n_cells`` groups."""
+        if len(self._slots) < wanted or self._base > 2**31 - 2 - n_cells:
+            self._slots = np.full(max(len(self._slots), 1 << (wanted - 1).bit_length()), -1, dtype=np.int32)
+            self._base = 0
+        return self._slots
+
+    def group(
+        self,
+        codes: Codes,
+        tables: Sequence[tuple[Ints, int]],
+        measures: Ints,
+        ends: Ints | None = None,
+        least: int = 0,
+        limit: int = NO_LIMIT,
+    ) -> Groups:
+        """Group cells by the tables of their blocks, each with its number of groups. ``measures`` has one row per sum.
+
+        ``ends``, ends of parts that no group reaches over, allow to stop early: once more than ``limit`` records are found in
+        groups of fewer than ``least``.
+
+        >>> codes = np.array([[0, 1, 1, 0], [2, 2, 2, 0]], dtype=np.int32)
+        >>> tables = [(np.array([0, 1]), 2), (np.array([0, 0, 1]), 2)]
+        >>> found = Workspace(4, 1, [2, 3]).group(codes, tables, np.array([[5, 1, 1, 2]]), least=5)
+        >>> found.n, found.gid.tolist(), found.first.tolist(), found.sums[0].tolist(), found.lost, found.small
+        (3, [0, 1, 1, 2], [0, 1, 3], [5, 2, 2], 4, 2)
+        """
+        n_cells = codes.shape[1]
+        key_space = 1
+        for (table, card), view in zip(reversed(tables), reversed(self._views), strict=True):
+            np.multiply(table, key_space, out=view)
+            key_space *= card
+        stops = _whole(n_cells) if ends is None else ends
+        n, lost, small = self._run(codes, measures[0], key_space, stops, least, limit)
+        gid, first, sums = self._gid[:n_cells], self._first[: max(n, 0)], self._sums[:, : max(n, 0)]
+        for q in range(1, len(measures) if n > 0 else 0):
+            sums[q] = np.bincount(gid, weights=measures[q], minlength=n)
+        return Groups(n, gid, first, sums, lost, small)
+
+    def _run(self, codes: Codes, records: Ints, key_space: int, ends: Ints, least: int, limit: int) -> tuple[int, int, int]:
+        n_cells = codes.shape[1]
+        direct = key_space <= max(SMALL, DIRECT_FACTOR * n_cells)
+        size = key_space if direct else 1 << (2 * n_cells - 1).bit_length()
+        half = _middle(ends, n_cells) if self.threads > 1 and n_cells >= SHARED else 0
+        slots = self._room(size if direct or not half else 2 * size, n_cells)
+        one = slots if direct else slots[:size]
+        if half:
+            two = slots if direct else slots[size : 2 * size]
+            begin = int(ends[half - 1])
+            rest = (codes, records, two, direct, begin, ends[half:], least, limit, self._results[1])
+            other = threading.Thread(target=self._part, args=rest)
+            other.start()
+            self._part(codes, records, one, direct, 0, ends[:half], least, limit, self._results[0])
+            other.join()
+            self._close_up(self._results, begin, n_cells)
+        else:
+            self._part(codes, records, one, direct, 0, ends, least, limit, self._results[0])
+        self._base += n_cells
+        n, lost, small = self._results[0].tolist()
+        return n, lost, small
+
+    def _part(
+        self, codes: Codes, records: Ints, slots: Codes, direct: bool, begin: int, ends: Ints, least: int, limit: int, out: Ints
+    ) -> None:
+        """Group the cells from ``begin`` to the last of ``ends``."""
+        _group(
+            codes, self._starts, self._lanes, self._cell_keys[begin:], records, slots, direct, self._base, begin, ends, least,
+            limit, self._gid[begin:], self._first[begin:], self._keys[begin:], self._sums[0, begin:], out,
+        )  # fmt: skip
+
+    def _close_up(self, results: Ints, begin: int, n_cells: int) -> None:
+        """Number the groups of the second part on from those of the first, and add up the results in the first."""
+        one, two = results[:, 0].tolist()
+        results[0, 1:] += results[1, 1:]
+        if min(one, two) < 0:
+            results[0, 0] = -1
+            return
+        results[0, 0] += two
+        self._gid[begin:n_cells] += one
+        self._first[one : one + two] = self._first[begin : begin + two]
+        self._sums[0, one : one + two] = self._sums[0, begin : begin + two]
+
+
+def _whole(n_cells: int) -> Ints:
+    return np.array([n_cells], dtype=np.int64)
+
+
+def _middle(ends: Ints, n_cells: int) -> int:
+    """The number of parts that make up about the first half of the cells; 0 where a thread would get less than a fifth."""
+    at = int(np.searchsorted(ends, n_cells // 2)) + 1
+    return at if at < len(ends) and 0.2 <= ends[at - 1] / n_cells <= 0.8 else 0

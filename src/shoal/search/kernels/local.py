@@ -1,0 +1,245 @@
+"""Loops of local recoding: greedy clusters of classes, and moving classes between clusters.
+
+A *point* is a class of the base counts. Clusters publish, per column, either a set of values, a range, or a node of a tree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@njit
+def gather_members(
+    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, sizes: Ints, k: int, order: Ints, label: Ints,
+    base: int,
+) -> int:  # fmt: skip
+    """Greedy clusters of at least k members (k-member): from a seed, add the point that raises the cluster's cost least.
+
+    ``points[x, j]`` is a code; a set costs ``price[j]`` for each value beyond the first, a range for each step of its width.
+    Seeds are taken in the given order; the last cluster may stay too small. Labels start at ``base``; returns the next one.
+    """
+    n, m = points.shape
+    inside = np.zeros(starts[m], dtype=np.bool_)
+    low, high = np.zeros(m, dtype=np.int32), np.zeros(m, dtype=np.int32)
+    alive = order.copy()
+    place = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        place[order[i]] = i
+    left = n
+    cluster = base
+    for s in range(n):
+        seed = order[s]
+        if label[seed] >= 0:
+            continue
+        inside[:] = False
+        for j in range(m):
+            inside[starts[j] + points[seed, j]] = True
+            low[j] = high[j] = points[seed, j]
+        cost = 0.0
+        mass, members = float(records[seed]), sizes[seed]
+        label[seed] = cluster
+        left = _drop(alive, place, seed, left)
+        while members < k and left > 0:
+            x = _nearest(points, starts, ranges, price, records, alive, left, inside, low, high, mass, cost)
+            cost = _widen(points, x, starts, ranges, price, inside, low, high, cost)
+            mass += records[x]
+            members += sizes[x]
+            label[x] = cluster
+            left = _drop(alive, place, x, left)
+        cluster += 1
+    return cluster
+
+
+@njit
+def _nearest(
+    points: Codes, starts: Ints, ranges: Flags, price: Floats, records: Ints, alive: Ints, left: int, inside: Flags,
+    low: Codes, high: Codes, mass: float, cost: float,
+) -> int:  # fmt: skip
+    """The first of the ``left`` points of ``alive`` that raises the cost of a cluster least."""
+    best, chosen = np.inf, -1
+    for i in range(left):
+        x = alive[i]
+        total = cost
+        for j in range(points.shape[1]):
+            v = points[x, j]
+            if ranges[j]:
+                if v > high[j]:
+                    total += price[j] * (v - high[j])
+                elif v < low[j]:
+                    total += price[j] * (low[j] - v)
+            elif not inside[starts[j] + v]:
+                total += price[j]
+            if (mass + 1.0) * total - mass * cost > best:
+                break
+        rise = (mass + records[x]) * total - mass * cost
+        if rise < best:
+            best, chosen = rise, x
+    return chosen
+
+
+@njit
+def _widen(
+    points: Codes, x: int, starts: Ints, ranges: Flags, price: Floats, inside: Flags, low: Codes, high: Codes, cost: float
+) -> float:
+    """Take a point's values into a cluster; its cost per record."""
+    for j in range(points.shape[1]):
+        v = points[x, j]
+        if ranges[j]:
+            cost += price[j] * (max(0, v - high[j]) + max(0, low[j] - v))
+            low[j], high[j] = min(low[j], v), max(high[j], v)
+        elif not inside[starts[j] + v]:
+            cost += price[j]
+            inside[starts[j] + v] = True
+    return cost
+
+
+@njit
+def _drop(alive: Ints, place: Ints, x: int, left: int) -> int:
+    """Take x out of the first ``left`` entries of ``alive``."""
+    at = place[x]
+    last = alive[left - 1]
+    alive[at] = last
+    place[last] = at
+    alive[left - 1] = x
+    place[x] = left - 1
+    return left - 1
+
+
+@njit
+def settle(
+    label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints,
+    first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats,
+) -> None:  # fmt: skip
+    """Lowest common ancestors of each cluster: level per column, records, members and cost per record."""
+    n, m = points.shape
+    for a in range(len(first)):
+        first[a] = -1
+        mass[a] = 0.0
+        members[a] = 0
+        cost[a] = 0.0
+    for x in range(n):
+        a = label[x]
+        mass[a] += records[x]
+        members[a] += sizes[x]
+        if first[a] < 0:
+            first[a] = x
+            for j in range(m):
+                levels[a, j] = 0
+        else:
+            for j in range(m):
+                level = levels[a, j]
+                while groups[offsets[j, level] + points[first[a], j]] != groups[offsets[j, level] + points[x, j]]:
+                    level += 1
+                levels[a, j] = level
+    for a in range(len(first)):
+        if first[a] >= 0:
+            for j in range(m):
+                cost[a] += price[offsets[j, levels[a, j]] + points[first[a], j]]
+
+
+@njit
+def _host(
+    x: int, skip: int, limit: float, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints,
+    first: Ints, levels: Ints, mass: Floats, cost: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """The cluster that takes point x at the least additional cost below ``limit``, and that cost; −1 where there is none."""
+    m = points.shape[1]
+    best, chosen = limit, -1
+    own = float(records[x])
+    for b in range(len(first)):
+        if b == skip or mass[b] == 0.0 or own * cost[b] >= best:
+            continue
+        total = cost[b]
+        both = mass[b] + own
+        good = True
+        for j in range(m):
+            level = levels[b, j]
+            p, q = points[first[b], j], points[x, j]
+            at = offsets[j, level]
+            if groups[at + p] != groups[at + q]:
+                before = price[at + p]
+                while groups[at + p] != groups[at + q]:
+                    level += 1
+                    at = offsets[j, level]
+                total += price[at + p] - before
+                if both * total - mass[b] * cost[b] >= best:
+                    good = False
+                    break
+        if good:
+            rise = both * total - mass[b] * cost[b]
+            if rise < best:
+                best, chosen = rise, b
+    return chosen, best
+
+
+@njit
+def _admit(
+    x: int, b: int, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints,
+    first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats,
+) -> None:  # fmt: skip
+    total = 0.0
+    for j in range(points.shape[1]):
+        level = levels[b, j]
+        while groups[offsets[j, level] + points[first[b], j]] != groups[offsets[j, level] + points[x, j]]:
+            level += 1
+        levels[b, j] = level
+        total += price[offsets[j, level] + points[first[b], j]]
+    cost[b] = total
+    mass[b] += records[x]
+    members[b] += sizes[x]
+
+
+@njit
+def improve(
+    label: Ints, points: Codes, groups: Codes, offsets: Ints, price: Floats, records: Ints, sizes: Ints, k: int,
+    first: Ints, levels: Ints, mass: Floats, members: Ints, cost: Floats, order: Ints, begin: Ints, inside: Ints,
+) -> int:  # fmt: skip
+    """One sweep, dearest clusters first: move single points where the rest stays large enough, or dissolve a cluster.
+
+    ``inside[begin[a] : begin[a + 1]]`` are the points of cluster a. Returns the number of clusters that changed.
+    """
+    changed = 0
+    for i in range(len(order)):
+        a = order[i]
+        if mass[a] == 0.0 or cost[a] <= 0.0:
+            continue
+        gain, still, moved = 0.0, np.int64(0), False
+        for at in range(begin[a], begin[a + 1]):
+            x = inside[at]
+            if label[x] != a:
+                continue
+            b, rise = _host(x, a, 2.0 * records[x] * cost[a], points, groups, offsets, price, records, first, levels, mass, cost)
+            if b < 0:
+                still = np.int64(-(1 << 60))
+                continue
+            saved = records[x] * cost[a] - rise
+            if saved > 1e-9 and members[a] - sizes[x] >= k:
+                label[x] = b
+                _admit(x, b, points, groups, offsets, price, records, sizes, first, levels, mass, members, cost)
+                mass[a] -= records[x]
+                members[a] -= sizes[x]
+                moved = True
+            else:
+                gain += saved
+                still += sizes[x]
+        if still == members[a] and gain > 1e-9:
+            mass[a] = 0.0
+            members[a] = 0
+            for at in range(begin[a], begin[a + 1]):
+                x = inside[at]
+                if label[x] == a:
+                    b, _ = _host(x, a, np.inf, points, groups, offsets, price, records, first, levels, mass, cost)
+                    label[x] = b
+                    _admit(x, b, points, groups, offsets, price, records, sizes, first, levels, mass, members, cost)
+            moved = True
+        if moved:
+            changed += 1
+    return changed

@@ -1,0 +1,263 @@
+"""Check the sensitive values inside each group of a node, and bound what any finer node must lose.
+
+The counts of a sensitive column come as entries (cell, value, count), sorted by cell. For each group the entries are added up
+once; then every requirement on the column is decided. For requirements whose passing distributions form a convex set the
+kernel also gives ``removal``: a lower bound on the records of the group that *every* specialisation of the node must
+suppress. Whatever a specialisation keeps of the group passes as a whole (a join of passing classes passes), so it is a
+part of the group, at most ``counts`` of each value, that passes; the largest such part bounds what can be kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED = range(7)
+SLACK = 1e-9
+
+
+@njit
+def order_entries(gid: Codes, n_groups: int, cells: Codes, pointer: Ints, order: Codes) -> None:
+    """Counting sort of the entries by group: those of group g are ``order[pointer[g]:pointer[g + 1]]``."""
+    for g in range(n_groups + 2):
+        pointer[g] = 0
+    for e in range(len(cells)):
+        pointer[gid[cells[e]] + 2] += 1
+    for g in range(n_groups):
+        pointer[g + 2] += pointer[g + 1]
+    for e in range(len(cells)):
+        g = gid[cells[e]]
+        order[pointer[g + 1]] = e
+        pointer[g + 1] += 1
+
+
+@njit
+def merge_entries(
+    pointer: Ints, order: Codes, n_groups: int, values: Codes, counts: Ints, n_values: int
+) -> tuple[Codes, Codes, Ints]:
+    """The entries of the groups themselves: (group, value, count), sorted by group."""
+    total = np.zeros(n_values, dtype=np.int64)
+    touched = np.empty(n_values, dtype=np.int32)
+    out_group = np.empty(len(values), dtype=np.int32)
+    out_value = np.empty(len(values), dtype=np.int32)
+    out_count = np.empty(len(values), dtype=np.int64)
+    at = 0
+    for g in range(n_groups):
+        used = 0
+        for i in range(pointer[g], pointer[g + 1]):
+            v = values[order[i]]
+            if total[v] == 0:
+                touched[used] = v
+                used += 1
+            total[v] += counts[order[i]]
+        for i in range(used):
+            out_group[at] = g
+            out_value[at] = touched[i]
+            out_count[at] = total[touched[i]]
+            total[touched[i]] = 0
+            at += 1
+    return out_group[:at].copy(), out_value[:at].copy(), out_count[:at].copy()
+
+
+@njit
+def _largest_capped(held: Floats, cap: Floats, used: int, size: float) -> float:
+    """Largest M ≤ size with Σ_s min(held_s, cap_s M) ≥ M. The difference is concave in M and zero at 0: bisection."""
+    low, high = 0.0, size
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        kept = 0.0
+        for i in range(used):
+            kept += min(held[i], cap[i] * middle)
+        if kept >= middle * (1.0 - 1e-12):
+            low = middle
+        else:
+            high = middle
+        if high - low < 0.25:
+            break
+    return high
+
+
+@njit
+def _recursive_margin(ranked: Floats, used: int, top: float, c: float, l: int) -> float:  # noqa: E741
+    """c (r_l + … + r_m) − r_1 after every count above ``top`` is lowered to it (``ranked`` is descending)."""
+    tail = 0.0
+    for i in range(l - 1, used):
+        tail += min(ranked[i], top)
+    return float(c * tail - min(ranked[0], top))
+
+
+@njit
+def _distance(
+    total: Ints, size: float, groups: Codes, n_groups: Ints, mass: Floats, ordered: bool, need: bool, buffer: Floats
+) -> float:
+    """Distance of a class to the table; with ``need``, the smallest distance a part of ``size`` of it can have.
+
+    By levels: Σ_l Σ_g max(0, Q_g − C_g/M) / H over the groups g of each level l below the root (the earth mover's distance on
+    a tree of height H; H = 1 is equal distance). Ordered: Σ_i |C_i/M − Q_i| / (m − 1) over cumulative counts.
+    """
+    n_levels, n_values = groups.shape
+    if ordered:
+        whole = 0.0
+        for v in range(n_values):
+            whole += total[v]
+        run, far, table = 0.0, 0.0, 0.0
+        for v in range(n_values):
+            run += total[v]
+            table += mass[0, v]
+            if need:
+                far += max(0.0, table - run / size) + max(0.0, (1.0 - table) - (whole - run) / size)
+            else:
+                far += abs(run / size - table)
+        return float(far / max(1, n_values - 1))
+    far = 0.0
+    for level in range(n_levels):
+        for g in range(n_groups[level]):
+            buffer[g] = 0.0
+        for v in range(n_values):
+            buffer[groups[level, v]] += total[v]
+        for g in range(n_groups[level]):
+            far += max(0.0, mass[level, g] - buffer[g] / size)
+    return float(far / max(1, n_levels))
+
+
+@njit
+def _kept_diverse(held: Floats, used: int, size: float, least: float, most: float, cap: Floats) -> float:
+    """Entropy: −1 where exp(H) ≥ ``least``; else the most that can stay when no value has a share above ``most``."""
+    entropy = 0.0
+    for i in range(used):
+        entropy -= held[i] / size * math.log(held[i] / size)
+    if math.exp(entropy) + SLACK >= least:
+        return -1.0
+    if used + SLACK < least:
+        return 0.0
+    cap[:used] = most
+    return _largest_capped(held, cap, used, size)
+
+
+@njit
+def _kept_recursive(held: Floats, used: int, c: float, depth: int) -> float:
+    """Recursive (c, l): −1 where r₁ < c (r_l + …); else what can stay when every count is lowered to the largest that passes."""
+    if used < depth:
+        return 0.0
+    ranked = np.sort(held[:used])[::-1]
+    if _recursive_margin(ranked, used, ranked[0], c, depth) > SLACK:
+        return -1.0
+    low, high = 0.0, ranked[0]
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _recursive_margin(ranked, used, middle, c, depth) > 0.0:
+            low = middle
+        else:
+            high = middle
+    keep = 0.0
+    for i in range(used):
+        keep += min(ranked[i], high)
+    return keep
+
+
+@njit
+def _kept_capped(held: Floats, used: int, size: float, cap: Floats) -> float:
+    """Shares of at most ``cap``: −1 where they are; else the most that can stay."""
+    for i in range(used):
+        if held[i] / size > cap[i]:
+            return _largest_capped(held, cap, used, size)
+    return -1.0
+
+
+@njit
+def _kept_in_band(held: Floats, touched: Codes, used: int, size: float, share: Floats, delta: float, cap: Floats) -> float:
+    """δ-disclosure: −1 where |ln(p/q)| < δ for every value; else the most that can stay; nothing where a value is absent."""
+    if used < len(share):
+        return 0.0
+    good = True
+    most = size
+    for i in range(used):
+        ratio = math.log(held[i] / size / share[touched[i]])
+        good = good and abs(ratio) + SLACK < delta
+        most = min(most, held[i] * math.exp(min(delta, 700.0)) / share[touched[i]])
+    return -1.0 if good else min(most, _largest_capped(held, cap, used, size))
+
+
+@njit
+def _kept_close(
+    total: Ints, size: float, t: float, groups: Codes, n_groups: Ints, mass: Floats, ordered: bool, buffer: Floats
+) -> float:
+    """t-closeness: −1 where the distance is at most t; else the most that can stay."""
+    if _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= t + SLACK:
+        return -1.0
+    low, high = 0.0, size
+    while high - low > 0.25:
+        middle = 0.5 * (low + high)
+        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t + SLACK:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit
+def _add_up(pointer: Ints, order: Codes, values: Codes, counts: Ints, g: int, total: Ints, touched: Codes, held: Floats) -> int:
+    """Add up the entries of a group by value: how many values it holds; ``held`` are their counts."""
+    used = 0
+    for i in range(pointer[g], pointer[g + 1]):
+        v = values[order[i]]
+        if total[v] == 0:
+            touched[used] = v
+            used += 1
+        total[v] += counts[order[i]]
+    for i in range(used):
+        held[i] = total[touched[i]]
+    return used
+
+
+@njit
+def check_values(
+    pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
+) -> None:  # fmt: skip
+    """Decide one requirement for each group that has not failed yet.
+
+    ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does.
+    """
+    n_values = len(share)
+    total = np.zeros(n_values, dtype=np.int64)
+    touched = np.empty(n_values, dtype=np.int32)
+    held = np.empty(n_values, dtype=np.float64)
+    cap = np.empty(n_values, dtype=np.float64)
+    buffer = np.empty(n_values + 1, dtype=np.float64)
+    for g in range(len(failed)):
+        if failed[g] or pointer[g + 1] == pointer[g]:
+            continue
+        used = _add_up(pointer, order, values, counts, g, total, touched, held)
+        size = held[:used].sum()
+        keep = -1.0
+        if kind == DISTINCT:
+            failed[g] = used < first
+        elif kind == ENTROPY:
+            keep = _kept_diverse(held, used, size, first, second, cap)
+        elif kind == RECURSIVE:
+            keep = _kept_recursive(held, used, first, int(second))
+        elif kind in (CAP, BAND):
+            for i in range(used):
+                cap[i] = limits[touched[i]] + SLACK
+            if kind == CAP:
+                keep = _kept_capped(held, used, size, cap)
+            else:
+                keep = _kept_in_band(held, touched, used, size, share, first, cap)
+        else:
+            keep = _kept_close(total, size, first, groups, n_groups, mass, kind == ORDERED, buffer)
+        if keep >= 0.0:
+            weak[g] = True
+            lost = np.int64(math.floor(size - keep - 1e-6 * size))
+            removal[g] = max(removal[g], max(lost, 1))
+        for i in range(used):
+            total[touched[i]] = 0

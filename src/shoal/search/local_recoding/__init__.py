@@ -1,0 +1,1 @@
+"""Local recoding: each class gets the finest values that still have company."""

@@ -1,0 +1,210 @@
+"""Local recoding by sets and ranges: greedy clusters of at least k (k-member), block by block.
+
+Takes    an Evaluator, the kind of cell of each column
+Returns  a cluster for each base class
+Keeps    each class in exactly one cluster; every cluster meets the requirements
+Method   classes are put in blocks of :data:`BLOCK` that agree in the columns where a further value is dearest; inside a block
+         the rarest class starts a cluster and takes in, one by one, the class that raises the cost least. Clusters that miss a
+         requirement join the one nearest to them until all pass; where there are very many, the nearest of their neighbours.
+Cost     O(classes × block), the block being at most :data:`BLOCK`
+Source   Byun, Kamra, Bertino & Li 2007 (k-member), over classes instead of records
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InfeasibleError
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.kernels.local import gather_members
+from shoal.search.local_recoding.model import CellKind
+from shoal.search.problem.control import Control
+from shoal.search.problem.losses import column_weights
+from shoal.search.problem.problem import Problem
+
+BLOCK = 4096
+LEAST_BLOCK = 256
+"""Classes that are compared with each other; fewer, down to the least, where all pairs would pass :data:`WORK`."""
+WORK = 4e8
+JOINS = 2e7
+"""Pairs of clusters that a round of joins compares."""
+ROUNDS = 40
+
+
+def cluster(
+    evaluator: Evaluator, kinds: Sequence[CellKind], weights: Mapping[str, float] | None, k: int, control: Control
+) -> IntArray:
+    """Clusters of at least k members that meet every class requirement."""
+    problem = evaluator.problem
+    price = prices(problem, weights)
+    label = gather(problem, kinds, price, k, control)
+    return join_failing(evaluator, label, kinds, price, control)
+
+
+def prices(problem: Problem, weights: Mapping[str, float] | None) -> FloatArray:
+    """Price of one more value in a cell: w_j / (domain − 1), the domain being the hierarchy's leaves."""
+    steps = np.array([max(1, c.hierarchy.n_leaves - 1) for c in problem.columns])
+    out: FloatArray = column_weights(problem.names, weights) / steps
+    return out
+
+
+def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: int, control: Control) -> IntArray:
+    """k-member clusters, block by block; a cluster that stays too small goes to the next block.
+
+    When stopped, the classes that are left are taken in their order, run by run.
+    """
+    codes = problem.codes[:, : problem.n_base]
+    dear = sorted(range(len(price)), key=lambda j: -price[j])
+    points = np.ascontiguousarray(codes[dear].T)
+    starts = np.concatenate([[0], np.cumsum([len(problem.columns[j].leaves) for j in dear])]).astype(np.int64)
+    ranges = np.array([kinds[j] == "range" for j in dear])
+    records = problem.measures[0, : problem.n_base]
+    sizes = problem.measures[problem.members_at, : problem.n_base]
+    rarity = np.zeros(problem.n_base)
+    for j in range(len(price)):
+        share = np.bincount(codes[j], weights=records) / problem.n_records
+        rarity -= np.log(share[codes[j]])
+    order = np.lexsort(tuple(codes[j] for j in reversed(dear)))
+    label = np.full(problem.n_base, -1, dtype=np.int64)
+    clusters = done = 0
+    block_size = int(min(BLOCK, max(LEAST_BLOCK, WORK / problem.n_base)))
+    n_blocks = -(-problem.n_base // block_size)
+    carried = np.empty(0, dtype=order.dtype)
+    for part in np.array_split(order, n_blocks):
+        if control.stop():
+            rest = np.concatenate([carried, order[done:]])
+            label[rest] = clusters + _runs(sizes[rest], k)
+            break
+        block = np.concatenate([carried, part])
+        mine = np.full(len(block), -1, dtype=np.int64)
+        seeds = np.argsort(-rarity[block], kind="stable").astype(np.int64)
+        clusters = gather_members(
+            points[block], starts, ranges, price[dear], records[block], sizes[block], k, seeds, mine, clusters
+        )
+        label[block] = mine
+        last = mine == clusters - 1
+        carried = block[last] if int(sizes[block[last]].sum()) < k else carried[:0]
+        done += len(part)
+        control.show(done / problem.n_base, "clustering classes")
+    return label
+
+
+def _runs(sizes: IntArray, k: int) -> IntArray:
+    """Number runs of neighbours, each just large enough to have k members; the last may have fewer.
+
+    >>> _runs(np.array([1, 1, 5, 1, 1]), 2).tolist()
+    [0, 0, 1, 2, 2]
+    """
+    out = np.empty(len(sizes), dtype=np.int64)
+    run = members = 0
+    for i, size in enumerate(sizes.tolist()):
+        out[i] = run
+        members += size
+        if members >= k:
+            run, members = run + 1, 0
+    return out
+
+
+def join_failing(
+    evaluator: Evaluator, label: IntArray, kinds: Sequence[CellKind], price: FloatArray, control: Control
+) -> IntArray:
+    """Join each cluster that misses a requirement to the cluster nearest to it, until all pass.
+
+    Clusters are compared with all others, or with so many before and after them in their order that a round stays within
+    :data:`JOINS` pairs. What still fails after :data:`ROUNDS` rounds takes two clusters at a time, then four, and so on. When
+    stopped, a cluster takes its neighbours, twice as many in each round.
+    """
+    problem = evaluator.problem
+    source = evaluator.base_source()
+    late = 0
+    for done in itertools.count():
+        label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+        n = int(label.max()) + 1
+        sums = evaluator.sums_of(label, n)
+        good = evaluator.passing(source, label.astype(np.int32), sums)
+        if good.all():
+            return label
+        if n == 1:
+            raise InfeasibleError(
+                "even one class of all records does not meet the requirements.",
+                hint="Ask for less, or for another requirement.",
+                alternatives=(),
+                blocking=(),
+            )
+        failing = np.flatnonzero(~good)
+        reach, most = max(64, int(JOINS / len(failing))), 2 ** (done // ROUNDS)
+        if control.stop():
+            late += 1
+            reach = most = 2**late
+        label = _join(problem, label, n, failing, kinds, price, sums[0], reach, most)
+    raise AssertionError("unreachable")
+
+
+def _join(
+    problem: Problem,
+    label: IntArray,
+    n: int,
+    failing: IntArray,
+    kinds: Sequence[CellKind],
+    price: FloatArray,
+    records: IntArray,
+    reach: int,
+    most: int,
+) -> IntArray:
+    """One round: each failing cluster not yet joined joins the clusters, at most ``most``, with the least rise in cost."""
+    values = [ClusterValues(c.codes[: problem.n_base], label, n, k) for c, k in zip(problem.columns, kinds, strict=True)]
+    cost = sum(price[j] * (v.width - 1.0) for j, v in enumerate(values))
+    target = np.arange(n)
+    touched = np.zeros(n, dtype=np.bool_)
+    for a in failing:
+        if touched[a]:
+            continue
+        low, high = max(0, a - reach), min(n, a + reach + 1)
+        joined = np.zeros(high - low)
+        for j in range(len(price)):
+            joined += price[j] * (values[j].joined(int(a), low, high) - 1.0)
+        near = records[low:high]
+        rise = (near + records[a]) * joined - near * cost[low:high] - records[a] * cost[a]
+        rise[a - low] = np.inf
+        rise[touched[low:high]] = np.inf
+        near_first = np.argsort(rise, kind="stable")[:most] if most > 1 else np.array([np.argmin(rise)])
+        taken = low + near_first[np.isfinite(rise[near_first])]
+        if len(taken):
+            target[a] = target[taken] = taken[0]
+            touched[a] = touched[taken] = True
+    return target[label]
+
+
+class ClusterValues:
+    """The values of each cluster in one column: how many there are, and how many if a cluster joins another."""
+
+    def __init__(self, codes: npt.NDArray[np.int32], label: IntArray, n: int, kind: CellKind) -> None:
+        self.kind = kind
+        self._n_codes = int(codes.max()) + 1
+        if kind == "range":
+            self._low, self._high = np.full(n, self._n_codes), np.full(n, -1)
+            np.minimum.at(self._low, label, codes)
+            np.maximum.at(self._high, label, codes)
+            self.width = np.asarray(self._high - self._low + 1, dtype=np.float64)
+        else:
+            pairs = np.unique(label * self._n_codes + codes)
+            self._owner, self._value = pairs // self._n_codes, pairs % self._n_codes
+            self._start = np.searchsorted(self._owner, np.arange(n + 1))
+            self.width = np.diff(self._start).astype(np.float64)
+
+    def joined(self, a: int, low: int, high: int) -> FloatArray:
+        """Width of the clusters from ``low`` to ``high`` after cluster ``a`` has joined each."""
+        if self.kind == "range":
+            both = np.maximum(self._high[low:high], self._high[a]) - np.minimum(self._low[low:high], self._low[a]) + 1
+            return np.asarray(both, dtype=np.float64)
+        mine = np.zeros(self._n_codes, dtype=np.bool_)
+        mine[self._value[self._start[a] : self._start[a + 1]]] = True
+        part = slice(self._start[low], self._start[high])
+        shared = np.bincount(self._owner[part][mine[self._value[part]]] - low, minlength=high - low)
+        out: FloatArray = self.width[low:high] + self.width[a] - shared
+        return out

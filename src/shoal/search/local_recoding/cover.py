@@ -1,0 +1,156 @@
+"""Local recoding by hierarchy values: cover the classes by generalized tuples, the cheapest first.
+
+Takes    an Evaluator (any class requirements) and prices
+Returns  a cluster for each base class; every cluster meets the requirements
+Keeps    a cluster lies inside one group of one node, so its lowest common ancestors are at most that node's
+Method   all nodes of the lattice wait in a queue, keyed by the price of their cheapest group. Take the cheapest node, group
+         the classes that are not yet covered, publish the groups that pass and cost no more than the key (plus a little),
+         and queue the node again with the price of its next group. What is left at the end joins the cluster nearest to it.
+         Then single classes move, and dear clusters dissolve, while that lowers the cost (sizes only).
+Differs  full-domain search publishes one node for all; here each class gets the cheapest node that has company for it
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.search.full_domain.evaluate import MANY, Evaluator, Node
+from shoal.search.full_domain.sources import Part, Source, sorted_source
+from shoal.search.kernels.local import improve, settle
+from shoal.search.local_recoding.model import Trees
+from shoal.search.problem.control import Control
+from shoal.search.problem.problem import Problem
+
+WORK = 2.5e9
+"""Classes × nodes that are tried: where the lattice has more nodes, levels between the lowest and the highest are left out."""
+NODES = 50_000
+STEP = 0.05
+"""Groups dearer than the key by at most this share of a column's full price are published together."""
+DEAREST = 5
+MOVES = 2e7
+"""Pairs of class and cluster that a sweep of moves looks at."""
+
+
+def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
+    """A cluster for each base class, −1 for those that no node has company for."""
+    problem = evaluator.problem
+    price = _prices(problem, trees)
+    label = np.full(problem.n_base, -1, dtype=np.int64)
+    source = evaluator.base_source()
+    if source.n_cells > MANY:
+        source = sorted_source(problem, source, tuple(h // 2 for h in problem.heights))
+    queue = list(_nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base)))))
+    heapq.heapify(queue)
+    step = STEP / len(problem.columns)
+    clusters = 0
+    while queue and source.n_cells and not control.stop():
+        key, node = heapq.heappop(queue)
+        found = evaluator.group(source, node)
+        passed = evaluator.passing(source, found.gid, found.sums)
+        if not passed.any():
+            continue
+        ids = np.flatnonzero(passed)
+        cost = np.zeros(len(ids))
+        for j, level in enumerate(node):
+            cost += price[j][level][problem.codes[j, source.reps[found.first[ids]]]]
+        take = cost <= key + step
+        if not take.all():
+            heapq.heappush(queue, (float(cost[~take].min()), node))
+        if take.any():
+            number = np.full(found.n, -1, dtype=np.int64)
+            number[ids[take]] = clusters + np.arange(int(take.sum()))
+            mine = number[found.gid]
+            label[source.reps[mine >= 0]] = mine[mine >= 0]
+            clusters += int(take.sum())
+            source = restrict(source, mine < 0)
+            control.show(1.0 - source.n_cells / problem.n_base, "covering classes")
+    return label
+
+
+def restrict(source: Source, stay: npt.NDArray[np.bool_]) -> Source:
+    """The cells of a source that stay."""
+    number = np.cumsum(stay) - 1
+    entries = []
+    for cells, values, counts in source.entries:
+        kept = stay[cells]
+        entries.append((number[cells[kept]].astype(np.int32), values[kept], counts[kept]))
+    return Source(
+        node=source.node,
+        blocks=np.ascontiguousarray(source.blocks[:, stay]),
+        measures=np.ascontiguousarray(source.measures[:, stay]),
+        reps=source.reps[stay],
+        entries=tuple(entries),
+        parts=tuple(Part(p.column, p.level, number[p.ends - 1] + 1) for p in source.parts),
+    )
+
+
+def _prices(problem: Problem, trees: Trees) -> list[FloatArray]:
+    """Price per record of each code at each level of each column."""
+    out = []
+    for j, column in enumerate(problem.columns):
+        n = len(column.leaves)
+        rows = [trees.price[trees.offsets[j, level] : trees.offsets[j, level] + n] for level in range(column.height + 1)]
+        out.append(np.stack(rows))
+    return out
+
+
+def _nodes(price: list[FloatArray], heights: tuple[int, ...], most: int) -> Iterator[tuple[float, Node]]:
+    """At most ``most`` nodes, each with the price of the cheapest group it can have.
+
+    Where the lattice has more, levels are left out one by one, from the column that has most, never its lowest or highest.
+    """
+    levels = [list(range(h + 1)) for h in heights]
+    while math.prod(len(x) for x in levels) > most and max(len(x) for x in levels) > 2:
+        widest = max(levels, key=len)
+        del widest[len(widest) // 2]
+    least = [p[:, :-1].min(axis=1) if p.shape[1] > 1 else p.min(axis=1) for p in price]
+    if math.prod(len(x) for x in levels) > most:
+        yield from _staircase(least, heights)
+        return
+    for node in itertools.product(*levels):
+        yield float(sum(least[j][level] for j, level in enumerate(node))), node
+
+
+def _staircase(least: list[FloatArray], heights: tuple[int, ...]) -> Iterator[tuple[float, Node]]:
+    """One path from bottom to top, each time by the step that adds least: for very many columns."""
+    at = [0] * len(heights)
+    while True:
+        yield float(sum(least[j][level] for j, level in enumerate(at))), tuple(at)
+        steps = [(float(least[j][at[j] + 1] - least[j][at[j]]), j) for j, h in enumerate(heights) if at[j] < h]
+        if not steps:
+            return
+        at[min(steps)[1]] += 1
+
+
+def polish(
+    trees: Trees, label: IntArray, records: IntArray, sizes: IntArray, k: int, control: Control, *, sweeps: int = 3
+) -> IntArray:
+    """Move classes out of the dearest clusters while that lowers the cost; sizes stay at least k.
+
+    A sweep looks at one cluster in :data:`DEAREST`, and at fewer where classes × clusters would pass :data:`MOVES`.
+    """
+    label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    n = int(label.max()) + 1
+    first, members = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    levels = np.zeros((n, trees.points.shape[1]), dtype=np.int64)
+    mass, cost = np.empty(n), np.empty(n)
+    shape = (trees.points, trees.groups, trees.offsets, trees.price, records, sizes)
+    state = (first, levels, mass, members, cost)
+    few = max(1, min(-(-n // DEAREST), int(MOVES / len(label))))
+    for _ in range(sweeps):
+        settle(label, *shape, *state)
+        if control.stop():
+            break
+        begin = np.zeros(n + 1, dtype=np.int64)
+        np.cumsum(np.bincount(label, minlength=n), out=begin[1:])
+        inside = np.argsort(label, kind="stable").astype(np.int64)
+        if improve(label, *shape, k, *state, np.argsort(-cost, kind="stable")[:few].copy(), begin, inside) == 0:
+            break
+    return label

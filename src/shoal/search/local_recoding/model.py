@@ -1,0 +1,169 @@
+"""What a cluster of classes publishes, column by column, and what that costs.
+
+``hierarchy``: the lowest common ancestor of its values; ``set``: the set of its values; ``range``: everything from its lowest to
+its highest value in the order of the hierarchy's leaves. Each is true of every record in the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import UsageError
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.plan import SUPPRESSED
+from shoal.search.problem.losses import column_weights
+from shoal.search.problem.problem import Column, Problem
+
+CellKind = Literal["hierarchy", "set", "range"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Hierarchies as flat arrays: ``groups[offsets[j, level] + code]``, with a root that joins all, and prices per record."""
+
+    points: npt.NDArray[np.int32]  # (cells, columns)
+    groups: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    price: FloatArray
+    heights: tuple[int, ...]
+
+
+def cell_kinds(problem: Problem, cells: str | Mapping[str, str]) -> tuple[CellKind, ...]:
+    """The kind of each column's cells, from one name for all or a mapping by column."""
+    known: dict[str, CellKind] = {"hierarchy": "hierarchy", "set": "set", "sets": "set", "range": "range", "ranges": "range"}
+    out = []
+    for column in problem.columns:
+        asked = cells if isinstance(cells, str) else cells.get(column.name, "hierarchy")
+        if asked not in known:
+            raise UsageError(f"cells of kind '{asked}' are not known.", hint="Kinds: hierarchy, sets, ranges.")
+        kind = known[asked]
+        out.append("set" if asked == "ranges" and not _is_number(problem, column.name) else kind)
+    return tuple(out)
+
+
+def _is_number(problem: Problem, name: str) -> bool:
+    import pyarrow.types as kinds
+
+    kind = problem.counts.categories[problem.counts.columns.index(name)].type
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) or kinds.is_temporal(kind))
+
+
+def make_trees(problem: Problem, weights: Mapping[str, float] | None = None) -> Trees:
+    """Flat hierarchies; the price of a value is w_j (leaves − 1)/(domain − 1)."""
+    share = column_weights(problem.names, weights)
+    heights = []
+    groups: list[npt.NDArray[np.int32]] = []
+    price: list[FloatArray] = []
+    offsets = np.zeros((len(problem.columns), max(problem.heights) + 2), dtype=np.int64)
+    at = 0
+    for j, column in enumerate(problem.columns):
+        steps = max(1, column.hierarchy.n_leaves - 1)
+        levels = [*zip(column.groups, column.covered, strict=True)]
+        if column.cards[-1] > 1:
+            levels.append((np.zeros_like(column.groups[0]), np.full(len(column.leaves), float(column.hierarchy.n_leaves))))
+        heights.append(len(levels) - 1)
+        for level, (group, covered) in enumerate(levels):
+            offsets[j, level] = at
+            groups.append(group)
+            price.append(share[j] * (covered - 1.0) / steps)
+            at += len(group)
+        offsets[j, len(levels) :] = offsets[j, len(levels) - 1]
+    points = np.ascontiguousarray(problem.codes[:, : problem.n_base].T)
+    return Trees(points, np.concatenate(groups), offsets, np.concatenate(price), tuple(heights))
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """For one column: the leaves that each cluster's value covers, and its label (None for a missing value), made when asked."""
+
+    covered: FloatArray
+    make: Callable[[], list[str | None]]
+
+    @cached_property
+    def labels(self) -> list[str | None]:
+        return self.make()
+
+
+def publish(column: Column, kind: CellKind, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
+    """What each cluster publishes in a column."""
+    if kind == "hierarchy":
+        return _publish_nodes(column, codes, clusters, n)
+    pairs = np.unique(clusters * len(column.leaves) + codes)
+    owner, leaf = pairs // len(column.leaves), column.leaves[pairs % len(column.leaves)]
+    covered = np.bincount(owner, minlength=n).astype(np.float64)
+    if kind == "range":
+        real = leaf >= 0
+        low, high = np.full(n, column.hierarchy.n_leaves), np.full(n, -1)
+        np.minimum.at(low, owner[real], leaf[real])
+        np.maximum.at(high, owner[real], leaf[real])
+        missing = np.bincount(owner[~real], minlength=n)
+        covered = np.maximum(high - low + 1, 0) + missing.astype(np.float64)
+    covered = np.minimum(covered, column.hierarchy.n_leaves)  # everything, and missing: ``*``
+    return Published(covered, lambda: _set_labels(column, kind, owner, leaf, n))
+
+
+def _set_labels(column: Column, kind: CellKind, owner: IntArray, leaf: IntArray, n: int) -> list[str | None]:
+    order = np.lexsort((leaf, owner))
+    leaves = leaf[order].tolist()
+    start = np.searchsorted(owner[order], np.arange(n + 1)).tolist()
+    return [_text(column, kind, leaves[start[a] : start[a + 1]]) for a in range(n)]
+
+
+def _text(column: Column, kind: CellKind, leaves: list[int]) -> str | None:
+    """The label of a set of leaves in order; −1, a missing value, comes first."""
+    names = column.hierarchy.leaves
+    missing = leaves[0] < 0
+    real = leaves[1:] if missing else leaves
+    if not real:
+        return None
+    if len(real) == column.hierarchy.n_leaves:
+        return SUPPRESSED
+    as_range = kind == "range" and len(real) > 1
+    text = f"{names[real[0]]}..{names[real[-1]]}" if as_range else ", ".join([names[i] for i in real])
+    if missing:
+        return "{" + text + ", missing}"
+    return text if as_range or len(real) == 1 else "{" + text + "}"
+
+
+def _publish_nodes(column: Column, codes: npt.NDArray[np.int32], clusters: IntArray, n: int) -> Published:
+    order = np.argsort(clusters, kind="stable")
+    start = np.searchsorted(clusters[order], np.arange(n))
+    first = codes[order[start]]
+    covered = np.full(n, float(column.hierarchy.n_leaves))
+    level_of = np.full(n, -1, dtype=np.int64)
+    for level, group in enumerate(column.groups):
+        at = group[codes[order]]
+        alike = (np.minimum.reduceat(at, start) == np.maximum.reduceat(at, start)) & (level_of < 0)
+        level_of[alike] = level
+        covered[alike] = column.covered[level, first[alike]]
+
+    def labels() -> list[str | None]:
+        known: dict[tuple[int, int], str | None] = {}
+        for level, code in {*zip(level_of.tolist(), first.tolist(), strict=True)}:
+            known[level, code] = SUPPRESSED if level < 0 else _node_label(column, level, code)
+        return [known[pair] for pair in zip(level_of.tolist(), first.tolist(), strict=True)]
+
+    return Published(covered, labels)
+
+
+def _node_label(column: Column, level: int, code: int) -> str | None:
+    at = column.hierarchy.levels[column.heights[level]]
+    leaf = int(column.leaves[code])
+    if leaf >= 0:
+        return at.labels[int(at.groups[leaf])]
+    joined = column.groups[level, code] == column.groups[level, 0] and len(column.leaves) > 1
+    return at.labels[0] if joined else None
+
+
+def published_table(names: tuple[str, ...], originals: list[Any], published: list[list[str | None]]) -> Any:
+    """The class map of RECODE: original columns, and for each ``<column>\\0published``."""
+    import pyarrow as pa
+
+    arrays = [*originals, *(pa.array(p, pa.string()) for p in published)]
+    return pa.table(arrays, names=[*names, *(f"{n}\0published" for n in names)])

@@ -1,0 +1,1 @@
+"""A search problem in arrays: codes, losses, checks, results."""

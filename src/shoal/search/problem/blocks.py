@@ -1,0 +1,140 @@
+"""Blocks of columns: the values of a few columns packed into one code, so that a cell's key needs few lookups.
+
+A block lists the combinations of its columns' codes that occur. At a node it needs one table, combination → group, which
+depends only on the levels of its own columns and is kept for the next node that has the same; when too many are kept, all go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from shoal.search.problem.problem import Column
+
+WIDTH = 4096
+"""A block takes a further column while at most this many combinations are possible: its tables then stay in the cache."""
+LARGEST_KEY = 2**62
+TABLED = 2**20
+"""Keys up to this are numbered through a table, larger ones by sorting."""
+
+KEPT = 64 * 2**20
+"""Bytes of tables that are kept."""
+
+Table = tuple[npt.NDArray[np.int64], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Columns (by position), the combinations of their codes, and the combination of each cell."""
+
+    columns: tuple[int, ...]
+    combinations: npt.NDArray[np.int32]  # (columns of the block, combinations)
+    codes: npt.NDArray[np.int32]  # per cell
+
+
+def make_blocks(columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> tuple[Block, ...]:
+    """Pack columns, those with many values first, into as few blocks as :data:`WIDTH` allows; keys stay below 2⁶²."""
+    waiting = sorted(range(len(columns)), key=lambda j: -len(columns[j].leaves))
+    blocks: list[Block] = []
+    while waiting:
+        mine: list[int] = []
+        size = 1
+        for j in waiting:
+            if not mine or size * len(columns[j].leaves) <= WIDTH:
+                mine.append(j)
+                size *= len(columns[j].leaves)
+        blocks.append(_block(mine, columns, codes))
+        waiting = [j for j in waiting if j not in mine]
+    while _key_space(blocks) > LARGEST_KEY and len(blocks) > 1:
+        blocks.sort(key=lambda b: b.combinations.shape[1])
+        blocks = [_join(blocks[0], blocks[1]), *blocks[2:]]
+    return tuple(blocks)
+
+
+def _key_space(blocks: Sequence[Block]) -> int:
+    return math.prod(b.combinations.shape[1] for b in blocks)
+
+
+def _block(mine: Sequence[int], columns: Sequence[Column], codes: npt.NDArray[np.int32]) -> Block:
+    """The combinations of the codes of a few columns."""
+    sizes = [len(columns[j].leaves) for j in mine]
+    if len(mine) == 1:
+        return Block((mine[0],), np.arange(sizes[0], dtype=np.int32)[None, :], codes[mine[0]])
+    key = codes[mine[0]].astype(np.int64)
+    for j, size in zip(mine[1:], sizes[1:], strict=True):
+        key *= size
+        key += codes[j]
+    present, place = dense_codes(key, math.prod(sizes))
+    return Block(tuple(mine), np.stack(np.unravel_index(present, sizes)).astype(np.int32), place)
+
+
+def _join(a: Block, b: Block) -> Block:
+    cards = a.combinations.shape[1], b.combinations.shape[1]
+    present, codes = dense_codes(a.codes.astype(np.int64) * cards[1] + b.codes, cards[0] * cards[1])
+    combinations = np.concatenate([a.combinations[:, present // cards[1]], b.combinations[:, present % cards[1]]])
+    return Block(a.columns + b.columns, np.ascontiguousarray(combinations), codes)
+
+
+def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """The keys that occur, in order, and the place of each key given among them.
+
+    >>> present, codes = dense_codes(np.array([7, 3, 7]), 10)
+    >>> present.tolist(), codes.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    if n_keys > TABLED:
+        present, codes = np.unique(keys, return_inverse=True)
+        return present.astype(np.int64), codes.astype(np.int32)
+    seen = np.zeros(n_keys, dtype=np.bool_)
+    seen[keys] = True
+    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1).take(keys)
+
+
+class Tables:
+    """For each block and levels of its columns: combination → group, and the number of groups."""
+
+    def __init__(self, blocks: Sequence[Block], columns: Sequence[Column]) -> None:
+        self._blocks = blocks
+        self._columns = columns
+        self._known: dict[tuple[int, ...], Table] = {}
+        self._held = 0
+
+    def at(self, node: Sequence[int]) -> list[Table]:
+        """The table of each block at this node."""
+        out = []
+        for b, block in enumerate(self._blocks):
+            key = (b, *[node[j] for j in block.columns])
+            table = self._known.get(key)
+            if table is None:
+                table = self._make(block, key[1:])
+                self._keep(key, table)
+            out.append(table)
+        return out
+
+    def _keep(self, key: tuple[int, ...], table: Table) -> None:
+        if self._held > KEPT:
+            self._known.clear()
+            self._held = 0
+        self._known[key] = table
+        self._held += table[0].nbytes
+
+    def _make(self, block: Block, levels: Sequence[int]) -> Table:
+        groups = np.zeros(block.combinations.shape[1], dtype=np.int64)
+        card = 1
+        for codes, j, level in zip(block.combinations, block.columns, levels, strict=True):
+            column = self._columns[j]
+            groups = groups * column.cards[level] + column.groups[level][codes]
+            card *= column.cards[level]
+            if card > TABLED:  # never more groups than combinations, so keys cannot overflow
+                present, groups = np.unique(groups, return_inverse=True)
+                card = len(present)
+        if card > len(groups):
+            present, dense = dense_codes(groups, card)
+            return dense.astype(np.int64), len(present)
+        return groups, card

@@ -1,0 +1,190 @@
+"""Requirements in the form the search evaluates: thresholds on sizes, checks of sensitive values, checks of the table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import UsageError, missing_column
+from shoal.measures.classes.closeness import leaf_groups
+from shoal.measures.classes.profile import SensitiveProfile, profile
+from shoal.model import requirement as req
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+from shoal.search.kernels import values as kernel
+
+NO_GROUPS = np.zeros((1, 1), dtype=np.int32)
+NO_SIZES = np.ones(1, dtype=np.int64)
+NO_MASS = np.zeros((1, 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCheck:
+    """One requirement on a sensitive column, as arguments of the kernel."""
+
+    kind: int
+    first: float = 0.0
+    second: float = 0.0
+    limits: FloatArray = field(default_factory=lambda: np.zeros(1))
+    groups: npt.NDArray[np.int32] = field(default_factory=lambda: NO_GROUPS)
+    n_groups: IntArray = field(default_factory=lambda: NO_SIZES)
+    mass: FloatArray = field(default_factory=lambda: NO_MASS)
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveChecks:
+    """A sensitive column: its entries (cell, value by rank, count), its shares in the table, and what is asked of it."""
+
+    column: str
+    cells: npt.NDArray[np.int32]
+    values: npt.NDArray[np.int32]
+    counts: IntArray
+    share: FloatArray
+    checks: tuple[ValueCheck, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Checks:
+    """All requirements. ``least`` and ``least_population`` are sizes; 0 where nothing is asked.
+
+    ``monotone`` says whether feasibility is known to be inherited by generalizations: always for laws *merge*; for laws *union*
+    only while nothing may be suppressed.
+    """
+
+    requirements: tuple[req.Requirement, ...]
+    least: int
+    least_population: int
+    sensitive: tuple[SensitiveChecks, ...]
+    average_risk: float  # 1 where nothing is asked
+    uniqueness: float  # 1 where nothing is asked
+    population_uniqueness: tuple[req.PopulationUniqueness, ...]
+
+    def monotone(self, limit: int) -> bool:
+        laws = {r.law for r in self.requirements}
+        return "none" not in laws and (limit == 0 or "union" not in laws)
+
+    @property
+    def has_table_checks(self) -> bool:
+        return self.average_risk < 1.0 or self.uniqueness < 1.0 or bool(self.population_uniqueness)
+
+
+def build_checks(counts: ClassCounts, requirements: Sequence[req.Requirement], *, has_population: bool) -> Checks:
+    """Sort requirements by what they look at; refuse what the counts cannot answer."""
+    if not requirements:
+        raise UsageError("nothing is required, so there is nothing to search for.", hint="Ask at least for k, for example K(5).")
+    for r in requirements:
+        if r.needs_population and not has_population:
+            raise UsageError(
+                f"the requirement '{r.kind}' needs a population table.", hint="Pass population=…, counted over the same columns."
+            )
+    sizes = [r.k for r in requirements if isinstance(r, req.K)]
+    population = [r.k for r in requirements if isinstance(r, req.KMap)]
+    for r in requirements:
+        if isinstance(r, req.MaxRisk):
+            (population if r.attacker == "journalist" and has_population else sizes).append(r.k)
+    return Checks(
+        requirements=tuple(requirements),
+        least=max(sizes, default=0),
+        least_population=max(population, default=0),
+        sensitive=_sensitive(counts, requirements),
+        average_risk=min((r.risk for r in requirements if isinstance(r, req.AverageRisk)), default=1.0),
+        uniqueness=min((r.share for r in requirements if isinstance(r, req.SampleUniqueness)), default=1.0),
+        population_uniqueness=tuple(r for r in requirements if isinstance(r, req.PopulationUniqueness)),
+    )
+
+
+def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> tuple[SensitiveChecks, ...]:
+    by_column: dict[str, list[req.Requirement]] = {}
+    for r in requirements:
+        if r.sensitive is not None:
+            by_column.setdefault(r.sensitive, []).append(r)
+    out = []
+    for column, asked in by_column.items():
+        if column in counts.columns:
+            raise UsageError(
+                f"a requirement speaks about '{column}', which is a quasi-identifier.",
+                hint="Give it the role sensitive.",
+                column=column,
+            )
+        if column not in counts.sensitive:
+            raise missing_column(column, tuple(counts.sensitive), table="counts", what="sensitive column")
+        found = profile(counts, column)
+        out.append(
+            SensitiveChecks(
+                column=column,
+                cells=found.classes.astype(np.int32),
+                values=found.ranks.astype(np.int32),
+                counts=found.counts,
+                share=found.overall,
+                checks=tuple(_value_check(r, found) for r in asked),
+            )
+        )
+    return tuple(out)
+
+
+def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
+    share = found.overall
+    match r:
+        case req.DistinctDiversity():
+            return ValueCheck(kernel.DISTINCT, float(r.l))
+        case req.PSensitive():
+            return ValueCheck(kernel.DISTINCT, float(r.p))
+        case req.EntropyDiversity():
+            return ValueCheck(kernel.ENTROPY, float(r.l), most_frequent(r.l, len(share)))
+        case req.RecursiveDiversity():
+            return ValueCheck(kernel.RECURSIVE, r.c, float(r.l))
+        case req.AlphaK():
+            return ValueCheck(kernel.CAP, limits=np.full(len(share), r.alpha))
+        case req.BasicBeta():
+            return ValueCheck(kernel.CAP, limits=(1.0 + r.beta) * share)
+        case req.EnhancedBeta():
+            return ValueCheck(kernel.CAP, limits=(1.0 + np.minimum(r.beta, -np.log(share))) * share)
+        case req.DeltaDisclosure():
+            return ValueCheck(kernel.BAND, r.delta, limits=math.exp(min(r.delta, 700.0)) * share)
+        case req.TCloseness():
+            return _closeness(r, found)
+    raise UsageError(f"the requirement '{r.kind}' cannot be searched for.", hint="See the list of requirements.")
+
+
+def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
+    m = found.n_values
+    if r.distance == "ordered":
+        return ValueCheck(kernel.ORDERED, r.t, groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
+    if r.distance == "equal":
+        levels = [np.arange(m, dtype=np.int32)]
+    else:
+        assert r.hierarchy is not None
+        levels = leaf_groups(found, r.hierarchy)[:-1]
+        levels = [np.unique(g, return_inverse=True)[1].astype(np.int32) for g in levels]
+        if not levels:
+            levels = [np.zeros(m, dtype=np.int32)]
+    sizes = np.array([int(g.max()) + 1 for g in levels], dtype=np.int64)
+    mass = np.zeros((len(levels), int(sizes.max())))
+    for i, g in enumerate(levels):
+        mass[i, : sizes[i]] = np.bincount(g, weights=found.overall)
+    return ValueCheck(kernel.LEVELS, r.t, groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
+
+
+def most_frequent(l: float, n_values: int) -> float:  # noqa: E741
+    """Largest share that the commonest of ``n_values`` values can have while exp(entropy) ≥ l.
+
+    With share p the entropy is at most −p ln p − (1−p) ln((1−p)/(n−1)), which falls in p from 1/n on.
+
+    >>> round(most_frequent(2.0, 2), 4), most_frequent(1.0 + 1e-9, 5) > 0.999
+    (0.5, True)
+    """
+    if n_values < 2 or n_values < l:
+        return 1.0
+    wanted = math.log(max(1.0, l - req.TOLERANCE))
+    low, high = 1.0 / n_values, 1.0
+    for _ in range(60):
+        p = 0.5 * (low + high)
+        rest = (1.0 - p) * math.log((1.0 - p) / (n_values - 1)) if p < 1.0 else 0.0
+        if -p * math.log(p) - rest >= wanted:
+            low = p
+        else:
+            high = p
+    return high

@@ -1,0 +1,1 @@
+"""The vault over HTTP."""

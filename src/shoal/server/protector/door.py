@@ -1,0 +1,169 @@
+"""The vault's door: who calls is asked before anything is read, and look-ups that arrive together share one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from fastapi import HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from shoal.errors import AccessError, DataError, ShoalError
+
+if TYPE_CHECKING:
+    from shoal.protector.session import Session
+    from shoal.protector.vault import Vault
+
+Model = TypeVar("Model", bound=BaseModel)
+
+MOST_BYTES = 64_000_000
+"""The largest body of a request: 10,000 identities of the longest kind, and some room."""
+
+BODY_SECONDS = 120.0
+"""The longest time a body may take to arrive."""
+
+
+class Unauthorized(Exception):
+    """No token, or one that is not valid."""
+
+
+class Asked(NamedTuple):
+    """What look-ups share that may be answered together."""
+
+    session: Session
+    domain: str
+    purpose: str
+    role: str
+    relation: str
+
+
+Waiting = tuple[str, "asyncio.Future[str | None]"]
+
+
+class Gathered:
+    """Look-ups that arrive together, answered from one transaction per token, domain and purpose."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._waiting: list[tuple[Asked, Waiting]] = []
+        self._running = False
+
+    async def find(self, asked: Asked, identity: str) -> str | None:
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((asked, (identity, answer)))
+        if not self._running:
+            self._running = True
+            self._task = asyncio.create_task(self._run())
+        return await answer
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                part, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                groups: dict[Asked, list[Waiting]] = {}
+                for asked, member in part:
+                    groups.setdefault(asked, []).append(member)
+                for asked, members in groups.items():
+                    await self._answer(asked, members)
+        finally:
+            self._running = False
+
+    async def _answer(self, asked: Asked, members: Sequence[Waiting]) -> None:
+        identities = [identity for identity, _ in members]
+        session, domain, purpose, role, relation = asked
+        try:
+            found = await run_in_threadpool(session.find_many, domain, identities, purpose=purpose, role=role, relation=relation)
+        except ShoalError as error:
+            if len(members) > 1 and (isinstance(error, DataError) or getattr(error, "reason", "") == "limit"):
+                for member in members:  # what is wrong with one, or too much together, is not the others' fault
+                    await self._answer(asked, [member])
+                return
+            for _, answer in members:
+                if not answer.cancelled():
+                    answer.set_exception(error)
+            return
+        for (_, answer), pseudonym in zip(members, found, strict=True):
+            if not answer.cancelled():
+                answer.set_result(pseudonym)
+
+
+class Doorman:
+    """Sessions by token, so that a token is looked up once; its rights are checked again in every transaction."""
+
+    def __init__(self, vault: Vault, most: int = 1024) -> None:
+        self._vault = vault
+        self._known: dict[str, Session] = {}
+        self._most = most
+
+    async def admit(self, request: Request) -> Session:
+        """The session of the caller's token."""
+        from shoal.protector.people.actors import token_digest
+
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthorized
+        digest = token_digest(self._vault.store, token)
+        session = self._known.get(digest)
+        if session is None:
+            try:
+                session = await run_in_threadpool(self._vault.login, token)
+            except AccessError:
+                raise Unauthorized from None
+            if len(self._known) >= self._most:
+                self._known.clear()
+            self._known[digest] = session
+        return session
+
+    def route_class(self) -> type[APIRoute]:
+        """Routes that admit the caller first and only then read the body, up to :data:`MOST_BYTES`.
+
+        An endpoint with an attribute ``lean`` (a handler of requests) is served by that, without the framework's own reading
+        and checking: for the one call that is made very often.
+        """
+        doorman = self
+
+        class Guarded(APIRoute):
+            def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+                inner = getattr(self.endpoint, "lean", None) or super().get_route_handler()
+
+                async def handle(request: Request) -> Response:
+                    request.state.vault_session = await doorman.admit(request)
+                    return await inner(Request(request.scope, _bounded(request.receive)))
+
+                return handle
+
+        return Guarded
+
+
+async def read_body(request: Request, model: type[Model]) -> Model:
+    """The body of a request as ``model``, refused like the framework refuses it."""
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        found = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_input=False, include_url=False)]
+        raise RequestValidationError(found) from None
+
+
+def _bounded(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+    """The body of a request, cut off where it becomes too large or comes too slowly."""
+    seen, whole = 0, False
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS
+
+    async def bounded() -> Any:
+        nonlocal seen, whole
+        try:
+            async with asyncio.timeout_at(None if whole else deadline):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not come within {BODY_SECONDS:g} seconds.") from None
+        whole = not message.get("more_body", False)
+        seen += len(message.get("body", b""))
+        if seen > MOST_BYTES:
+            raise HTTPException(413, f"the body is larger than {MOST_BYTES:,} bytes.")
+        return message
+
+    return bounded

@@ -1,0 +1,280 @@
+"""The registry over HTTP: anybody may ask, holders with a token may publish.
+
+:func:`create_router` gives the routes for mounting. Every answer to a question carries an ETag made from its bytes; answers
+are kept in memory while the head of the log stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from threading import Lock
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import StringConstraints
+
+from shoal.errors import AccessError, DataError
+from shoal.model.plain import plain
+from shoal.registry.answer.decide import decide
+from shoal.registry.answer.query import Registry
+from shoal.registry.answer.tell import analysed, shown
+from shoal.registry.keep.store import Store
+from shoal.registry.records import strict_json
+from shoal.registry.records.record import LARGEST_BYTES, Record
+from shoal.registry.records.trust import Statement
+from shoal.server.registry import models
+
+MOST_GROUP = 10**9
+KEPT_BYTES = 64_000_000
+_Plain = StringConstraints(pattern=r"^[^\x00]*$")
+Codes = Annotated[str, Query(min_length=1, max_length=1000, description="Attribute codes, separated by commas."), _Plain]
+People = Annotated[str, Query(min_length=1, max_length=500, description="place@period;filters"), _Plain]
+Anchors = Annotated[str, Query(max_length=2000, description="Public keys that you trust, separated by commas."), _Plain]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many people will be asked.")]
+After = Annotated[str, Query(max_length=64, description="The last one of the page before."), _Plain]
+Limit = Annotated[int, Query(ge=1, le=500)]
+Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
+
+
+class Limiter:
+    """At most ``rate`` calls a second from one address, with a burst; old addresses are forgotten."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self.rate, self.burst = rate, burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def allow(self, who: str) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            left, then = self._left.pop(who, (float(self.burst), now))
+            left = min(float(self.burst), left + (now - then) * self.rate)
+            self._left[who] = (max(left - 1, 0.0), now) if left >= 1 else (left, now)
+            while len(self._left) > 10_000:
+                self._left.popitem(last=False)
+            return left >= 1
+
+
+def neighbourhood(address: str) -> str:
+    """Whom a limit is for: an IPv4 address, or the 64 bits of an IPv6 network, whose every address one machine may use.
+
+    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8:0:1:aaaa::7") == neighbourhood("2001:db8:0:1::9")
+    ('192.0.2.7', True)
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+
+
+class Answers:
+    """Answers kept under the head of the log, up to a number of bytes: a new record empties them."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self.most = most
+        self._head, self._size = "", 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, head: str, question: str, make: Callable[[], Any]) -> bytes:
+        with self._lock:
+            if head != self._head:
+                self._kept.clear()
+                self._head, self._size = head, 0
+            found = self._kept.get(question)
+        if found is None:
+            found = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
+            with self._lock:
+                if head == self._head and question not in self._kept:
+                    self._kept[question] = found
+                    self._size += len(found) + len(question)
+                    while self._size > self.most:
+                        old, body = self._kept.popitem(last=False)
+                        self._size -= len(body) + len(old)
+        return found
+
+
+def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2000.0, burst: int = 4000) -> APIRouter:
+    """Routes of the registry over one store."""
+    limiter = Limiter(rate, burst)
+
+    async def calm(request: Request) -> None:
+        if not limiter.allow(neighbourhood(request.client.host if request.client else "")):
+            raise AccessError("too many questions from this address.", hint="Wait a moment, or mirror the registry.", status=429)
+
+    problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
+    router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
+    _add_questions(router, store, calm)  # first: what is asked most is found first
+    _add_reading(router, store)
+    _add_publishing(router, store)
+    return router
+
+
+def _answer(request: Request, body: bytes) -> Response:
+    """The answer with its mark, or only the mark when the asker has the answer already."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "public, max-age=0, must-revalidate"}
+    known = request.headers.get("if-none-match", "")
+    if known.strip() == "*" or tag in {mark.strip().removeprefix("W/") for mark in known.split(",")}:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _add_reading(router: APIRouter, store: Store) -> None:
+    as_given: dict[str, Any] = {"response_model_exclude_unset": True}
+
+    @router.get("/", summary="Head of the log")
+    def head() -> models.Head:
+        line, digest = store.head()
+        return models.Head(format="shoal-registry/1", line=line, head=digest)
+
+    @router.get("/records", summary="Current records, a page at a time", response_model=models.RecordPage, **as_given)
+    def records(after: After = "", limit: Limit = 100) -> dict[str, Any]:
+        page = store.page(after=after, limit=limit)
+        return {"records": [r.to_json() for r in page], "next": page[-1].id if len(page) == limit else None}
+
+    @router.get("/history", summary="Every record ever taken, with its status", response_model=models.HistoryPage, **as_given)
+    def history(after: After = "", limit: Limit = 100) -> dict[str, Any]:
+        page = store.history(after=after, limit=limit)
+        shown = [{"record": r.to_json(), "status": status} for r, status in page]
+        return {"records": shown, "next": page[-1][0].id if len(page) == limit else None}
+
+    @router.get("/records/{identity}", summary="One record and its status", response_model=models.RecordAndStatus, **as_given)
+    def record(identity: Annotated[str, StringConstraints(max_length=64), _Plain]) -> dict[str, Any]:
+        found = store.get(identity)
+        if found is None:
+            raise DataError("no record has this id.", hint="Query by attributes and population.", status=404)
+        return {"record": found[0].to_json(), "status": found[1]}
+
+    @router.get("/log", summary="Lines of the append-only log", response_model=models.LogPage)
+    def log(
+        after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 1000
+    ) -> dict[str, Any]:
+        return {"lines": store.log(after=after, limit=limit)}
+
+    @router.get("/statements", summary="Endorsements and revocations", response_model=models.StatementPage)
+    def statements(
+        after_key: After = "", after_number: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0, limit: Limit = 100
+    ) -> dict[str, Any]:
+        return {"statements": [s.to_json() for s in store.statements(after=(after_key, after_number), limit=limit)]}
+
+
+def _add_questions(router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]]) -> None:
+    registry, answers = Registry(store), Answers()
+
+    async def reply(request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
+        """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
+
+        def found() -> bytes:
+            return answers.get(store.head()[1], "\x00".join(map(str, question)), make)
+
+        return _answer(request, found() if quick and store.local else await run_in_threadpool(found))
+
+    async def query(request: Request, attributes: Codes, population: People, trust: Anchors = "") -> Response:
+        def make() -> dict[str, Any]:
+            return shown(registry.query(_split(attributes), population, anchors=_split(trust)))
+
+        return await reply(request, ["q", attributes, population, trust], make)
+
+    class Quick(APIRoute):
+        """A plain question skips the framework's work on parameters; whatever is not plain goes through it, and is refused."""
+
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            usual = super().get_route_handler()
+
+            async def answer(request: Request) -> Response:
+                asked = request.query_params.multi_items()
+                texts = dict(asked)
+                plain = len(asked) == 2 and texts.keys() == {"attributes", "population"}
+                if plain and all(0 < len(t) <= 500 and t.isprintable() for t in texts.values()):
+                    await calm(request)
+                    return await query(request, texts["attributes"], texts["population"])
+                return await usual(request)
+
+            return answer
+
+    documented = _documented(models.QueryAnswer)
+    summary = "What is known about a quasi-identifier"
+    router.add_api_route("/query", query, summary=summary, responses=documented, route_class_override=Quick)
+
+    @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
+    async def predictions(
+        request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = ""
+    ) -> Response:
+        def make() -> Any:
+            return plain(analysed(registry.query(_split(attributes), population, anchors=_split(trust)), group_size))
+
+        return await reply(request, ["a", attributes, population, group_size, trust], make, quick=False)
+
+    @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
+    async def advice(
+        request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
+    ) -> Response:
+        def make() -> Any:
+            asked = Registry(store, anchors=_split(trust)) if trust else registry
+            return plain(decide(asked, _split(attributes), population, group_size=group_size, target=target))
+
+        return await reply(request, ["d", attributes, population, group_size, target, trust], make, quick=False)
+
+
+def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
+    tag = {"ETag": {"schema": {"type": "string"}, "description": "Send it back as If-None-Match."}}
+    same = {"description": "The answer you have still stands.", "headers": tag}
+    return {200: {"model": model, "headers": tag}, 304: same}
+
+
+def _add_publishing(router: APIRouter, store: Store) -> None:
+    def holder(credentials: Credentials) -> None:
+        if credentials is None or not store.knows_token(credentials.credentials):
+            raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
+
+    def taken(identity: str) -> models.Submitted:
+        line, head = store.head()
+        return models.Submitted(id=identity, line=line, head=head)
+
+    def body(model: type[models.Strict]) -> dict[str, Any]:
+        schema = model.model_json_schema()
+        return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
+
+    guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
+
+    @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
+    async def submit(request: Request) -> models.Submitted:
+        content = await _json(request)
+        return await run_in_threadpool(lambda: taken(store.submit(Record.from_json(content)).id))
+
+    @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
+    async def state(request: Request) -> models.Submitted:
+        content = await _json(request)
+        return await run_in_threadpool(lambda: taken(store.state(Statement.from_json(content)).subject))
+
+
+async def _json(request: Request) -> Any:
+    """The body as JSON, read no further than a record can be long."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BYTES:
+            raise DataError(
+                "the submission is larger than a record can be.", hint=f"At most {LARGEST_BYTES:,} bytes.", status=413
+            )
+    try:
+        return strict_json.loads(content)
+    except (ValueError, RecursionError):
+        raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
+
+
+def _split(names: str) -> list[str]:
+    return [a.strip() for a in names.split(",") if a.strip()]

@@ -1,0 +1,1 @@
+"""Say less, truthfully: levels, suppression, rounding."""

@@ -1,0 +1,76 @@
+"""Rounding, and top and bottom coding, with limits that can be taken from the data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import DataError, UsageError
+from shoal.hierarchies.builders.infer import FARTHEST
+from shoal.hierarchies.evaluate import numbers_of
+from shoal.hierarchies.rule import counts_of, texts_of
+from shoal.model.plan import Clamp, Round
+from shoal.transform.columns import need_group
+
+
+def round_to(column: str, base: float) -> Round:
+    """Round to the nearest multiple of ``base``, halves away from zero.
+
+    >>> round_to("pay", 100).base
+    100
+    """
+    return Round(column, base)
+
+
+def top_bottom(
+    column: str,
+    values: Any = None,
+    counts: Any = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    people: int | None = None,
+    share: float | None = None,
+) -> Clamp:
+    """Top and bottom coding: numbers beyond the limits are published as the limit.
+
+    Give the limits, or let them be taken from the data so that at least ``people`` records (or a ``share`` of them) lie at
+    each end; limits are then rounded inwards, to steps of 1/200 to 1/20 of the range.
+
+    >>> top_bottom("age", high=90).high
+    90
+    >>> top_bottom("pay", [str(v) for v in range(1001)], share=0.05)
+    Clamp(column='pay', low=50.0, high=950.0)
+    """
+    if people is None and share is None:
+        if low is None and high is None:
+            raise UsageError(f"the coding of '{column}' needs low=, high=, people= or share=.")
+        return Clamp(column, low, high)
+    texts = texts_of(column, values)
+    x, w = numbers_of(column, texts), counts_of(texts, counts)
+    n = int(w.sum())
+    wanted = people if people is not None else math.ceil((share or 0.0) * n)
+    if wanted < 1:
+        raise UsageError(
+            f"the coding of '{column}' needs at least one record at each end.", hint="Such as share=0.01 or people=5."
+        )
+    if len(x) and float(x.max()) / 2 - float(x.min()) / 2 > FARTHEST:
+        raise DataError(
+            f"the numbers of column '{column}' lie too far apart.", hint="Give the limits: low=, high=.", column=column
+        )
+    need_group(2 * wanted, n, f"column '{column}'")
+    order = np.argsort(x, kind="stable")
+    x, below = x[order], np.cumsum(w[order])
+    first = x[int(np.searchsorted(below, wanted))]
+    last = x[int(np.searchsorted(below, n - wanted, side="right"))]
+    unit = 10.0 ** math.floor(math.log10((x[-1] - x[0]) / 20)) if x[-1] > x[0] else 1.0
+    bottom, top = math.ceil(first / unit) * unit, math.floor(last / unit) * unit
+    if bottom > top:
+        raise DataError(
+            f"the middle of column '{column}' is too narrow for this coding.",
+            hint="Code fewer people at each end.",
+            column=column,
+        )
+    return Clamp(column, round(bottom, 12), round(top, 12))

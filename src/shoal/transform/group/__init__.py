@@ -1,0 +1,1 @@
+"""Groups of near values published as one."""

@@ -1,0 +1,1 @@
+"""Direct identifiers: masks, keyed hashes, fakes, shifted dates."""

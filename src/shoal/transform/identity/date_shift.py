@@ -1,0 +1,108 @@
+"""Dates moved by a secret number of days, the same for all dates of one person.
+
+Keeps    the order and the distances of one person's dates, and the time of day; not weekdays or seasons
+Needs    a key; the column that names the person
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import DataError, PolicyError
+from shoal.model.plan import StreamStep, register_step
+from shoal.transform.columns import with_column
+from shoal.transform.identity.keys import keyed_digest, read_key
+
+_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+@register_step
+@dataclass(frozen=True)
+class DateShift(StreamStep):
+    """Move each date by −``days`` … ``days`` days (never 0), a keyed function of the person in column ``unit``.
+
+    Give all date columns of a table (and of its sister tables) the same key and ``domain``, so that they move together. Where
+    the person is missing, the date becomes missing.
+    """
+
+    unit: str = ""
+    days: int = 182
+    key: str = "env:SHOAL_KEY"
+    domain: str = "dates"
+    kind: ClassVar[str] = "date_shift"
+    truthful: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.unit or not 1 <= self.days <= 3_650:
+            raise PolicyError(f"the date shift of '{self.column}' needs a unit column and 1 to 3650 days.")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.unit,)
+
+    def shift(self, key: bytes, person: str) -> int:
+        """Days for one person."""
+        number = int.from_bytes(keyed_digest(key, self.domain, person)[:8], "big") % (2 * self.days)
+        return number - self.days if number < self.days else number - self.days + 1
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        key = read_key(self.key)
+        known: dict[str, int] = {}
+
+        def run(table: Any, rows_before: int) -> Any:
+            import pyarrow as pa
+
+            from shoal.kernels.text import canonical_text
+
+            encoded = canonical_text(table.column(self.unit)).dictionary_encode()
+            people = encoded.dictionary.to_pylist()
+            for person in people:
+                if person not in known:
+                    known[person] = self.shift(key, person)
+            shifts = pa.array([known[p] for p in people], pa.int64()).take(encoded.indices)
+            return with_column(table, self.column, self._moved(table.column(self.column), shifts))
+
+        return run
+
+    def _moved(self, dates: Any, shifts: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kind = dates.type
+        if isinstance(dates, pa.ChunkedArray):
+            dates = dates.combine_chunks()
+        if pa.types.is_string(kind):
+            return self._moved(_parsed(self.column, dates), shifts).cast(pa.string())
+        if pa.types.is_date(kind):
+            numbers = dates.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+            return pc.add(numbers, shifts).cast(pa.int32()).cast(pa.date32())
+        if pa.types.is_timestamp(kind):
+            numbers = dates.cast(pa.int64())
+            return pc.add(numbers, pc.multiply(shifts, np.int64(_DAY[kind.unit]))).cast(kind)
+        raise DataError(
+            f"column '{self.column}' must hold dates; its {len(dates)} values are of another kind.", column=self.column
+        )
+
+
+def _parsed(column: str, texts: Any) -> Any:
+    """ISO texts as dates."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fits = pc.fill_null(pc.match_substring_regex(texts, r"^\d{4}-\d{2}-\d{2}$"), True)
+    wrong = len(texts) - int(pc.sum(fits).as_py() or 0)
+    if not wrong:
+        try:
+            return texts.cast(pa.date32())
+        except pa.ArrowInvalid:
+            wrong = 1
+    raise DataError(
+        f"column '{column}' must hold dates; at least {wrong} of its values are none.",
+        hint="Write them as YYYY-MM-DD.",
+        column=column,
+    ) from None

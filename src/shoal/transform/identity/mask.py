@@ -1,0 +1,129 @@
+"""Direct identifiers: remove them, hash them with a key, or put consistent fakes in their place.
+
+The same value gets the same replacement in every table and run that uses the same key and ``domain``; in another domain it
+gets an unrelated one. Nothing can be computed without the key: there is no unkeyed hash here. For pseudonyms that can be
+undone under control, use the vault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from shoal.errors import PolicyError, need
+from shoal.model.plan import Drop, StreamStep, register_step
+from shoal.transform.columns import with_column
+from shoal.transform.identity.format_preserving import cipher, permute_code
+from shoal.transform.identity.keys import keyed_digest, read_key
+
+CODE = "code"
+PROVIDERS = (
+    "name", "first_name", "last_name", "email", "phone_number", "address", "street_address", "city", "company", "job",
+    "user_name", "iban", "ssn", "license_plate", "url", "ipv4", CODE,
+)  # fmt: skip
+"""Kinds of fakes: those of Faker that stand for identifiers, and ``code``, which keeps the format of the value."""
+
+
+def remove(column: str) -> Drop:
+    """Leave the column out: the safest mask.
+
+    >>> remove("name").kind
+    'drop'
+    """
+    return Drop(column)
+
+
+@dataclass(frozen=True)
+class _Keyed(StreamStep):
+    """Replace each distinct value by a function of it and a key."""
+
+    key: str = "env:SHOAL_KEY"
+    domain: str = ""
+    truthful: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
+
+    def replacement(self) -> Callable[[str], str]:
+        raise NotImplementedError
+
+    @property
+    def _domain(self) -> str:
+        return self.domain or self.column
+
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        replace = self.replacement()
+        known: dict[str, str] = {}
+
+        def run(table: Any, rows_before: int) -> Any:
+            import pyarrow as pa
+
+            from shoal.kernels.text import canonical_text
+
+            encoded = canonical_text(table.column(self.column)).dictionary_encode()
+            texts = encoded.dictionary.to_pylist()
+            for text in texts:
+                if text not in known:
+                    known[text] = replace(text)
+            labels = pa.array([known[t] for t in texts], pa.string())
+            return with_column(table, self.column, labels.take(encoded.indices))
+
+        return run
+
+
+@register_step
+@dataclass(frozen=True)
+class KeyedHash(_Keyed):
+    """Hexadecimal HMAC-SHA-256 of the value, cut to ``length`` characters. Missing stays missing.
+
+    With 16 characters and a million values, the chance of any collision is 3 in 10 million.
+    """
+
+    length: int = 32
+    kind: ClassVar[str] = "keyed_hash"
+
+    def __post_init__(self) -> None:
+        if not 16 <= self.length <= 64:
+            raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
+
+    def replacement(self) -> Callable[[str], str]:
+        key = read_key(self.key)
+        return lambda text: keyed_digest(key, self._domain, text).hex()[: self.length]
+
+
+@register_step
+@dataclass(frozen=True)
+class Fake(_Keyed):
+    """A made-up value of the same kind: Faker's names and addresses, or a code of the same format.
+
+    ``code`` is a permutation: different codes stay different, so that foreign keys still join and do not join by accident.
+    Faker's names may coincide, as real names do, and may change with the version of Faker.
+    """
+
+    provider: str = CODE
+    locale: str = "en_US"
+    kind: ClassVar[str] = "fake"
+
+    def __post_init__(self) -> None:
+        if self.provider not in PROVIDERS:
+            raise PolicyError(f"fakes of kind '{self.provider}' are not known.", hint=f"Kinds: {', '.join(PROVIDERS)}.")
+
+    def replacement(self) -> Callable[[str], str]:
+        key = read_key(self.key)
+        if self.provider == CODE:
+            ff1, tweak = (
+                cipher(keyed_digest(key, "format-preserving", self._domain)),
+                self._domain.encode("utf-8", "surrogatepass"),
+            )
+            return lambda text: permute_code(ff1, text, tweak, column=self.column)
+        try:
+            from faker import Faker
+        except ImportError:
+            raise need("fakes", "faker") from None
+        maker = Faker(self.locale)
+        domain = f"{self._domain}\x00{self.provider}"
+
+        def fake(text: str) -> str:
+            maker.seed_instance(int.from_bytes(keyed_digest(key, domain, text)[:8], "big"))
+            return str(getattr(maker, self.provider)()).replace("\n", ", ")
+
+        return fake

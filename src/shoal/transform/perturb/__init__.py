@@ -1,0 +1,1 @@
+"""Chance: noise, permutation, PRAM, samples."""

@@ -1,0 +1,112 @@
+"""Values change owners: permutation (anyone's value) and rank swapping (a near one).
+
+Keeps    the column's own distribution exactly; relations to other columns are lost (permutation) or blurred (rank swapping)
+Source   Moore 1996 (rank swapping)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PolicyError
+from shoal.model.plan import ColumnStep, register_step
+from shoal.transform.columns import need_group, numbers, with_column
+from shoal.transform.kernels import draws as random
+
+IntArray = npt.NDArray[np.int64]
+
+
+@register_step
+@dataclass(frozen=True)
+class Permute(ColumnStep):
+    """Shuffle a column's values among the records, inside groups of equal ``within`` columns; ``others`` move along with it.
+
+    Missing values move too: who has none is no longer known.
+
+    >>> import pyarrow as pa
+    >>> t = pa.table({"pay": [1, 2, 3, 4], "sex": ["f", "f", "m", "m"]})
+    >>> out = Permute("pay", within=("sex",)).run(t, seed=3)["pay"].to_pylist()
+    >>> sorted(out[:2]), sorted(out[2:])
+    ([1, 2], [3, 4])
+    """
+
+    others: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    kind: ClassVar[str] = "permute"
+    truthful: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, *self.others)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.within
+
+    def run(self, table: Any, seed: int) -> Any:
+        import pyarrow as pa
+
+        rng = random.generator(seed, self.kind, *self.columns)
+        strata = _strata(table, self.within)
+        shuffled = rng.permutation(table.num_rows)
+        # Both orders are sorted by stratum, so that row positions and their new values meet inside the same one.
+        rows = np.argsort(strata, kind="stable")
+        taken = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        source = np.empty(table.num_rows, dtype=np.int64)
+        source[rows] = taken
+        for name in self.columns:
+            table = with_column(table, name, table.column(name).take(pa.array(source)))
+        return table
+
+
+@register_step
+@dataclass(frozen=True)
+class RankSwap(ColumnStep):
+    """Swap each number with one whose rank differs by at most ``percent`` of the records. Missing values stay where they are.
+
+    >>> import pyarrow as pa
+    >>> t = pa.table({"x": list(range(100))})
+    >>> out = np.array(RankSwap("x", percent=5).run(t, seed=1)["x"])
+    >>> sorted(out.tolist()) == list(range(100)), int(np.abs(out - np.arange(100)).max()) <= 5
+    (True, True)
+    """
+
+    percent: float = 5.0
+    kind: ClassVar[str] = "rank_swap"
+    truthful: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.percent <= 100:
+            raise PolicyError(f"rank swapping of '{self.column}' needs a percentage between 0 and 100.")
+
+    def run(self, table: Any, seed: int) -> Any:
+        import pyarrow as pa
+
+        from shoal.transform.kernels.swap import swap_ranks
+
+        x, present = numbers(table, self.column)
+        where = np.flatnonzero(present)
+        need_group(2, len(where), f"column '{self.column}'")
+        rng = random.generator(seed, self.kind, self.column)
+        mixed = rng.permutation(where)  # ties get their ranks by chance
+        ranked = mixed[np.argsort(x[mixed], kind="stable")]
+        window = max(1, int(len(ranked) * self.percent / 100))
+        partner = swap_ranks(len(ranked), window, rng.random(len(ranked)))
+        source = np.arange(table.num_rows)
+        source[ranked] = ranked[partner]
+        return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
+
+
+def _strata(table: Any, columns: tuple[str, ...]) -> IntArray:
+    """A number per combination of values; missing is a value."""
+    from shoal.kernels.text import canonical_text
+
+    out = np.zeros(table.num_rows, dtype=np.int64)
+    for name in columns:
+        codes = canonical_text(table.column(name)).dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        _, out = np.unique(out * (codes.max(initial=0) + 2) + codes + 1, return_inverse=True)
+    return out
