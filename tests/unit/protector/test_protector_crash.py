@@ -22,7 +22,12 @@ from shoal.protector.care import upkeep
 ROOT = Path(__file__).resolve().parents[3]
 NURSERY = """
 import json, os, signal, sys
-from shoal.protector import Vault, audit, entries, index, keys, references, rotation, session, store, upkeep
+from shoal.protector import Vault, session
+from shoal.protector.care import rotation, upkeep
+from shoal.protector.crypto import master_keys as keys
+from shoal.protector.log import audit
+from shoal.protector.pseudonyms import references
+from shoal.protector.store import entries, index, storage as store
 import alembic, pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
 
 def work(at, nth, todo, rest):

@@ -147,7 +147,7 @@ KILLED = """
 import os, signal, sys
 import pyarrow as pa
 import shoal
-from shoal.release import folder, private
+from shoal.release.make import folder, private
 
 def killed(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
