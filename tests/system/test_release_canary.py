@@ -231,7 +231,7 @@ def test_interrupt_leaves_nothing(tmp_path, monkeypatch):
     import pyarrow as pa
 
     import shoal
-    from shoal.release.make import anonymize as room
+    from shoal.release.make import release as room
 
     table = pa.table({"a": [1, 2] * 20, "s": ["x", "y"] * 20})
     for name in ("recode", "recount", "body", "run_attacks"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.model.plan import Plan
-    from shoal.release.make.anonymize import Release
+    from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
 
 
@@ -59,9 +59,9 @@ def anonymize(
     """
     import shoal
     from shoal.engines.core.table import Table
-    from shoal.release.make.anonymize import anonymize as decide
-    from shoal.release.make.prepare import silent
-    from shoal.release.make.reuse import read_plan
+    from shoal.release.make.release import anonymize as decide
+    from shoal.release.plan.earlier_plan import read_plan
+    from shoal.release.plan.prepare import silent
     from shoal.release.policy.policy import Policy
 
     opened = table if isinstance(table, Table) else shoal.open(table)

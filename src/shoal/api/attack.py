@@ -50,7 +50,7 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     from shoal.attack import Scene, run_all, worst_first
     from shoal.attack.further_knowledge import one_of_a_kind
     from shoal.release.certificate import document as cert
-    from shoal.release.make.reuse import read_plan
+    from shoal.release.plan.earlier_plan import read_plan
 
     place = Path(folder)
     if not place.is_dir():
@@ -145,7 +145,7 @@ def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackRes
 def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
     """What the sensitive values of classes with the same labels tell together."""
     from shoal.release.certificate import document as cert
-    from shoal.release.earlier.two_folders import same_labels
+    from shoal.release.earlier.same_labels import same_labels
 
     before = cert.read(earlier / cert.NAME)
     return same_labels(data, claims, earlier / before["data"]["file"], before)

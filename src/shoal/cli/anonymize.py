@@ -11,7 +11,7 @@ from shoal.cli import _shared
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.release.make.anonymize import Release
+    from shoal.release.make.release import Release
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def anonymize(
     if policy is None or out is None:
         raise UsageError("both --policy and --out are needed.", hint="Begin with: shoal anonymize TABLE --draft policy.yml")
     import shoal
-    from shoal.release.make.folder import free
+    from shoal.disk.folder import free
 
     free(out)
     asked = shoal.Policy.load(policy)
@@ -91,7 +91,7 @@ def _word(path: str | Path) -> str:
 def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -> None:
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
-    from shoal.release.make.folder import write_text
+    from shoal.disk.atomic import write_text
     from shoal.release.policy.draft import draft_policy
 
     if target.exists():

@@ -44,7 +44,7 @@ def transform(
             made = replace(made, seed=seed)
         done = opened.recode(made, out, progress=told) if out is not None else None
     if save_plan is not None:
-        from shoal.release.make.folder import write_text
+        from shoal.disk.atomic import write_text
 
         write_text(save_plan, made.to_json())
     found = _found(made, done)

@@ -33,7 +33,7 @@ def atomic(path: Path) -> Iterator[Path]:
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as error:
         raise _refused(path, error) from None
     finally:
@@ -41,7 +41,21 @@ def atomic(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def write_text(path: str | Path, text: str) -> None:
+    """A text file in UTF-8, readable as the user's other files are."""
+    with atomic(Path(path)) as part:
+        part.write_bytes(text.encode("utf-8"))
+        part.chmod(0o666 & ~umask())
+
+
+def umask() -> int:
+    """The rights that the user takes from new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sync_folder(folder: Path) -> None:
     """Make the new name durable, where the system lets a folder be synced."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.disk import private as folders
+from shoal.disk import scratch as folders
 from shoal.engines.open import open as open_table
 
 SECRET = "Zoë-7731"

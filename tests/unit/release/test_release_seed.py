@@ -20,7 +20,7 @@ from shoal.cli import main
 from shoal.errors import OutputError, PolicyError
 from shoal.model.plan import Plan
 from shoal.release.certificate.verify import verify
-from shoal.release.make import private
+from shoal.release.make import seed as private
 from shoal.transform import apply
 
 KEY = "a key of at least sixteen characters 1234567890"
@@ -147,12 +147,13 @@ KILLED = """
 import os, signal, sys
 import pyarrow as pa
 import shoal
-from shoal.release.make import folder, private
+from shoal.disk import folder
+from shoal.release.make import seed
 
 def killed(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
-setattr({"publish": folder, "settle": private}[sys.argv[2]], sys.argv[2], killed)
+setattr({"publish": folder, "settle": seed}[sys.argv[2]], sys.argv[2], killed)
 table = pa.table({"sex": ["f", "m"] * 20, "pay": [7, 8, 9, 7] * 10})
 noise = {"pay": {"noise": {"scale": 5.0}}}
 shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform=noise).write(sys.argv[1])

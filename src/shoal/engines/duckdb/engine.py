@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from shoal.disk.private import private_folder
+from shoal.disk.scratch import private_folder
 from shoal.engines.core.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
 from shoal.engines.core.base import column as column_of
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of

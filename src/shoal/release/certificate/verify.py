@@ -16,8 +16,8 @@ from typing import Any
 from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.release.certificate import document as cert
-from shoal.release.certificate.claims import check_claims, check_columns, check_form, check_report, drawn
-from shoal.release.make.private import check as check_private
+from shoal.release.certificate.consistency import check_claims, check_columns, check_form, check_report, drawn
+from shoal.release.make.seed import check as check_private
 from shoal.release.policy.transforms import draws
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
@@ -238,7 +238,7 @@ def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
 
 def _table_facts(certificate: dict[str, Any], table: Any) -> Facts:
     """The rows of a published table, read back; its digest must be the one that was signed."""
-    from shoal.release.make.database import digest, facts_of_table
+    from shoal.release.certificate.database_table import digest, facts_of_table
 
     data = certificate["data"]
     if table is None:

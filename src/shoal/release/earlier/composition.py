@@ -21,9 +21,9 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Drop, MapValues, Plan, Step, Suppression
 from shoal.release.certificate import document as cert
 from shoal.release.certificate.verify import verify
-from shoal.release.make.classes import Decision
-from shoal.release.make.prepare import Prepared, counted_by_record
-from shoal.release.make.reuse import read_plan
+from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.prepare import Prepared, counted_by_record
+from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.transforms import draws
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from shoal.errors import PolicyError
 from shoal.model.plan import Drop, Step
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
 
 
 def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import DataError
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.read import batches, header, logical
 
 MOST_ROWS = 2_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.errors import InternalError, PolicyError
 from shoal.model.plan import Drop, Keep, Step
 from shoal.release.gate.checklist import safe_harbor_steps
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
 from shoal.release.policy.policy import Policy
 
 

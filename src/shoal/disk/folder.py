@@ -1,4 +1,4 @@
-"""Whole or not at all: a folder or file is made beside its place under a hidden name, then renamed.
+"""Folders that appear whole or not at all: made beside their place under a hidden name, then renamed.
 
 A hidden folder that a killed run left behind is removed by the next run in the same place.
 """
@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from shoal.disk.atomic import umask
 from shoal.errors import OutputError
 
 _PASSING = re.compile(r"\.shoal-(?:stage|seed)-(\d+)-[0-9a-f]{16}")
@@ -75,13 +76,11 @@ def free(target: str | Path) -> Path:
 def publish(stage: Path, target: Path) -> None:
     """Give the finished folder its name; readable as the user's other folders are."""
     try:
-        umask = os.umask(0)
-        os.umask(umask)
+        allowed = ~umask()
         for path in stage.rglob("*"):
-            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
-            if path.is_file():
-                _sync(path)
-        stage.chmod(0o777 & ~umask)
+            path.chmod((0o777 if path.is_dir() else 0o666) & allowed)
+            _sync(path)
+        stage.chmod(0o777 & allowed)
         _sync(stage)
         os.rename(stage, target)
         _sync(target.parent)
@@ -98,17 +97,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """A text file, whole or not at all."""
-    target = Path(path)
-    part = target.parent / f".shoal-part-{os.getpid()}-{secrets.token_hex(8)}"
-    try:
-        part.write_bytes(text.encode("utf-8"))
-        os.replace(part, target)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OutputError(
-            f"'{target.name}' could not be written: {type(error).__name__}.", hint="Check the path, rights and space."
-        ) from None

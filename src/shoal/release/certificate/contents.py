@@ -15,11 +15,11 @@ import numpy as np
 from shoal.model.attack import AttackResult
 from shoal.model.plan import Drop, Keep
 from shoal.release.certificate import document as cert
-from shoal.release.certificate.claims import chances
-from shoal.release.certificate.extent import extent
+from shoal.release.certificate.consistency import chances
+from shoal.release.certificate.magnitude import extent
 from shoal.release.gate.check import facts_of_counts
-from shoal.release.make.classes import Decision
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.judge import Finding
 from shoal.release.proof.recount import Facts
 

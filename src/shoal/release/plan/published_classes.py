@@ -14,8 +14,8 @@ from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.release.gate.check import facts_of_counts
-from shoal.release.make.prepare import Prepared
-from shoal.release.make.steps import other_steps
+from shoal.release.plan.other_columns import other_steps
+from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.judge import judge, recursive_levels
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError
 from shoal.model.attack import AttackResult
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
 
 if TYPE_CHECKING:
     from shoal.attack.structure import Recoded
-    from shoal.release.make.classes import Decision
+    from shoal.release.plan.published_classes import Decision
 
 LIMITS = {"minimality": 0.05, "downcoding": 0.01}
 """What ``hardened: true`` allows: share of classes with a gain in certainty, share of records refined."""

@@ -18,10 +18,10 @@ from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
-from shoal.release.make.classes import Decision, of_levels, published
-from shoal.release.make.harden import resisting
-from shoal.release.make.prepare import Prepared, Progress, requirements, silent
-from shoal.release.make.steps import listed, other_steps
+from shoal.release.plan.hardened import resisting
+from shoal.release.plan.other_columns import listed, other_steps
+from shoal.release.plan.prepare import Prepared, Progress, requirements, silent
+from shoal.release.plan.published_classes import Decision, of_levels, published
 from shoal.release.proof.judge import Finding, judge, recursive_levels
 
 TRIES = 8
@@ -184,7 +184,7 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
 
 def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note: str) -> Decision:
     """A plan made earlier, on these data: each column has one level, the plan's; everything is checked anew."""
-    from shoal.release.make.reuse import fixed
+    from shoal.release.plan.earlier_plan import fixed
     from shoal.search import lattice
 
     held, bounds = fixed(prepared, plan)

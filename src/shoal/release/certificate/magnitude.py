@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.model.plan import Round, Step
 
 if TYPE_CHECKING:
-    from shoal.release.make.prepare import Prepared
+    from shoal.release.plan.prepare import Prepared
 
 SMALL = 0.1
 """Noise below this share of a column's own deviation leaves most values easy to guess."""

@@ -13,9 +13,9 @@ from shoal.model.attack import AttackResult, worst_first
 from shoal.model.plan import Keep
 from shoal.release.certificate import document as cert
 from shoal.release.earlier.composition import composition
-from shoal.release.make.classes import Decision
-from shoal.release.make.harden import structure, tells
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.hardened import structure, tells
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount_sorted import number_groups, whole_codes
 

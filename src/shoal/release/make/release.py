@@ -16,18 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.disk import folder
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.plan import Drop, Keep, Plan
+from shoal.release.certificate import database_table as database
 from shoal.release.certificate import document as cert
-from shoal.release.certificate.describe import Written, body
-from shoal.release.earlier.attacks import run_attacks
-from shoal.release.make import database, folder, private
+from shoal.release.certificate.contents import Written, body
+from shoal.release.make import seed
 from shoal.release.make.analyses import run_analyses
-from shoal.release.make.classes import Decision
-from shoal.release.make.decide import decide
-from shoal.release.make.frontier import frontier
-from shoal.release.make.prepare import Prepared, Progress, prepare, silent
+from shoal.release.make.attacks import run_attacks
+from shoal.release.plan.decide import decide
+from shoal.release.plan.prepare import Prepared, Progress, prepare, silent
+from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.trade_off import frontier
 from shoal.release.policy.transforms import draws, seeded
 from shoal.release.proof import trees
 from shoal.release.proof.judge import Finding, judge, recursive_levels
@@ -66,7 +68,7 @@ class Release:
     private_file: Path | None = None
     _certificate: dict[str, Any] | None = None
     _page: str = ""
-    _kept: private.Kept | None = None
+    _kept: seed.Kept | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ENDINGS:
@@ -113,16 +115,16 @@ class Release:
         that no release is ever there without its seed.
         """
         place = folder.free(target)
-        beside, parent = private.place_of(place), place.absolute().parent
-        private.rescue(parent)
+        beside, parent = seed.place_of(place), place.absolute().parent
+        seed.rescue(parent)
         if any(draws(s) for s in self.plan.steps):
-            private.free(beside)
+            seed.free(beside)
         with folder.staged(parent) as stage:
             self._stage(stage, progress)
-            with private.hidden(self._kept, stage) as seed:
+            with seed.hidden(self._kept, stage) as hidden:
                 folder.publish(stage, place)
-        if seed is not None:
-            self.private_file = private.settle(seed, beside)
+        if hidden is not None:
+            self.private_file = seed.settle(hidden, beside)
         self.seconds = time.perf_counter() - self.started
         return place
 
@@ -158,8 +160,8 @@ class Release:
         facts, findings = self._counted(data, done)
         people = self._people(stage, facts)
         plan_file = stage / cert.PLAN
-        plan_file.write_text(private.published(self.plan).to_json(), encoding="utf-8", newline="\n")
-        self._kept = private.kept(self.plan, signer)
+        plan_file.write_text(seed.published(self.plan).to_json(), encoding="utf-8", newline="\n")
+        self._kept = seed.kept(self.plan, signer)
         tree_files = self._write_trees(stage, data)
         progress(0.9, "attacking")
         attacks = run_attacks(self.prepared, self.decision, data, self.earlier)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.release.make.classes import Decision
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
 
 FRONTIER_CLASSES, FRONTIER_NODES = 60_000, 20_000
 """Base classes and lattice nodes up to which the frontier is drawn."""
@@ -15,7 +15,7 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
     """Loss of the best plan at a few k besides the one asked, where that is cheap; the chosen plan is marked."""
     from math import prod
 
-    from shoal.release.make.prepare import requirements
+    from shoal.release.plan.prepare import requirements
     from shoal.search import frontier as trade_off
 
     policy = prepared.policy

@@ -11,7 +11,7 @@ from shoal.hierarchies.evaluate import evaluate
 from shoal.hierarchies.rule import Rule, texts_of
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED, Drop, Keep, Plan, Step
-from shoal.release.make.prepare import Prepared
+from shoal.release.plan.prepare import Prepared
 
 NOBODY = "\x00no such value"
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.disk import folder
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.plan import Plan
-from shoal.release.make import folder
 from shoal.release.policy.transforms import draws
 
 if TYPE_CHECKING:
