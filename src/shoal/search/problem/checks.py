@@ -156,7 +156,11 @@ def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
     if r.distance == "equal":
         levels = [np.arange(m, dtype=np.int32)]
     else:
-        assert r.hierarchy is not None
+        if r.hierarchy is None:
+            raise UsageError(
+                f"t-closeness of '{r.column}' with the hierarchical distance needs a hierarchy of that column.",
+                hint="Pass hierarchy=…, or use distance='equal'.",
+            )
         levels = leaf_groups(found, r.hierarchy)[:-1]
         levels = [np.unique(g, return_inverse=True)[1].astype(np.int32) for g in levels]
         if not levels:

@@ -1,0 +1,79 @@
+"""Requirements: what every class of a release, or the release as a whole, must satisfy. The one language for it.
+
+A requirement is a frozen value with four forms: text (``k>=5``), the ``require`` part of a policy, JSON, and a sentence.
+Measuring, searching, judging a written file, attacking, certificate and verify all speak it, and a number that was found
+becomes a :class:`Verdict` by one rule (:mod:`shoal.model.requirement.compare`). Each kind states
+
+* ``scope``: ``class`` (each published class must pass; a class that fails may be suppressed) or ``table``;
+* ``law``: what is proven about joining classes, which is what a search may prune by.
+
+  ``merge``
+      a class that passes still passes after any other class, passing or not, is joined to it. Then the records that
+      must be suppressed never grow when values are generalized, so the requirement is monotone with and without
+      suppression. Holds for sizes (k, k-map, largest risk) and for the number of distinct values.
+  ``union``
+      the join of two classes that *both* pass passes, because the distributions that pass form a convex set and the join's
+      distribution lies between those of its parts. Monotone when nothing may be suppressed; with suppression it is not:
+      a passing class may fail after a failing one is joined to it. Holds for entropy and recursive diversity, closeness,
+      δ-disclosure, β-likeness and (α,k).
+  ``none``
+      nothing is proven; no pruning.
+
+The distribution that closeness, δ and β compare with is that of the whole table before suppression. A missing sensitive value
+is an ordinary value.
+"""
+
+from shoal.model.requirement.clause import Clause, Reading, pieces
+from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
+from shoal.model.requirement.compare import TOLERANCE
+from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
+from shoal.model.requirement.mapping import ordered, require_of, requirements_of
+from shoal.model.requirement.root import (
+    Law,
+    Requirement,
+    Scope,
+    Verdict,
+    kind_named,
+    requirement_from_json,
+    requirement_kinds,
+    sentences,
+    spellings,
+)
+from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk
+from shoal.model.requirement.table import AverageRisk, PopulationUniqueness, SampleUniqueness
+
+__all__ = [
+    "TOLERANCE",
+    "AlphaK",
+    "Attacker",
+    "AverageRisk",
+    "BasicBeta",
+    "Clause",
+    "DeltaDisclosure",
+    "Distance",
+    "DistinctDiversity",
+    "EnhancedBeta",
+    "EntropyDiversity",
+    "K",
+    "KMap",
+    "Law",
+    "MaxRisk",
+    "PSensitive",
+    "PopulationUniqueness",
+    "Reading",
+    "RecursiveDiversity",
+    "Requirement",
+    "SampleUniqueness",
+    "Scope",
+    "TCloseness",
+    "Verdict",
+    "kind_named",
+    "ordered",
+    "pieces",
+    "require_of",
+    "requirement_from_json",
+    "requirement_kinds",
+    "requirements_of",
+    "sentences",
+    "spellings",
+]

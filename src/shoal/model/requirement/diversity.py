@@ -1,0 +1,173 @@
+"""Requirements on the values of a sensitive column inside each class: diversity of four kinds, and the surest guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shoal.errors import UsageError
+from shoal.model.requirement.clause import Clause, Reading
+from shoal.model.requirement.compare import at_least, at_most, below
+from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_real, check_share, check_whole, register
+
+_LEAST_REAL = "Use a number above 1: as diverse as l equally frequent values."
+
+
+@dataclass(frozen=True)
+class _Inside(Requirement):
+    """A requirement that a policy says under ``diversity``, of one column."""
+
+    column: str
+    word: ClassVar[str] = ""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("diversity", self.column, self.word)
+
+
+@register
+@dataclass(frozen=True)
+class DistinctDiversity(_Inside):
+    """Distinct l-diversity: a class holds at least ``l`` different values of ``column``."""
+
+    l: int  # noqa: E741 - the field's name for it
+    kind: ClassVar[str] = "distinct-diversity"
+    words: ClassVar[Words] = {"distinct": {}, "l": {}, "distinct_l": {}}
+    sign: ClassVar[str] = ">="
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "l"
+    word: ClassVar[str] = "distinct"
+
+    def __post_init__(self) -> None:
+        check_whole(self.l, 1, "l", "Use at least 2; 1 asks for nothing.")
+
+    def holds(self, found: float) -> bool:
+        return at_least(found, self.l)
+
+    def sentence(self) -> str:
+        return f"every class holds at least {self.l} different values of '{self.column}'"
+
+
+@register
+@dataclass(frozen=True)
+class PSensitive(_Inside):
+    """p-sensitivity: at least ``p`` different values of ``column`` in a class (with K it is p-sensitive k-anonymity)."""
+
+    p: int
+    kind: ClassVar[str] = "p-sensitive"
+    words: ClassVar[Words] = {"p": {}, "p_sensitive": {}}
+    sign: ClassVar[str] = ">="
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "p"
+    word: ClassVar[str] = "p_sensitive"
+
+    def __post_init__(self) -> None:
+        check_whole(self.p, 1, "p", "Use at least 2; 1 asks for nothing.")
+
+    def holds(self, found: float) -> bool:
+        return at_least(found, self.p)
+
+    def sentence(self) -> str:
+        return f"every class is {self.p}-sensitive: it holds at least {self.p} different values of '{self.column}'"
+
+
+@register
+@dataclass(frozen=True)
+class EntropyDiversity(_Inside):
+    """Entropy l-diversity: exp(H) ≥ l, with H the entropy (nats) of ``column`` inside a class."""
+
+    l: float  # noqa: E741
+    kind: ClassVar[str] = "entropy-diversity"
+    words: ClassVar[Words] = {"entropy": {}, "entropy_l": {}}
+    sign: ClassVar[str] = ">="
+    law: ClassVar[Law] = "union"
+    bound: ClassVar[str] = "l"
+    word: ClassVar[str] = "entropy"
+
+    def __post_init__(self) -> None:
+        if self.l != 1:
+            check_real(self.l, 1.0, "l", _LEAST_REAL)
+
+    def holds(self, found: float) -> bool:
+        return at_least(float(found), self.l)
+
+    def sentence(self) -> str:
+        return f"the values of '{self.column}' in every class are as diverse as {self.l:g} equally frequent ones"
+
+
+@register
+@dataclass(frozen=True)
+class RecursiveDiversity(_Inside):
+    """Recursive (c,l)-diversity: with counts r₁ ≥ r₂ ≥ … of ``column`` in a class, r₁ / (r_l + … + r_m) < c; always for l = 1."""
+
+    c: float
+    l: int  # noqa: E741
+    kind: ClassVar[str] = "recursive-diversity"
+    words: ClassVar[Words] = {"recursive": {}}
+    sign: ClassVar[str] = "<"
+    law: ClassVar[Law] = "union"
+    bound: ClassVar[str] = "c"
+    word: ClassVar[str] = "recursive"
+
+    def __post_init__(self) -> None:
+        check_real(self.c, 0.0, "c", "Use a number above 0.")
+        check_whole(self.l, 1, "l", "Use at least 2; 1 asks for nothing.")
+
+    @classmethod
+    def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
+        """``recursive[ill, l=2]<3``; also ``recursive[ill, c=3]>=2``, where c may be left out."""
+        said = clause.inside[-1].replace(" ", "") if clause.inside else ""
+        option = {name: value for name in ("l", "c") if (value := _after(said, f"{name}=")) is not None}
+        column = clause.column(reading, len(option))
+        if clause.sign == "<" and "l" in option:
+            return cls(column, clause.bound, _whole(option["l"]))
+        if clause.sign in (">=", ">") and "l" not in option:
+            level = clause.number(whole=True) + (clause.sign == ">")
+            return cls(column, option.get("c", reading.c), _whole(level))
+        raise UsageError("recursive diversity needs both c and l.", hint=f"Write for example recursive[{column}, l=2]<3.")
+
+    def options(self) -> tuple[str, ...]:
+        return (f"l={self.l}",)
+
+    def holds(self, found: float) -> bool:
+        return self.l == 1 or below(float(found), self.c)
+
+    def judged(self, found: float | None) -> Verdict:
+        return Verdict(self, found, True) if self.l == 1 else super().judged(found)
+
+    def sentence(self) -> str:
+        return f"in every class the commonest value of '{self.column}' stays below {self.c:g} times the tail from place {self.l}"
+
+
+@register
+@dataclass(frozen=True)
+class AlphaK(_Inside):
+    """(α,k): no value of ``column`` has a share above ``alpha`` in a class (state k with :class:`K`)."""
+
+    alpha: float
+    kind: ClassVar[str] = "alpha"
+    words: ClassVar[Words] = {"alpha": {}}
+    law: ClassVar[Law] = "union"
+    bound: ClassVar[str] = "alpha"
+    word: ClassVar[str] = "alpha"
+
+    def __post_init__(self) -> None:
+        check_share(self.alpha, "alpha", above_zero=True)
+
+    def holds(self, found: float) -> bool:
+        return at_most(float(found), self.alpha)
+
+    def sentence(self) -> str:
+        return f"no value of '{self.column}' has a share above {self.alpha:g} in a class"
+
+
+def _after(text: str, start: str) -> float | None:
+    try:
+        return float(text.removeprefix(start)) if text.startswith(start) else None
+    except ValueError:
+        return None
+
+
+def _whole(value: float) -> int:
+    """A whole number as one; anything else is left for the check of the field to refuse."""
+    return int(value) if value == int(value) else value  # type: ignore[return-value]

@@ -1,0 +1,120 @@
+"""Requirements on the size of a class: k, k-map, the largest risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from shoal.model.requirement.compare import at_least, class_for
+from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_one_of, check_share, check_whole, register
+
+Attacker = Literal["prosecutor", "journalist"]
+_PROSECUTOR, _JOURNALIST = {"attacker": "prosecutor"}, {"attacker": "journalist"}
+
+
+@register
+@dataclass(frozen=True)
+class K(Requirement):
+    """k-anonymity: a class has at least ``k`` members (people, where the table names them; else records).
+
+    >>> print(K(5).sentence())
+    every class has at least 5 members
+    """
+
+    k: int
+    kind: ClassVar[str] = "k"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "k"
+    words: ClassVar[Words] = {"k": {}}
+    sign: ClassVar[str] = ">="
+
+    def __post_init__(self) -> None:
+        check_whole(self.k, 2, "k", "Use 3 to 20; 5 is common inside an organisation, 11 or more for the public.")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("k",)
+
+    def holds(self, found: float) -> bool:
+        return at_least(found, self.k)
+
+    def sentence(self) -> str:
+        return f"every class has at least {self.k} members"
+
+
+@register
+@dataclass(frozen=True)
+class KMap(Requirement):
+    """k-map: at least ``k`` people of the population have the values of a class (the population table counts them)."""
+
+    k: int
+    kind: ClassVar[str] = "k-map"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "k"
+    words: ClassVar[Words] = {"k_map": {}}
+    sign: ClassVar[str] = ">="
+    needs_population: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_whole(self.k, 2, "k of k-map", "Use at least 2.")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("k_map",)
+
+    def holds(self, found: float) -> bool:
+        return at_least(found, self.k)
+
+    def sentence(self) -> str:
+        return f"every class matches at least {self.k} people of the population"
+
+
+@register
+@dataclass(frozen=True)
+class MaxRisk(Requirement):
+    """Largest risk: 1 / (size of a class) is at most ``risk``; the journalist's risk uses the class in the population.
+
+    It is decided by the size: a class of 3 meets 1/3, and 0.33333333333, for every attacker.
+
+    >>> MaxRisk(0.33333333333).of_size(3).met, MaxRisk(0.33333333333, "journalist").of_size(2).met
+    (True, False)
+    """
+
+    risk: float
+    attacker: Attacker = "prosecutor"
+    kind: ClassVar[str] = "max-risk"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "risk"
+    words: ClassVar[Words] = {
+        **dict.fromkeys(
+            ("risk.prosecutor", "risk", "risk.max", "prosecutor", "prosecutor.max", "risk.prosecutor.max"), _PROSECUTOR
+        ),
+        **dict.fromkeys(("risk.journalist", "journalist", "journalist.max", "risk.journalist.max"), _JOURNALIST),
+    }
+
+    def __post_init__(self) -> None:
+        check_share(self.risk, "the largest risk", above_zero=True)
+        check_one_of(self.attacker, ("prosecutor", "journalist"), "attacker")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("risk", self.attacker)
+
+    @property
+    def k(self) -> int:
+        """The class size that the risk asks for.
+
+        >>> MaxRisk(0.09).k, MaxRisk(0.2).k
+        (12, 5)
+        """
+        return class_for(self.risk)
+
+    def holds(self, found: float) -> bool:
+        return found > 0 and round(1.0 / found) >= self.k
+
+    def of_size(self, size: int) -> Verdict:
+        """The verdict on a smallest class."""
+        return self.judged(1.0 / size)
+
+    def sentence(self) -> str:
+        return f"no record is re-identified by a {self.attacker} with a chance above {self.risk:g}"

@@ -1,0 +1,120 @@
+"""Requirements on the released table as a whole: average risk, uniques in the sample, estimated uniques in the population."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from shoal.errors import UsageError
+from shoal.model.requirement.clause import Clause, Reading
+from shoal.model.requirement.compare import at_most
+from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_one_of, check_share, check_whole, register
+
+_AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
+
+
+@register
+@dataclass(frozen=True)
+class AverageRisk(Requirement):
+    """Average risk, (published classes) / (published members), is at most ``risk``.
+
+    The marketer's is the same number where no population table is given. Where classes are too many, the smallest are suppressed
+    first, which removes the fewest records. Monotone with suppression: joining classes leaves fewer classes and as many members.
+    """
+
+    risk: float
+    attacker: Literal["average", "marketer"] = "average"
+    kind: ClassVar[str] = "average-risk"
+    words: ClassVar[Words] = {
+        **dict.fromkeys(("risk.average", "risk.mean", "prosecutor.mean", "risk.prosecutor.mean"), _AVERAGE),
+        **dict.fromkeys(("risk.marketer", "marketer"), _MARKETER),
+    }
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "risk"
+
+    def __post_init__(self) -> None:
+        check_share(self.risk, "the average risk", above_zero=True)
+        check_one_of(self.attacker, ("average", "marketer"), "attacker")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("risk", self.attacker)
+
+    def holds(self, found: float) -> bool:
+        return at_most(float(found), self.risk)
+
+    def sentence(self) -> str:
+        return f"the average chance of re-identification is at most {self.risk:g}"
+
+
+@register
+@dataclass(frozen=True)
+class SampleUniqueness(Requirement):
+    """At most ``share`` of the published members are alone in their class. Monotone with suppression."""
+
+    share: float
+    kind: ClassVar[str] = "sample-uniqueness"
+    words: ClassVar[Words] = {"unique_share": {}}
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "merge"
+    bound: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of unique records", above_zero=False)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("uniqueness", "sample")
+
+    def holds(self, found: float) -> bool:
+        return at_most(float(found), self.share)
+
+    def sentence(self) -> str:
+        return f"at most {self.share:.4g} of the published records are unique"
+
+
+@register
+@dataclass(frozen=True)
+class PopulationUniqueness(Requirement):
+    """Estimated share of the records that are unique in a population of ``population`` people is at most ``share``.
+
+    An estimate from the class sizes of the release, never a count; no law about joining classes is proven.
+    """
+
+    share: float
+    population: int
+    method: str = "dankar"
+    kind: ClassVar[str] = "population-uniqueness"
+    words: ClassVar[Words] = {"population_unique_share": {}}
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "none"
+    bound: ClassVar[str] = "share"
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of population uniques", above_zero=False)
+        check_whole(self.population, 1, "the population", "Pass the number of people in the population.")
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("uniqueness", "population")
+
+    @classmethod
+    def from_clause(cls, clause: Clause, reading: Reading) -> Requirement:
+        """``population_unique_share[17500000]<=0.01``, after a comma perhaps the method of estimation."""
+        people = clause.inside[0].replace("_", "") if clause.inside else ""
+        if not people.isdecimal() or len(clause.inside) > 2:
+            raise UsageError(
+                "the share of population uniques needs the number of people in the population.",
+                hint=f"Write for example {clause.word}[17500000]<=0.01.",
+            )
+        return cls(cls.asked(clause), int(people), *clause.inside[1:])
+
+    def options(self) -> tuple[str, ...]:
+        return (str(self.population), *(() if self.method == "dankar" else (self.method,)))
+
+    def holds(self, found: float) -> bool:
+        return at_most(float(found), self.share)
+
+    def sentence(self) -> str:
+        return f"an estimated share of at most {self.share:g} is unique in a population of {self.population}"
