@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Policy": ("shoal.release.policy.policy", "Policy"),
-    "Questionnaire": ("shoal.predict.questionnaire.questions", "Questionnaire"),
+    "Questionnaire": ("shoal.predict.questionnaire.questionnaire", "Questionnaire"),
     "Registry": ("shoal.registry", "Registry"),
     "Vault": ("shoal.protector", "Vault"),
     "anonymize": ("shoal.api.anonymize", "anonymize"),

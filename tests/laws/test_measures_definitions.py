@@ -19,7 +19,7 @@ from shoal.measures.columns import subsets
 from shoal.measures.columns import suda_loops as measures_suda
 from shoal.measures.columns.suda import suda
 from shoal.measures.observer import entropy
-from shoal.measures.utility import grouping as loss
+from shoal.measures.utility import class_losses as loss
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy, Level
 from shoal.model.roles import MissingPolicy

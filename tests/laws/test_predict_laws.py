@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import predict_limits as limits
 from shoal import predict
 from shoal.errors import UsageError
 from shoal.predict import Distribution
@@ -325,10 +326,10 @@ def test_meter_equals_listing_and_its_range_holds_for_any_dependence(margins: li
     assert unique.value == pytest.approx(slow, abs=1e-9)
     # another joint law with the same margins: start from random cells and fit the margins
     joint = np.random.default_rng(seed).gamma(0.3, size=cells.shape) + 1e-9
-    from shoal.predict.attributes.correlation import _fit_margins
+    from shoal.predict.attributes.correlation import fit_margins
 
     for _ in range(30):
-        joint = _fit_margins(joint, shares)
+        joint = fit_margins(joint, shares)
     tied = float((joint * (1 - np.minimum(joint, 1)) ** (n - 1)).sum())
     assert unique.low - 1e-6 <= tied <= unique.high + 1e-6
 
@@ -356,3 +357,22 @@ def test_expected_cells_counts_all_cells(w: list[float], k: int, j: int) -> None
     p = d.expanded()
     slow = math.comb(k, j) * float((p**j * (1 - p) ** (k - j)).sum()) if j <= k else 0.0
     assert expected_cells(d, k, j) == pytest.approx(slow, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 2.0])
+def test_exact_sums_tend_to_the_limit_of_large_groups(a: float) -> None:
+    """k = aN people on N cells, half of them with half and half with one and a half times the average."""
+    alpha, share = (0.5, 1.5), (0.5, 0.5)
+    gaps = []
+    for n in (200, 2_000, 20_000):
+        d = Distribution.of(np.repeat(np.array(alpha) / n, n // 2), normalize=True)
+        s = predict.singletons(d, round(a * n))
+        gaps.append(
+            (
+                abs(s.mean.value / n - limits.mean_limit(a, alpha, share)),
+                abs(s.variance.value / n - limits.variance_limit(a, alpha, share)),
+            )
+        )
+    for coarse, fine in itertools.pairwise(np.array(gaps)):
+        assert bool((fine < coarse / 5).all())
+    assert max(gaps[-1]) < 1e-4

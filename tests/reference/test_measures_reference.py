@@ -18,7 +18,7 @@ from shoal.measures.columns.suda import suda
 from shoal.measures.observer import entropy, finite
 from shoal.measures.observer.posterior import PosteriorTable, relative_low
 from shoal.measures.result.measurement import Measured
-from shoal.measures.utility import grouping as loss
+from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility import recoding_loss
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts

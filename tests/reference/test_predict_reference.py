@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+import predict_limits as limits
 from shoal import predict
-from shoal.predict import Distribution, Zipf, limits
-from shoal.predict.attributes.interval_expansions import density_integral, groups_expansion, variance_expansion
+from shoal.predict import Distribution, Zipf
 from shoal.predict.attributes.quasi_identifier import excess_probability, unique_share_limit
-from shoal.predict.population.models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
+from shoal.predict.attributes.rounding_expansions import density_integral, groups_expansion, variance_expansion
+from shoal.predict.population.class_size_models import ewens_uniques, pitman_uniques, poisson_gamma_uniques
 from shoal.predict.summaries.kappa import singletons_from_kappa, variance_from_kappa
 from shoal.predict.zipf.records import hard_threshold_share, joint_exponent
 
@@ -665,9 +666,9 @@ STRONGER: dict[str, Callable[[Any], Any]] = {
     "ewens_uniques_formula": lambda e: ewens_uniques(25, 1000),
     "pitman_uniques_formula": lambda e: pitman_uniques(0.4, 25, 1000),
     "pitman_uniques_sim": lambda e: pitman_uniques(0.4, 25, 1000),
-    "benedetti_franconi_f1_pi0.01": lambda e: predict.benedetti_franconi(0.01),
-    "benedetti_franconi_f1_pi0.1": lambda e: predict.benedetti_franconi(0.1),
-    "benedetti_franconi_f1_pi0.5": lambda e: predict.benedetti_franconi(0.5),
+    "benedetti_franconi_f1_pi0.01": lambda e: predict.sample_unique_risk(0.01),
+    "benedetti_franconi_f1_pi0.1": lambda e: predict.sample_unique_risk(0.1),
+    "benedetti_franconi_f1_pi0.5": lambda e: predict.sample_unique_risk(0.5),
     "poisson_gamma_uniques": lambda e: poisson_gamma_uniques(1000, 0.002, 5000),
     "individual_unique_prob": lambda e: {i: predict.person(float(pyramid().p[int(i)]), 40).unique.value for i in e},
     "individual_expected_set": lambda e: {i: predict.person(float(pyramid().p[int(i)]), 40).crowd.value for i in e},

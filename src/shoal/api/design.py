@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.api.readers.questions import read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
-from shoal.predict.summaries.published import Published, Resolver
+from shoal.predict.summaries.published import PublishedSummary, Resolver
 
 if TYPE_CHECKING:
-    from shoal.predict.questionnaire.questions import Questionnaire
+    from shoal.predict.questionnaire.questionnaire import Questionnaire
     from shoal.registry.records.record import Record
 
 
@@ -43,7 +43,7 @@ def resolver(source: str | Path) -> Resolver:
 
         service = Remote(text)
 
-        def ask_service(code: str, population: str) -> Published:
+        def ask_service(code: str, population: str) -> PublishedSummary:
             found = service.query([code], population)
             return _published(found.best, found.fit, found.notes, code, population)
 
@@ -54,7 +54,7 @@ def resolver(source: str | Path) -> Resolver:
         raise UnreadableError(f"there is no registry '{Path(text).name}'.", hint="Name a mirrored folder or a SQLite file.")
     shelf = Registry(source)
 
-    def ask(code: str, population: str) -> Published:
+    def ask(code: str, population: str) -> PublishedSummary:
         answer = shelf.query([code], population)
         return _published(answer.best if answer.records else None, answer.fit, answer.notes, code, population)
 
@@ -74,7 +74,7 @@ def _named(path: Path) -> Path | None:
     return path.parent / name
 
 
-def _published(record: Record | None, fit: str, notes: Any, code: str, population: str) -> Published:
+def _published(record: Record | None, fit: str, notes: Any, code: str, population: str) -> PublishedSummary:
     """The numbers of a record that a question needs; stops where the registry has none."""
     if record is None:
         raise UsageError(
@@ -86,7 +86,7 @@ def _published(record: Record | None, fit: str, notes: Any, code: str, populatio
     unique = {int(k.removeprefix("unique_")): (v.value, v.step) for k, v in said.items() if k.startswith("unique_")}
     kappa = min(max(0.0, said["kappa"].value), math.log(summary.cells))
     collision = summary.power_sum(2) if "h2" in said else None
-    return Published(
+    return PublishedSummary(
         kappa,
         summary.cells,
         summary.size,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.measures.columns.roles import Suggestion, suggest
+from shoal.measures.columns.role_suggestion import RoleSuggestion, suggest
 from shoal.measures.columns.subsets import Subset
 from shoal.model.roles import ByRole, Role
 
@@ -28,7 +28,7 @@ class Inspection(ByRole):
     table: str
     engine: str
     records: int
-    columns: tuple[Suggestion, ...]
+    columns: tuple[RoleSuggestion, ...]
     together: tuple[Subset, ...]
     k: int | None
     unique: int | None
@@ -103,7 +103,7 @@ def inspect(table: Any, *, progress: Callable[[float, str], None] | None = None)
     return Inspection(opened.name, opened.engine, records, tuple(found), together, k, unique, notes, read)
 
 
-def _suggested(table: Table, name: str) -> Suggestion:
+def _suggested(table: Table, name: str) -> RoleSuggestion:
     import numpy as np
 
     from shoal.kernels.text import canonical_text
@@ -119,11 +119,11 @@ def _suggested(table: Table, name: str) -> Suggestion:
     made = suggest(name, column.kind, texts, counts, missing=missing, distinct=len(values))
     if given is None:
         return made
-    return Suggestion(name, column.kind, made.distinct, missing, given, "you said so", 1.0, made.hipaa, made.mark)
+    return RoleSuggestion(name, column.kind, made.distinct, missing, given, "you said so", 1.0, made.hipaa, made.mark)
 
 
 def _together(
-    table: Table, columns: tuple[Suggestion, ...]
+    table: Table, columns: tuple[RoleSuggestion, ...]
 ) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
     from shoal.api.measure import measure
 

@@ -325,7 +325,7 @@ def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     add up to the people."""
     if size is None or not (counts.unit is None or adds_up(counts)):
         return None
-    from shoal.predict.population.estimate import population
+    from shoal.predict.population.uniques import population
 
     sizes, numbers = np.unique(counts.sizes, return_counts=True)
     found = population({int(s): int(n) for s, n in zip(sizes, numbers, strict=True)}, size)

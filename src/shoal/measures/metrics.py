@@ -121,7 +121,7 @@ MODULES = (
     "classes.presence",
     "classes.entropy_risk",
     "columns.subsets",
-    "utility.grouping",
+    "utility.class_losses",
     "utility.recoding_loss",
     "observer.entropy",
 )

@@ -31,18 +31,20 @@ from shoal.predict.attributes.correlation import (
     population_uniqueness,
     rho_for_information,
 )
-from shoal.predict.attributes.interval_expansions import expansion, sd_from_singletons
-from shoal.predict.attributes.intervals import interval_singletons, rounded, width_for
 from shoal.predict.attributes.quasi_identifier import QuasiTest, needed_combinations, quasi_test, rank_subsets, unique_share_bound
+from shoal.predict.attributes.rounding import interval_singletons, rounded, sd_from_singletons, width_for
+from shoal.predict.attributes.rounding_expansions import expansion
 from shoal.predict.distribution import Distribution, as_distribution
 from shoal.predict.group.degradation import Degradation, degradation
 from shoal.predict.group.no_singleton import no_singleton, no_singleton_table
 from shoal.predict.group.person import Person, person
 from shoal.predict.group.singletons import Singletons, best_code_size, largest_mean, singletons
-from shoal.predict.group.uniqueness import log_uniform, simulation_runs, uniqueness
-from shoal.predict.population.estimate import PopulationUniqueness, benedetti_franconi, match_probability, population
-from shoal.predict.questionnaire.questions import Question, Questionnaire
-from shoal.predict.questionnaire.result import Meter
+from shoal.predict.group.uniform import log_uniform
+from shoal.predict.group.uniqueness import simulation_runs, uniqueness
+from shoal.predict.population.uniques import PopulationEstimate, match_probability, population, sample_unique_risk
+from shoal.predict.questionnaire.meter_result import Meter
+from shoal.predict.questionnaire.question import Question
+from shoal.predict.questionnaire.questionnaire import Questionnaire
 from shoal.predict.questionnaire.suggest import Suggestion
 from shoal.predict.summaries.kappa import (
     corrected_kappa,
@@ -71,7 +73,7 @@ __all__ = [
     "Distribution",
     "Meter",
     "Person",
-    "PopulationUniqueness",
+    "PopulationEstimate",
     "QuasiTest",
     "Question",
     "Questionnaire",
@@ -80,7 +82,6 @@ __all__ = [
     "Zipf",
     "ZipfFit",
     "as_distribution",
-    "benedetti_franconi",
     "best_code_size",
     "bivariate_normal",
     "cell_budget",
@@ -119,6 +120,7 @@ __all__ = [
     "rank_subsets",
     "rho_for_information",
     "rounded",
+    "sample_unique_risk",
     "sd_from_singletons",
     "share_below",
     "simulation_runs",

@@ -16,7 +16,7 @@ from shoal.measures.columns.subsets import all_subsets
 from shoal.measures.columns.suda import suda
 from shoal.measures.observer.posterior import PosteriorTable
 from shoal.measures.result.measurement import Measured
-from shoal.measures.utility import grouping as loss
+from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts

@@ -12,7 +12,7 @@ import pytest
 import shoal
 from shoal.errors import EmptyTableError
 from shoal.measures.columns.lexicon import HINTS, HIPAA, hint_for
-from shoal.measures.columns.roles import suggest
+from shoal.measures.columns.role_suggestion import suggest
 from shoal.model.roles import Role
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from shoal import predict
 from shoal.errors import ShoalWarning, UsageError
-from shoal.predict import Distribution, limits
+from shoal.predict import Distribution
 
 
 @pytest.mark.parametrize(
@@ -183,17 +183,6 @@ def test_best_code_size_without_an_inner_optimum_is_refused() -> None:
         predict.best_code_size(95, 51.5)
 
 
-def test_the_largest_mean_is_local_below_a_third() -> None:
-    def value(a: float, kappa: float) -> float:
-        return a * math.exp(-a) * (1 + a * (a - 2) * kappa)
-
-    for kappa, top in ((0.32, True), (0.345, False)):
-        around = [value(1 + h, kappa) for h in (-0.01, 0, 0.01)]
-        assert (around[1] == max(around)) is top
-    assert limits.kappa_of_largest_mean(0.2602) == 1.0
-    assert limits.kappa_of_largest_mean(0.2604) > 2
-
-
 @pytest.mark.parametrize(("p", "best"), [(365, 364), ([0.4, 0.3, 0.2, 0.1], 3), ([1.0], 1), ([0.5, 0.5], 2)])
 def test_largest_mean_equals_a_scan(p: Any, best: int) -> None:
     size, mean = predict.largest_mean(p)
@@ -257,8 +246,6 @@ def test_no_warning_leaks_from_the_numerics() -> None:
         lambda: predict.threshold_rank(predict.Zipf(0, 5), 10, 1),
         lambda: predict.person(1.5, 10),
         lambda: predict.degradation(0, [0.5]),
-        lambda: limits.linear_density_kappa(3),
-        lambda: limits.mean_limit(1, (1.0, 2.0), (0.5, 0.5)),
     ],
 )
 def test_other_faces_refuse_nonsense(call: Any) -> None:

@@ -15,8 +15,8 @@ from shoal.api.readers.questions import parse_target, read_questionnaire
 from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.predict import Distribution
 from shoal.predict.group.binomial import binomial
-from shoal.predict.population.estimate import uniques_range
-from shoal.predict.population.models import Sample
+from shoal.predict.population.class_size_models import SampledClasses
+from shoal.predict.population.uniques import uniques_range
 
 
 def law_of_singletons(p: list[float], k: int) -> list[Fraction]:
@@ -226,7 +226,7 @@ def test_ranges_from_a_sample_hold_on_skewed_populations() -> None:
         n = max(20, int(people * 10 ** rng.uniform(-3, math.log10(0.5))))
         sample = rng.multivariate_hypergeometric(population, n, method="marginals")
         n1, n2, n3 = (int((sample == j).sum()) for j in (1, 2, 3))
-        low, high = uniques_range(Sample(np.zeros(0), np.zeros(0), n, int((sample > 0).sum()), n1, n2, people))
+        low, high = uniques_range(SampledClasses(np.zeros(0), np.zeros(0), n, int((sample > 0).sum()), n1, n2, people))
         missed_uniques += not low <= (population == 1).sum() <= high
         narrow += high < 0.5 * people
         if min(n1, n2) >= 10:

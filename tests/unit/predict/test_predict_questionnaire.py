@@ -14,7 +14,7 @@ from shoal.api.readers.questions import from_mapping, parse_target, read_questio
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError
 from shoal.predict import Distribution, Questionnaire
 from shoal.predict.questionnaire import suggest as suggest_room
-from shoal.predict.summaries.published import Published, shape_of
+from shoal.predict.summaries.published import PublishedSummary, shape_of
 
 
 def survey(**options: Any) -> Questionnaire:
@@ -92,10 +92,10 @@ def test_links_lower_uniqueness_and_a_joint_table_is_used_as_it_is() -> None:
 
 
 def test_one_factor_block_equals_the_bivariate_copula() -> None:
-    from shoal.predict.questionnaire.blocks import _one_factor
+    from shoal.predict.questionnaire.question_blocks import one_factor
 
     margins = [np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4]), np.array([0.3, 0.7])]
-    joint = _one_factor(margins, 0.5)
+    joint = one_factor(margins, 0.5)
     assert np.abs(joint.sum(axis=2) - predict.gaussian_copula(margins[:2], 0.5)).max() < 1e-8
 
 
@@ -482,7 +482,7 @@ def test_the_range_holds_for_every_dependence_and_shape(seed: int) -> None:
             elif how == "kappa":
                 q.add(f"q{i}", kappa=(kappa, shape[i]))
             else:  # as published, rounded
-                near = Published(min(np.log(shape[i]), round(kappa, 2)), shape[i], 10**6, kappa_error=0.005)
+                near = PublishedSummary(min(np.log(shape[i]), round(kappa, 2)), shape[i], 10**6, kappa_error=0.005)
                 q.add(f"q{i}", shares=shape_of(near)[0], source="registry", kappa_range=near.kappa_range)
         if len(shape) == 2 and rng.random() < 0.5:
             told["correlation"] += 1

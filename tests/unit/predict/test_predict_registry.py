@@ -20,7 +20,7 @@ from registry_support import AGES, UTRECHT, make
 from shoal.api.design import questionnaire
 from shoal.errors import EngineError, PolicyError, UnreadableError, UsageError
 from shoal.kernels.signatures import signer
-from shoal.predict.summaries.published import Published, shape_of, shape_with_kappa
+from shoal.predict.summaries.published import PublishedSummary, shape_of, shape_with_kappa
 from shoal.registry.keep.mirror import write_mirror
 from shoal.registry.keep.store import Store
 from shoal.registry.records.population import Population
@@ -162,7 +162,7 @@ def test_shapes_have_the_published_numbers() -> None:
     for collision in (0.0123, 0.0127, 0.014):
         p = shape_with_kappa(0.0914, 95, collision=collision)
         assert float((p * p).sum()) == pytest.approx(collision, rel=1e-6)
-    assert not shape_of(Published(0.1, 20, 1000))[1]
+    assert not shape_of(PublishedSummary(0.1, 20, 1000))[1]
 
 
 def test_the_command_asks_the_registry(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from search_oracle import random_table
 from shoal.errors import InfeasibleError
 from shoal.measures.classes import closeness, diversity
-from shoal.measures.utility.grouping import discernibility
+from shoal.measures.utility.class_losses import discernibility
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.measures.utility.recoding_loss import arx_loss, certainty_penalty, mutual_information_loss, precision
 from shoal.model import requirement as req

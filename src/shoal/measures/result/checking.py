@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import RequirementError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from shoal.measures.result.measurement import Measured
+    from shoal.measures.result.figures import Figures as Measured
 
 SLACK = 1e-12
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
+from shoal.measures.result.figures import Figures
 from shoal.model.roles import MissingPolicy
-
-if TYPE_CHECKING:
-    from shoal.measures.result.measurement import Measured
 
 
 class Explanation(str):
@@ -39,18 +35,18 @@ def one_in(chance: float) -> str:
     return f"{round(100 * chance)} in 100"
 
 
-def who(m: Measured, n: int = 2) -> str:
+def who(m: Figures, n: int = 2) -> str:
     """People where they were counted, records where rows were."""
     word = ("person", "people") if m.counts.unit is not None else ("record", "records")
     return word[n != 1]
 
 
-def headline(m: Measured) -> str:
+def headline(m: Figures) -> str:
     """One sentence: how many are one of a kind on which columns, and the smallest crowd.
 
-    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts
-    >>> headline(Measured(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
+    >>> headline(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
     '1 of 5 records is one of a kind on age; the smallest group has 1.'
     """
     total = int(m.crowds.members.sum())
@@ -61,7 +57,7 @@ def headline(m: Measured) -> str:
     return f"{start} one of a kind on {on}; the smallest group has {bound}{m.k:,}."
 
 
-def notes(m: Measured) -> list[str]:
+def notes(m: Figures) -> list[str]:
     """Sentences that belong to the numbers."""
     out = []
     if m.counts.unit is None:
@@ -97,13 +93,13 @@ def notes(m: Measured) -> list[str]:
     return out
 
 
-def held_by_all(m: Measured, column: str) -> int:
+def held_by_all(m: Figures, column: str) -> int:
     """Classes of several values in which nevertheless every person has one and the same (people may have several each).
 
-    >>> from shoal.measures.result.measurement import Measured
+    >>> from shoal.measures.result.figures import Figures
     >>> from shoal.model.counts.classes import ClassCounts, SensitiveCounts
     >>> ill = SensitiveCounts.from_dense("ill", [[2, 1, 1], [1, 1, 0]])
-    >>> held_by_all(Measured(ClassCounts((2, 2), sensitive={"ill": ill}, unit="id", n_people=4)), "ill")
+    >>> held_by_all(Figures(ClassCounts((2, 2), sensitive={"ill": ill}, unit="id", n_people=4)), "ill")
     1
     """
     if m.counts.unit is None:
@@ -112,7 +108,7 @@ def held_by_all(m: Measured, column: str) -> int:
     return int(((found.largest == m.counts.sizes) & (found.distinct > 1)).sum())
 
 
-def _missing_note(m: Measured) -> str:
+def _missing_note(m: Figures) -> str:
     def at(rule: str) -> str:
         k = m.missing[rule]["k"]
         return m.missing[rule]["note"] if k is None else f"k={k:,}"
@@ -144,7 +140,7 @@ _MAIN = (
 )
 
 
-def explain(m: Measured, name: str | None = None) -> Explanation:
+def explain(m: Figures, name: str | None = None) -> Explanation:
     """The explanation of one number (by its metric's or its requirement's name), or of the main ones."""
     if name is not None:
         key = {short: long for long, short, _ in _MAIN}.get(name, name)
@@ -152,11 +148,11 @@ def explain(m: Measured, name: str | None = None) -> Explanation:
     shown = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
     if m.counts.sensitive:
         shown += [n for n, _, sensitive in _MAIN if sensitive]
-    parts = [headline(m), *(_explained(m, n) for n in shown), *(f"Note: {n}" for n in m.notes)]
+    parts = [headline(m), *(_explained(m, n) for n in shown), *(f"Note: {n}" for n in notes(m))]
     return Explanation("\n\n".join(parts))
 
 
-def _explained(m: Measured, name: str) -> str:
+def _explained(m: Figures, name: str) -> str:
     metric = lookup(name)
     short = {long: (key, sensitive) for long, key, sensitive in _MAIN}.get(name)
     if short is None:

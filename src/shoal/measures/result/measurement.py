@@ -1,265 +1,49 @@
-"""Measured: every number of a table, from its counts, ready to be read, checked, explained and written as JSON.
-
-Takes    ClassCounts (and, when there are any, population sizes)
-Keeps    no data value: column names, counts and shares only
-"""
+"""Measured: the figures of a table with what people do with them: check, explain, read in a sentence, write as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
-from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
-from shoal.measures.classes.missing import Crowds, adds_up, crowds, drop_missing, under_all_policies
-from shoal.measures.classes.presence import Presence
-from shoal.measures.columns import subsets as column_sets
-from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk
-from shoal.model.counts.classes import ClassCounts
-from shoal.model.hierarchy import Hierarchy
-from shoal.model.roles import MissingPolicy
-
-RISK_THRESHOLDS = (0.05, 0.09, 0.2, 0.33)
-GROUPINGS = 100_000_000
-"""Classes to be grouped at most when subsets are counted without being asked for."""
+from shoal.measures.result.checking import Check, check
+from shoal.measures.result.explaining import Explanation, explain, headline, notes
+from shoal.measures.result.figures import Figures
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """All numbers of one table.
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured(Figures):
+    """All numbers of one table, checked against requirements and explained.
 
-    Parameters
-    ----------
-    base : ClassCounts
-        Counted under the strict rule ``own``.
-    policy : MissingPolicy
-        The rule for missing quasi-identifiers that the headline numbers follow.
-    presence : Presence, optional
-        Against a population table.
-    population : int, optional
-        Size of the population.
-    sample : mapping, optional
-        Estimates from sample to population.
-
-    Examples
-    --------
-    >>> m = Measured(ClassCounts((1, 2, 2, 5), columns=("age",), codes=([0, 1, 2, 3],)))
-    >>> m.k, m.unique, m.risk.prosecutor.mean, m.people_at[5]
-    (1, 1, 0.4, 10)
+    >>> from shoal.model.counts.classes import ClassCounts
+    >>> Measured(ClassCounts((1, 4), columns=("age",), codes=([0, 1],)))
+    <Measured of table: 1 of 5 records is one of a kind on age; the smallest group has 1.>
     """
-
-    base: ClassCounts
-    table: str = "table"
-    policy: MissingPolicy = MissingPolicy.OWN
-    presence: Presence | None = None
-    population: int | None = None
-    sample: Mapping[str, Any] | None = None
-    by: anonymity.Subpopulations | None = None
-    distances: Mapping[str, closeness.Distance] = field(default_factory=dict)
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    c: float = 3.0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.table}: {self.sentence}>"
 
-    @cached_property
-    def counts(self) -> ClassCounts:
-        """The classes under the chosen rule (those of ``own`` for ``wildcard``, whose crowds overlap)."""
-        return drop_missing(self.base) if self.policy is MissingPolicy.DROP else self.base
-
-    @cached_property
-    def crowds(self) -> Crowds:
-        """The crowd that each member hides in under the chosen rule."""
-        return crowds(self.base, self.policy)
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        return self.base.columns
-
-    @property
-    def records(self) -> int:
-        """Rows measured."""
-        return self.counts.n_records
-
-    @property
-    def people(self) -> int:
-        """Distinct people; without a unit each row is taken for one."""
-        if self.counts.unit is not None and self.counts.n_people is not None:
-            return self.counts.n_people
-        return self.counts.n_members
-
-    @property
-    def classes(self) -> int:
-        return self.counts.n_classes
-
-    @property
-    def k(self) -> int:
-        return self.crowds.k
-
-    @property
-    def unique(self) -> int:
-        return self.crowds.unique
-
-    @property
-    def unique_share(self) -> float:
-        return self.unique / int(self.crowds.members.sum())
-
-    @cached_property
-    def class_sizes(self) -> anonymity.SizeTable:
-        return anonymity.size_table(self.crowds.sizes)
-
-    @cached_property
-    def people_at(self) -> dict[int, int]:
-        """Members in crowds of at most 1, 5, 10, 50, 100."""
-        found = self.crowds
-        return {t: int(found.members[found.sizes <= t].sum()) for t in anonymity.THRESHOLDS}
-
-    @cached_property
-    def risk(self) -> Risk:
-        found = self.crowds
-        above = {str(t): _above(found, t) for t in RISK_THRESHOLDS}
-        prosecutor = Attacker(1.0 / found.k, found.mean_risk, above)
-        if self.presence is None:
-            basis = "the table itself: the worst case, as if the population were the table"
-            return Risk(prosecutor, Attacker(1.0 / found.k, found.mean_risk), found.mean_risk, basis)
-        f, big = self.presence.release, self.presence.population
-        there = Attacker(risk.journalist_max(f, big), risk.journalist_mean(f, big))
-        return Risk(prosecutor, there, risk.marketer(f, big), "the population table")
-
-    @cached_property
-    def diversity(self) -> dict[str, Diversity]:
-        """Diversity by sensitive column, under the rule ``own`` (never above that under ``wildcard``)."""
-        out = {}
-        for name in self.counts.sensitive:
-            least = {n: diversity.least_c(self.counts, name, l=n) for n in (2, 3, 4)}
-            out[name] = Diversity(
-                diversity.distinct_diversity(self.counts, name),
-                diversity.entropy_diversity(self.counts, name),
-                diversity.recursive_diversity(self.counts, name, c=self.c),
-                self.c,
-                least,
-                diversity.alpha(self.counts, name),
-            )
-        return out
-
-    @cached_property
-    def closeness(self) -> dict[str, Closeness]:
-        """Closeness by sensitive column, under the rule ``own`` (never below that under ``wildcard``)."""
-        out = {}
-        for name in self.counts.sensitive:
-            tree = self.hierarchies.get(name)
-            chosen = self.distances.get(name) or ("hierarchical" if tree else closeness.default_distance(self.counts, name))
-            out[name] = Closeness(
-                closeness.t_closeness(self.counts, name, distance=chosen, hierarchy=tree),
-                chosen,
-                closeness.delta_disclosure(self.counts, name),
-                closeness.delta_disclosure_present(self.counts, name),
-                closeness.basic_beta_likeness(self.counts, name),
-                closeness.enhanced_beta_likeness(self.counts, name),
-            )
-        return out
-
-    @cached_property
-    def missing(self) -> dict[str, Any]:
-        """k and uniques under the three rules for missing values, side by side."""
-        rows = int(self.base.sizes[self.base.has_missing()].sum())
-        return {"rule": self.policy.value, "members_with_missing": rows, **under_all_policies(self.base)}
-
-    @cached_property
-    def individual(self) -> individual.IndividualRisk | None:
-        """Individual risk from sampling weights, where there are any."""
-        return individual.individual_risk(self.counts) if self.counts.weights is not None else None
-
-    @cached_property
-    def entropy_risk(self) -> dict[str, Any]:
-        """ANVC and RR, with what they leave out."""
-        return {
-            "entropy_bits": entropy_risk.joint_entropy(self.counts),
-            "anvc": entropy_risk.average_value_combinations(self.counts),
-            "rr": entropy_risk.entropy_risk(self.counts),
-            "exact_marketer": risk.prosecutor_mean(self.counts),
-            "remark": entropy_risk.REMARK,
-        }
-
-    @property
-    def knows_subsets(self) -> bool:
-        """Whether other sets of columns can be counted: class sizes add up, or the table is at hand."""
-        return adds_up(self.counts)
-
-    def recount(self, columns: Sequence[str]) -> ClassCounts:
-        """Classes over other columns, from the counts."""
-        from shoal.kernels.group import project
-
-        return project(self.counts, columns)
-
-    def subsets(self, up_to: int | None = None) -> list[column_sets.Subset]:
-        """Every subset of at most ``up_to`` quasi-identifiers; without a number as large as is quickly counted, at most 3."""
-        size = up_to if up_to is not None else self._affordable()
-        made = self.__dict__.setdefault("_subsets", {})
-        if size not in made:
-            made[size] = column_sets.all_subsets(self.counts, up_to=size, recount=self.recount)
-        found: list[column_sets.Subset] = made[size]
-        return found
-
-    def _affordable(self) -> int:
-        from math import comb
-
-        width = len(self.quasi)
-        for size in (3, 2):
-            number = sum(comb(width, r) for r in range(1, min(size, width) + 1))
-            if number * self.classes <= GROUPINGS:
-                return size
-        return 1
-
-    def worst_subsets(self, n: int = 3, *, up_to: int | None = None) -> list[column_sets.Subset]:
-        """The ``n`` sets of columns that single out most people."""
-        return column_sets.worst_subsets(self.subsets(up_to), n)
-
-    def contributions(self) -> list[column_sets.Contribution]:
-        """What each quasi-identifier adds to the uniques, largest first."""
-        made = self.__dict__.get("_contributions")
-        if made is None:
-            made = column_sets.column_contributions(self.counts, recount=self.recount)
-            self.__dict__["_contributions"] = made
-        found: list[column_sets.Contribution] = made
-        return found
-
-    def suda(self, **options: Any) -> Any:
-        """Minimal sample uniques and SUDA scores (see :func:`shoal.measures.columns.suda.suda`)."""
-        from shoal.measures.columns.suda import suda
-
-        return suda(self.counts, **options)
-
-    def check(self, requirement: str) -> Any:
+    def check(self, requirement: str) -> Check:
         """Whether requirements such as ``"k>=5"`` or ``"k>=5, t[diagnosis]<=0.2"`` are met: a :class:`Check`.
 
+        >>> from shoal.model.counts.classes import ClassCounts
         >>> m = Measured(ClassCounts((3, 7)))
         >>> bool(m.check("k>=3")), bool(m.check("k>=3, unique==0, risk.max<=0.3"))
         (True, False)
         """
-        from shoal.measures.result.checking import check
-
         return check(self, requirement)
 
-    def explain(self, name: str | None = None) -> Any:
+    def explain(self, name: str | None = None) -> Explanation:
         """Sentence, formula, assumption, attacker and what would change it: of one number, or of the main ones."""
-        from shoal.measures.result.explaining import explain
-
         return explain(self, name)
 
     @property
     def sentence(self) -> str:
         """The headline."""
-        from shoal.measures.result.explaining import headline
-
         return headline(self)
 
     @property
     def notes(self) -> list[str]:
         """What the reader must know to use the numbers."""
-        from shoal.measures.result.explaining import notes
-
         return notes(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -292,10 +76,3 @@ class Measured:
         if self.population is not None:
             out["population"] = self.population
         return out | ({"sample": dict(self.sample)} if self.sample else {})
-
-
-def _above(found: Crowds, threshold: float) -> int:
-    from fractions import Fraction
-
-    ratio = Fraction(str(threshold))
-    return int(found.members[found.sizes <= (ratio.denominator - 1) // ratio.numerator].sum())

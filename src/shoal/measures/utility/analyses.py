@@ -23,7 +23,7 @@ Columns = Mapping[str, npt.ArrayLike]
 
 
 @dataclass(frozen=True)
-class Change:
+class AnalysisChange:
     """One analysis before and after. ``change`` is 0 for no change; its meaning stands in ``measure``."""
 
     analysis: str
@@ -44,7 +44,7 @@ class Change:
         }
 
 
-def compare(analysis: str, before: Columns, after: Columns) -> Change:
+def compare(analysis: str, before: Columns, after: Columns) -> AnalysisChange:
     """Run a named analysis on both tables.
 
     >>> c = compare("mean:x", {"x": [1.0, 3.0]}, {"x": [2.0, 3.0]})
@@ -64,16 +64,16 @@ def compare(analysis: str, before: Columns, after: Columns) -> Change:
     )
 
 
-def compare_mean(column: str, before: Columns, after: Columns) -> Change:
+def compare_mean(column: str, before: Columns, after: Columns) -> AnalysisChange:
     """Mean of a number, missing values left out; the change is relative to the mean before (absolute where that is 0)."""
     a, b = _numbers(before, column), _numbers(after, column)
     old, new = float(np.nanmean(a)), float(np.nanmean(b))
     error = float(np.nanstd(a)) / math.sqrt(max(1, int(np.isfinite(a).sum())))
     details = {"standard_error_before": error, "deviation_before": float(np.nanstd(a)), "deviation_after": float(np.nanstd(b))}
-    return Change(f"mean:{column}", "relative change of the mean", old, new, abs(new - old) / (abs(old) or 1.0), details)
+    return AnalysisChange(f"mean:{column}", "relative change of the mean", old, new, abs(new - old) / (abs(old) or 1.0), details)
 
 
-def compare_table(columns: Sequence[str], before: Columns, after: Columns) -> Change:
+def compare_table(columns: Sequence[str], before: Columns, after: Columns) -> AnalysisChange:
     """Frequency table of some columns; the change is the share of records in the wrong cell (total variation).
 
     >>> compare_table(["s"], {"s": ["m", "f"]}, {"s": ["m", "m"]}).change
@@ -83,10 +83,10 @@ def compare_table(columns: Sequence[str], before: Columns, after: Columns) -> Ch
     n, m = sum(old.values()), sum(new.values())
     distance = 0.5 * sum(abs(old.get(c, 0) / n - new.get(c, 0) / m) for c in old.keys() | new.keys())
     details = {"cells_before": len(old), "cells_after": len(new), "records_before": n, "records_after": m}
-    return Change(f"table:{','.join(columns)}", "share of records in another cell", None, None, distance, details)
+    return AnalysisChange(f"table:{','.join(columns)}", "share of records in another cell", None, None, distance, details)
 
 
-def compare_regression(target: str, terms: Sequence[str], before: Columns, after: Columns) -> Change:
+def compare_regression(target: str, terms: Sequence[str], before: Columns, after: Columns) -> AnalysisChange:
     """Least squares of a number on numbers; the change is the largest move of a coefficient in standard errors before.
 
     >>> x = np.arange(10.0)
@@ -106,7 +106,9 @@ def compare_regression(target: str, terms: Sequence[str], before: Columns, after
         "standard_errors_before": dict(zip(names, errors.tolist(), strict=True)),
     }
     named = f"regression:{target}~{'+'.join(terms)}"
-    return Change(named, "largest move of a coefficient in standard errors", fit_old, fit_new, float(steps.max()), details)
+    return AnalysisChange(
+        named, "largest move of a coefficient in standard errors", fit_old, fit_new, float(steps.max()), details
+    )
 
 
 def _least_squares(target: str, terms: Sequence[str], table: Columns) -> tuple[FloatArray, FloatArray, float]:

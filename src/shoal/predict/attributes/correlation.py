@@ -87,7 +87,7 @@ def normal_expansion(covariance: Any, widths: Sequence[float], group_size: int, 
     >>> round(normal_expansion(cov, [1, 1], 10, order=1).value, 5)
     9.67566
     """
-    from shoal.predict.attributes.interval_expansions import expansion
+    from shoal.predict.attributes.rounding_expansions import expansion
 
     sigma = _covariance(covariance)
     w = np.asarray(list(widths), dtype=np.float64)
@@ -201,7 +201,7 @@ def gaussian_copula(margins: Sequence[Any], correlation: Any, *, rng: np.random.
         joint = normal_rectangles(edges[0], edges[1], rho)
     else:
         joint = _genz(edges, _correlation(matrix, len(laws)), rng or np.random.default_rng(0))
-    return _fit_margins(joint, laws)
+    return fit_margins(joint, laws)
 
 
 def rho_for_information(margin_x: Any, margin_y: Any, information: float, *, sign: int = 1) -> float:
@@ -281,7 +281,7 @@ def _genz_points(edges: Sequence[Floats], root: Floats, u: Floats) -> Floats:
     return out
 
 
-def _fit_margins(joint: Floats, laws: Sequence[Floats]) -> Floats:
+def fit_margins(joint: Floats, laws: Sequence[Floats]) -> Floats:
     """Scale to the given margins: removes the rest of the integration error (iterative proportional fitting)."""
     out = np.maximum(joint, 0.0)
     for _ in range(20):

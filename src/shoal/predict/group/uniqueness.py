@@ -22,6 +22,8 @@ from shoal.model.estimate import Estimate
 from shoal.predict.distribution import Distribution, as_distribution, whole
 from shoal.predict.group import tilt as _tilt
 from shoal.predict.group.named import beside
+from shoal.predict.group.uniform import log_uniform
+from shoal.predict.summaries.kappa import uniqueness_formula
 
 Method = Literal["auto", "exact", "saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions"]
 
@@ -93,25 +95,6 @@ def recursion(p: Any, group_size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return b
 
 
-def log_uniform(k: int, cells: int) -> float:
-    r"""ln of :math:`\pi_u(k,N)=\prod_{i<k}(1-i/N)`; minus infinity when k > N.
-
-    >>> round(math.exp(log_uniform(29, 95)), 14)
-    0.008399253214
-    """
-    if k > cells:
-        return -math.inf
-    if k <= 1:
-        return 0.0
-    if k <= 2_000_000:
-        return float(np.log1p(-np.arange(1, k, dtype=np.float64) / cells).sum())
-    left = float(cells - k)
-    if left < 1e5:
-        return math.lgamma(cells + 1.0) - math.lgamma(left + 1.0) - k * math.log(cells)
-    n = float(cells)
-    return -(left + 0.5) * math.log1p(-k / n) - k + (1 / n - 1 / left) / 12 - (n**-3 - left**-3) / 360
-
-
 def simulation_runs(probability: float, *, relative: float = 0.1, z: float = 1.96) -> tuple[float, float]:
     r"""Runs and expected hits for a simulated probability with relative half-width ``relative``.
 
@@ -161,8 +144,6 @@ def _named(d: Distribution, k: int, method: str) -> Estimate:
         found = _saddlepoint(d, k)
         return beside(found.log_value or 0.0, found.method, best)
     if method in ("kappa", "kappa-limit"):
-        from shoal.predict.summaries.kappa import uniqueness_formula
-
         log_value, name, broken = uniqueness_formula(d.kappa, d.cells, k, d.p_max, limit=method == "kappa-limit")
         return beside(log_value, name, best, notes=tuple(broken))
     if method == "poisson":

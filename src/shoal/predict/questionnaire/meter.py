@@ -12,13 +12,13 @@ from shoal.model.estimate import Estimate, Grade
 from shoal.predict.attributes import loggrid as _loggrid
 from shoal.predict.attributes.loggrid import Factor
 from shoal.predict.distribution import Distribution, Floats
-from shoal.predict.questionnaire.blocks import Block
+from shoal.predict.questionnaire.question_blocks import QuestionBlock
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
 
 
-def parts(blocks: Sequence[Block], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
+def parts(blocks: Sequence[QuestionBlock], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
     """One factor per block that holds a chosen question."""
     wanted = set(chosen)
     return [b.part(chosen) for b in blocks if wanted.intersection(b.names)]
@@ -120,7 +120,7 @@ def grade_of(sources: Sequence[str], blocks: int, *, independence_known: bool, a
     return "A" if all(s == "given" for s in sources) else "B"
 
 
-def rank(blocks: Sequence[Block], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
+def rank(blocks: Sequence[QuestionBlock], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:
     """Every set of ``size`` questions with its unique share, most identifying first."""
     found: list[tuple[tuple[str, ...], float]] = []
     for subset in itertools.combinations(names, size):

@@ -10,18 +10,16 @@ not yet decided (left out, where they may change at all) misses the target. ``pr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shoal.predict.distribution import Distribution, Floats
 from shoal.predict.questionnaire import meter as _meter
-from shoal.predict.questionnaire.blocks import Block
-
-if TYPE_CHECKING:
-    from shoal.predict.questionnaire.questions import Question, Questionnaire
+from shoal.predict.questionnaire.question import Question
+from shoal.predict.questionnaire.question_blocks import QuestionBlock
 
 FACTORS = (2, 3, 4, 5, 10, 20, 25, 50)
 FURTHER = 0.1
@@ -87,19 +85,18 @@ def total_cost(changes: Sequence[Change]) -> float:
     return sum(c.cost for c in changes) * (1.0 + FURTHER * max(0, len(changes) - 1))
 
 
-def suggest(q: Questionnaire, target: float) -> Suggestion:
-    """The cheapest change that brings the expected unique share to ``target``."""
-    blocks, n = q.blocks(), q.respondents
-    before = _meter.unique_share(_meter.parts(blocks, list(q.questions)), n)[0]
+def suggest(questions: Mapping[str, Question], blocks: Sequence[QuestionBlock], n: int, target: float) -> Suggestion:
+    """The cheapest change that brings the expected unique share of ``n`` respondents to ``target``."""
+    before = _meter.unique_share(_meter.parts(blocks, list(questions)), n)[0]
     if before <= target:
         return Suggestion((), before, before, True)
-    options = {name: sorted(_changes(x), key=lambda c: (c.cost, c.text)) for name, x in q.questions.items()}
+    options = {name: sorted(_changes(x), key=lambda c: (c.cost, c.text)) for name, x in questions.items()}
     singles = sorted((c for found in options.values() for c in found), key=lambda c: (c.cost, c.question, c.text))
     hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
     first = (hit,) if hit else _greedy(blocks, singles, n, target)
     if _share(_apply_all(blocks, first), n) > target:
         return _verified(blocks, first, n, before, target, proven=False)
-    order = sorted(options, key=lambda name: (-q.questions[name].law.entropy, name))
+    order = sorted(options, key=lambda name: (-questions[name].law.entropy, name))
     search = _Search(blocks, [options[name] for name in order], n, target, first)
     search.descend(0, ())
     found = _verified(blocks, search.best, n, before, target, proven=search.left > 0)
@@ -112,7 +109,7 @@ class _Search:
     """Branch and bound over one option, or none, per question."""
 
     def __init__(
-        self, blocks: Sequence[Block], options: list[list[Change]], n: int, target: float, first: tuple[Change, ...]
+        self, blocks: Sequence[QuestionBlock], options: list[list[Change]], n: int, target: float, first: tuple[Change, ...]
     ) -> None:
         self.blocks, self.options, self.n, self.target = blocks, options, n, target
         self.best = first
@@ -139,9 +136,9 @@ class _Search:
         return _share(_apply_all(self.blocks, changes), self.n) <= self.target
 
 
-def apply(blocks: Sequence[Block], change: Change) -> list[Block]:
+def apply(blocks: Sequence[QuestionBlock], change: Change) -> list[QuestionBlock]:
     """The blocks after one change."""
-    out: list[Block] = []
+    out: list[QuestionBlock] = []
     for b in blocks:
         after = b.changed(change.question, change.groups) if change.question in b.names else b
         out.extend([after] if after is not None else [])
@@ -181,13 +178,13 @@ def _merged(p: Floats, groups: Any) -> float:
     return Distribution.of(np.bincount(groups, weights=p), normalize=True).entropy
 
 
-def _share(blocks: Sequence[Block], people: int) -> float:
+def _share(blocks: Sequence[QuestionBlock], people: int) -> float:
     names = [n for b in blocks for n in b.names]
     pieces = _meter.parts(blocks, names)
     return _meter.unique_share(pieces, people, points=_meter.COARSE, listed=2000)[0] if pieces else float(people == 1)
 
 
-def _greedy(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
+def _greedy(blocks: Sequence[QuestionBlock], singles: Sequence[Change], n: int, target: float) -> tuple[Change, ...]:
     """One change per question after the other, each time the one that gains most per cost; then each made milder again."""
     chosen: dict[str, Change] = {}
     share = _share(blocks, n)
@@ -214,7 +211,7 @@ def _greedy(blocks: Sequence[Block], singles: Sequence[Change], n: int, target: 
     return tuple(chosen.values())
 
 
-def _apply_all(blocks: Sequence[Block], changes: Iterable[Change]) -> list[Block]:
+def _apply_all(blocks: Sequence[QuestionBlock], changes: Iterable[Change]) -> list[QuestionBlock]:
     current = list(blocks)
     for c in changes:
         current = apply(current, c)
@@ -227,7 +224,7 @@ def _logit(share: float) -> float:
 
 
 def _verified(
-    blocks: Sequence[Block], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
+    blocks: Sequence[QuestionBlock], changes: tuple[Change, ...], n: int, before: float, target: float, *, proven: bool
 ) -> Suggestion:
     """The effect again on the fine grid."""
     current = _apply_all(blocks, changes)

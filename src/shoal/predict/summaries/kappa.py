@@ -16,7 +16,7 @@ from dataclasses import replace
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import whole
-from shoal.predict.group.uniqueness import log_uniform
+from shoal.predict.group.uniform import log_uniform
 from shoal.predict.summaries import kappa_bounds as _kappa_bounds
 from shoal.predict.summaries.kappa_bounds import smallest_kappa
 
@@ -37,7 +37,7 @@ def uniqueness_from_kappa(
     >>> uniqueness_from_kappa(0.4011, cells=95, group_size=10).grade
     'C'
     """
-    n, k, kappa = _sizes(cells, group_size, kappa)
+    n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
     if k > n:
         return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
@@ -72,7 +72,7 @@ def singletons_from_kappa(
     >>> print(singletons_from_kappa(0.01, cells=95, group_size=95))
     34.7823 [34.7202, 34.9435] (100 %, grade B, exact uniform mean times 1 + a(a-2) kappa)
     """
-    n, k, kappa = _sizes(cells, group_size, kappa)
+    n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
     a = k / n
     base = math.exp(-a) if limit else math.exp((k - 1) * math.log1p(-1 / n)) if n > 1 else float(k <= 1)
@@ -92,7 +92,7 @@ def variance_from_kappa(
     >>> round(variance_from_kappa(0.0914, cells=95, group_size=60, limit=True).value, 8)
     18.68940904
     """
-    n, k, kappa = _sizes(cells, group_size, kappa)
+    n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
     a, e = k / n, math.exp(-k / n)
     flat = n * (a * e - a * a * e * e - a * e * e * (1 - a) ** 2)
@@ -131,7 +131,7 @@ def groups_from_kappa(
     >>> round(people.value, 10), people.grade, groups_from_kappa(0.01, 80, 40, 1)[0].grade
     (0.5674094322, 'C', 'B')
     """
-    n, k, kappa = _sizes(cells, group_size, kappa)
+    n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
     j, a = whole(size, what="size"), k / n
     if k == 0 or j > k:
@@ -201,7 +201,7 @@ def _largest(p_max: float | None, n: int, kappa: float) -> float | None:
     return min(x, 1.0)
 
 
-def _sizes(cells: int, group_size: int, kappa: float) -> tuple[int, int, float]:
+def checked_sizes(cells: int, group_size: int, kappa: float) -> tuple[int, int, float]:
     n, k = whole(cells, what="cells", least=1), whole(group_size, what="group_size", least=0)
     x = float(kappa)
     if not -1e-12 <= x <= math.log(n) + 1e-9:

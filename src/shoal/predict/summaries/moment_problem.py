@@ -83,7 +83,7 @@ def log_coefficient(points: Points, k: int) -> tuple[float, float]:
     A point x with weight w stands for w/x cells of probability x, not always a whole number; x = 0 for cells without end. Where
     the largest cell is all but certain to be taken (strain above 2), the part of a cell that is not whole begins to count.
 
-    >>> from shoal.predict.group.uniqueness import log_uniform
+    >>> from shoal.predict.group.uniform import log_uniform
     >>> round(log_coefficient((np.array([1 / 95]), np.array([1.0])), 20)[0], 9) == round(log_uniform(20, 95), 9)
     True
     """

@@ -28,7 +28,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict.distribution import Floats, fraction, whole
-from shoal.predict.group.uniqueness import log_uniform
+from shoal.predict.group.uniform import log_uniform
 from shoal.predict.summaries.moment_problem import log_coefficient, principal, rounded_extremes
 
 _OPEN = math.log(1.1)

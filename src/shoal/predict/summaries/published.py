@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.predict.distribution import Distribution, Floats
-from shoal.predict.summaries.kappa import _sizes
+from shoal.predict.summaries.kappa import checked_sizes
 
 STEEPEST, FLATTEST = 0.05, 40.0
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedSummary:
     """What a registry says of one attribute in one population.
 
     The true kappa lies within ``kappa_error`` of ``kappa``. ``unique`` maps a group size to the expected share of unique people
@@ -44,14 +44,14 @@ class Published:
         return max(0.0, self.kappa - self.kappa_error), min(math.log(self.cells), self.kappa + self.kappa_error)
 
 
-Resolver = Callable[[str, str], Published]
+Resolver = Callable[[str, str], PublishedSummary]
 """What is published about an attribute code in a population; raises UsageError where nothing is."""
 
 
-def shape_of(published: Published) -> tuple[Floats, bool]:
+def shape_of(published: PublishedSummary) -> tuple[Floats, bool]:
     """Shares with the published numbers, and whether they reproduce the published shares of unique people.
 
-    >>> p, agrees = shape_of(Published(0.0914, 95, 100_000, collision=0.0127, unique={50: (0.55, 0.01)}))
+    >>> p, agrees = shape_of(PublishedSummary(0.0914, 95, 100_000, collision=0.0127, unique={50: (0.55, 0.01)}))
     >>> len(p), round(Distribution.of(p).kappa, 4), agrees
     (95, 0.0914, True)
     """
@@ -65,7 +65,7 @@ def shape_of(published: Published) -> tuple[Floats, bool]:
 
 def shape_with_kappa(kappa: float, cells: int, *, collision: float | None = None) -> Floats:
     """Shares falling as exp(−t·i^b) with this kappa; b = 1 (a geometric law), or the b that gives this collision chance Σp²."""
-    n, _, k = _sizes(cells, 0, kappa)
+    n, _, k = checked_sizes(cells, 0, kappa)
     if k <= 1e-12 or n == 1:
         return np.full(n, 1.0 / n)
     rank = np.arange(n, dtype=np.float64)

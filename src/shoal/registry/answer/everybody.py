@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.model.estimate import Estimate
-from shoal.predict.group.uniqueness import log_uniform
+from shoal.predict.group.uniform import log_uniform
 from shoal.predict.summaries.moment_problem import Points, log_coefficient, principal
 from shoal.registry.publish.summary import LARGER, Summary
 

@@ -47,7 +47,7 @@ def identifying(table: Table, name: str) -> str:
     an identifier.
     """
     from shoal.kernels.text import canonical_text
-    from shoal.measures.columns.roles import suggest
+    from shoal.measures.columns.role_suggestion import suggest
 
     kind = table.schema[name].kind
     values, counts = table.values(name)

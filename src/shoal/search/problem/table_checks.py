@@ -77,7 +77,7 @@ def population_share(sizes: IntArray, requirement: PopulationUniqueness) -> floa
 
 @lru_cache(maxsize=4096)
 def _population_share(classes: tuple[tuple[int, int], ...], size: int, method: str) -> float:
-    from shoal.predict.population.estimate import population
+    from shoal.predict.population.uniques import population
 
     found = population(dict(classes), size)
     counted = method == "dankar" or found.sample_size == size

@@ -5,14 +5,13 @@ kind is :math:`E(1-p(X))^{n-1}` over the product of all of them, summed exactly 
 error) when the combinations are astronomically many. What independence cannot promise, the range says.
 
 Takes    questions, population, respondents, links
-Returns  :class:`~.meter_result.Meter`, and :meth:`Questionnaire.suggest`: the cheapest change that reaches the target
+Returns  :class:`.Meter`, and by :meth:`Questionnaire.suggest` the cheapest change that reaches the target
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,49 +20,15 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import Distribution, Floats, fraction, whole
 from shoal.predict.group.degradation import Degradation, degradation
-from shoal.predict.questionnaire import blocks as _blocks
 from shoal.predict.questionnaire import meter as _meter
+from shoal.predict.questionnaire import question_blocks as _blocks
 from shoal.predict.questionnaire.dependence import Piece, share_range
-from shoal.predict.questionnaire.result import Meter, Step
+from shoal.predict.questionnaire.meter_result import Meter, WaterfallStep
+from shoal.predict.questionnaire.question import Question
+from shoal.predict.questionnaire.suggest import Suggestion, suggest
 
 MARGIN = 0.02
 """A joint table and the questions' own shares may differ by this much: they come from different sources."""
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """One question: the share of each answer in order, and where the shares come from.
-
-    ``source`` is ``given`` (known shares), ``table`` or ``registry`` (counted elsewhere), ``uniform`` or ``kappa`` (only sizes
-    known). ``kappa_range`` is where a published kappa lies. ``band`` is the width of one answer in ``unit``, for suggestions;
-    ``weight`` how much its detail matters.
-    """
-
-    name: str
-    p: Floats
-    source: str = "given"
-    ordered: bool = False
-    band: float | None = None
-    unit: str = ""
-    weight: float = 1.0
-    keep: bool = False
-    labels: tuple[str, ...] = ()
-    kappa_range: tuple[float, float] | None = None
-
-    @cached_property
-    def law(self) -> Distribution:
-        return Distribution.of(self.p, normalize=True)
-
-    @property
-    def answers(self) -> int:
-        return int(self.p.size)
-
-    @property
-    def known(self) -> Piece:
-        """What is really known of the shares of the answers."""
-        if self.source in ("given", "table"):
-            return Piece(self.answers, law=self.law)
-        return Piece(self.answers, kappa=self.kappa_range)
 
 
 class Questionnaire:
@@ -177,7 +142,7 @@ class Questionnaire:
                     hint="Correct one of the two, or describe the question by the number of its answers only.",
                 )
 
-    def blocks(self) -> list[_blocks.Block]:
+    def blocks(self) -> list[_blocks.QuestionBlock]:
         """Linked questions with their joint distribution, the others alone, in the order asked."""
         if not self.questions:
             raise UsageError("the questionnaire has no questions.", hint="Add one with add().")
@@ -220,11 +185,10 @@ class Questionnaire:
             combinations=combos,
         )
 
-    def suggest(self, target: float | None = None) -> Any:
+    def suggest(self, target: float | None = None) -> Suggestion:
         """The cheapest change of bands or questions that reaches the target: see :mod:`shoal.predict.questionnaire.suggest`."""
-        from shoal.predict.questionnaire.suggest import suggest
-
-        return suggest(self, self.target if target is None else fraction(target, what="target"))
+        aim = self.target if target is None else fraction(target, what="target")
+        return suggest(self.questions, self.blocks(), self.respondents, aim)
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
         """The crowd of one person with these answers (by index or label), question after question."""
@@ -255,7 +219,7 @@ class Questionnaire:
             raise missing_column(name, list(self.questions), table="questionnaire", what="question")
         return self.questions[name]
 
-    def _pieces(self, blocks: Sequence[_blocks.Block]) -> list[Piece]:
+    def _pieces(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[Piece]:
         """What is really known: shares, joint tables, published kappas, numbers of answers; no assumed shape, no copula."""
         tables = [link["names"] for link in self.links if link["joint"] is not None]
         joint = [b for b in blocks if b.names in tables]
@@ -263,7 +227,7 @@ class Questionnaire:
         tied = {n for b in joint for n in b.names}
         return out + [q.known for name, q in self.questions.items() if name not in tied]
 
-    def _share(self, blocks: Sequence[_blocks.Block], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
+    def _share(self, blocks: Sequence[_blocks.QuestionBlock], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
         value, error = found
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
@@ -289,13 +253,13 @@ class Questionnaire:
             notes=tuple(notes),
         )
 
-    def _waterfall(self, blocks: Sequence[_blocks.Block]) -> list[Step]:
+    def _waterfall(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[WaterfallStep]:
         steps, before, names = [], 0.0, list(self.questions)
         for i, name in enumerate(names, start=1):
             pieces = _meter.parts(blocks, names[:i])
             h = _meter.entropy(pieces)
             steps.append(
-                Step(
+                WaterfallStep(
                     name,
                     max(1.0, self.population * float(np.exp(-h))),
                     1 + (self.population - 1) * _meter.collision(pieces),
@@ -306,7 +270,7 @@ class Questionnaire:
             before = h
         return steps
 
-    def _warnings(self, blocks: Sequence[_blocks.Block]) -> list[str]:
+    def _warnings(self, blocks: Sequence[_blocks.QuestionBlock]) -> list[str]:
         out = []
         for name, q in self.questions.items():
             expected = self.respondents * q.p

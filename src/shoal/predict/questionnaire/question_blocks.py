@@ -22,13 +22,13 @@ MOST_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class QuestionBlock:
     """Names of the questions, and their joint probabilities with one axis each."""
 
     names: tuple[str, ...]
     joint: Floats
     _cache: dict[tuple[str, ...], tuple[Distribution, _loggrid.Factor]] = field(default_factory=dict)
-    _changed: dict[tuple[str, tuple[int, ...] | None], Block | None] = field(default_factory=dict)
+    _changed: dict[tuple[str, tuple[int, ...] | None], QuestionBlock | None] = field(default_factory=dict)
 
     def part(self, chosen: Sequence[str]) -> tuple[Distribution, _loggrid.Factor]:
         """The margin of the chosen questions of this block (at least one)."""
@@ -40,36 +40,36 @@ class Block:
             self._cache[key] = (d, _loggrid.Factor.of(d.collapsed))
         return self._cache[key]
 
-    def changed(self, name: str, groups: tuple[int, ...] | None) -> Block | None:
+    def changed(self, name: str, groups: tuple[int, ...] | None) -> QuestionBlock | None:
         """The block with answers of one question joined, or without it (None); the same object when asked again."""
         key = (name, groups)
         if key not in self._changed:
             self._changed[key] = self._without(name) if groups is None else self._merged(name, groups)
         return self._changed[key]
 
-    def _merged(self, name: str, groups: Any) -> Block:
+    def _merged(self, name: str, groups: Any) -> QuestionBlock:
         """The block with answers of one question joined: ``groups[i]`` is the new index of answer i."""
         axis = self.names.index(name)
         index = np.asarray(groups, dtype=np.int64)
         moved = np.moveaxis(self.joint, axis, 0)
         out = np.zeros((int(index.max()) + 1, *moved.shape[1:]))
         np.add.at(out, index, moved)
-        return Block(self.names, np.moveaxis(out, 0, axis))
+        return QuestionBlock(self.names, np.moveaxis(out, 0, axis))
 
-    def _without(self, name: str) -> Block | None:
+    def _without(self, name: str) -> QuestionBlock | None:
         """The block without one question; None when nothing is left."""
         if len(self.names) == 1:
             return None
         axis = self.names.index(name)
-        return Block(tuple(n for n in self.names if n != name), self.joint.sum(axis=axis))
+        return QuestionBlock(tuple(n for n in self.names if n != name), self.joint.sum(axis=axis))
 
 
-def single(name: str, p: Floats) -> Block:
+def single(name: str, p: Floats) -> QuestionBlock:
     """A question that is linked to none."""
-    return Block((name,), p)
+    return QuestionBlock((name,), p)
 
 
-def linked(names: Sequence[str], margins: Sequence[Floats], rho: float) -> Block:
+def linked(names: Sequence[str], margins: Sequence[Floats], rho: float) -> QuestionBlock:
     """Questions tied by a Gaussian copula with this correlation."""
     cells = math.prod(m.size for m in margins)
     if cells > MOST_CELLS:
@@ -78,16 +78,16 @@ def linked(names: Sequence[str], margins: Sequence[Floats], rho: float) -> Block
             hint="Ask them in wider bands, or link fewer.",
         )
     if len(names) == 2:
-        return Block(tuple(names), gaussian_copula(margins, rho))
+        return QuestionBlock(tuple(names), gaussian_copula(margins, rho))
     if not 0 <= rho <= 0.98:
         raise UsageError(
             f"three or more linked questions need a correlation from 0 to 0.98; found {rho!r}.",
             hint="Link them in pairs for other correlations.",
         )
-    return Block(tuple(names), _one_factor(margins, rho))
+    return QuestionBlock(tuple(names), one_factor(margins, rho))
 
 
-def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> Block:
+def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> QuestionBlock:
     """Questions with a known joint table (counts or probabilities), one axis per question."""
     table = np.asarray(joint, dtype=np.float64)
     shape = tuple(m.size for m in margins)
@@ -95,10 +95,10 @@ def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> Bl
         raise UsageError(f"the joint table of {', '.join(names)} must have the shape {shape}; found {table.shape}.")
     if not bool(np.all(np.isfinite(table) & (table >= 0))) or not table.sum() > 0:
         raise UsageError(f"the joint table of {', '.join(names)} must hold numbers of at least 0, and not only 0.")
-    return Block(tuple(names), table / table.sum())
+    return QuestionBlock(tuple(names), table / table.sum())
 
 
-def _one_factor(margins: Sequence[Floats], rho: float) -> Floats:
+def one_factor(margins: Sequence[Floats], rho: float) -> Floats:
     from scipy.special import ndtr, ndtri
 
     pieces = 24

@@ -8,7 +8,7 @@ uniques are theirs; the others come from classes of F ≥ 2, which show one samp
 :math:`c=2(1-\pi)/\pi` times as often as two. Hence, in expectation, :math:`(n_1-c\,n_2)/\pi\le U\le n_1/\pi`.
 
 Takes    sizes of the sample's classes, and the population size
-Returns  :class:`PopulationUniqueness`
+Returns  :class:`PopulationEstimate`
 Source   METHODS §33: Good–Turing; Skinner & Elliot 2002; Zayatz 1991; Ewens; Hoshino 2001 (Pitman); Chen & Keller-McNulty 1998
          (SNB); Bethlehem et al. 1990 (Poisson–gamma); Benedetti & Franconi 1998; Dankar et al. 2012 (choice)
 """
@@ -25,7 +25,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict.distribution import fraction, whole
-from shoal.predict.population import models
+from shoal.predict.population import class_size_models as models
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ModelEstimate:
 
 
 @dataclass(frozen=True)
-class PopulationUniqueness:
+class PopulationEstimate:
     """``match``: chance that a unique match is right; ``uniques``: in the population, with the range that needs no model."""
 
     sample_size: int
@@ -80,7 +80,7 @@ class PopulationUniqueness:
         return out
 
 
-def population(classes: Any, population_size: int, *, cells: int | None = None) -> PopulationUniqueness:
+def population(classes: Any, population_size: int, *, cells: int | None = None) -> PopulationEstimate:
     """Population uniqueness from the class sizes of a sample.
 
     ``classes`` is the list of class sizes, or a mapping size → number of classes. ``cells`` is the number of possible
@@ -100,14 +100,14 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         raise UsageError(f"the sample ({n}) is larger than the population ({total}).", hint="Check the population size.")
     n1, n2, n3 = (int(numbers[sizes == j].sum()) for j in (1, 2, 3))
     rate = n / total
-    data = models.Sample(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
+    data = models.SampledClasses(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
     if n == total:
         done = Estimate.exact(1.0, method="the sample is the population")
         known = Estimate.exact(float(n1), method="counted")
-        return PopulationUniqueness(n, total, data.classes, n1, done, known, 0.0, 1.0, ())
+        return PopulationEstimate(n, total, data.classes, n1, done, known, 0.0, 1.0, ())
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
     chosen, rule = _dankar(fits, rate, n1)
-    return PopulationUniqueness(
+    return PopulationEstimate(
         n,
         total,
         data.classes,
@@ -115,7 +115,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
         match_probability(n1, n2, rate, n3=n3) if n1 else None,
         _ranged(fits, chosen, rule, uniques_range(data)),
         n1 / n,
-        benedetti_franconi(rate),
+        sample_unique_risk(rate),
         fits,
         () if n1 else ("no class of the sample has one person: the chance that a unique match is right is not defined",),
     )
@@ -158,11 +158,11 @@ def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, l
     )
 
 
-def uniques_range(s: models.Sample, *, level: float = 0.95) -> tuple[float, float]:
+def uniques_range(s: models.SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
     """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
 
     >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
-    >>> [round(x) for x in uniques_range(models.Sample(sizes, numbers, 170, 145, 120, 25, 340))]
+    >>> [round(x) for x in uniques_range(models.SampledClasses(sizes, numbers, 170, 145, 120, 25, 340))]
     [82, 287]
     """
     from scipy.special import gammaincinv, ndtri
@@ -174,10 +174,10 @@ def uniques_range(s: models.Sample, *, level: float = 0.95) -> tuple[float, floa
     return max(0.0, low / pi), min(high / pi, float(s.population - s.people + s.n1))
 
 
-def benedetti_franconi(rate: float) -> float:
+def sample_unique_risk(rate: float) -> float:
     """Individual risk of a sample unique, pi/(1-pi) ln(1/pi).
 
-    >>> round(benedetti_franconi(0.1), 7)
+    >>> round(sample_unique_risk(0.1), 7)
     0.2558428
     """
     p = fraction(rate, what="rate")
@@ -186,7 +186,7 @@ def benedetti_franconi(rate: float) -> float:
     return p / (1 - p) * -math.log(p)
 
 
-def _try(name: str, fit: Any, data: models.Sample, cells: int | None) -> ModelEstimate:
+def _try(name: str, fit: Any, data: models.SampledClasses, cells: int | None) -> ModelEstimate:
     try:
         uniques, parameters = fit(data, cells)
     except models.NoFit as reason:

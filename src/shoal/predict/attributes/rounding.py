@@ -1,7 +1,7 @@
 r"""Rounding a measured value to intervals of a given width: how many people stay unique.
 
 The exact answer needs only the probability of each interval, from the distribution function. The source's expansions in the
-width (:mod:`~shoal.predict.attributes.interval_expansions`) are given by name, beside the exact value.
+width (:mod:`~shoal.predict.attributes.rounding_expansions`) are given by name, beside the exact value.
 
 Takes    a scipy distribution or a sample, a width, a group size
 Returns  Distribution over the intervals, or Estimate of the number of unique people
@@ -18,11 +18,12 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.predict.attributes.interval_expansions import density_integral, expansion, integral_form, positive_width
+from shoal.predict.attributes.rounding_expansions import density_integral, expansion, integral_form, positive_width
 from shoal.predict.distribution import LARGEST_GROUP, Distribution, Floats, fraction, whole
 from shoal.predict.group import moments as _moments
 
 Method = Literal["exact", "first", "second", "integral"]
+Inverse = Literal["first", "second", "exact"]
 
 MOST_CELLS = 2_000_000
 NEAR = 1e-9
@@ -166,6 +167,39 @@ def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.
         middle = 0.5 * (low + high)
         low, high = (low, middle) if share(middle) <= aim else (middle, high)
     return high, share(high)
+
+
+def sd_from_singletons(mean: float, group_size: int, width: float, *, method: Inverse = "exact") -> float:
+    """The standard deviation of a normal value for which ``mean`` of ``group_size`` people are unique at this width.
+
+    >>> [round(sd_from_singletons(8, 10, 0.5, method=m), 5) for m in ("first", "second", "exact")]
+    [6.34713, 5.61007, 5.66516]
+    """
+    k = whole(group_size, what="group_size", least=2)
+    if not 0 < mean < k:
+        raise UsageError(f"the number of unique people must lie between 0 and {k}; found {mean!r}.")
+    if method not in get_args(Inverse):
+        raise UsageError(f"method '{method}' is not known.", hint=f"Methods: {', '.join(get_args(Inverse))}.")
+    width = positive_width(width)
+    first = width * k * (k - 1) / (2 * math.sqrt(math.pi) * (k - mean))
+    if method == "first":
+        return first
+    if method == "second":  # (k - mean) s² - A s + B = 0 with the larger root
+        a = width * k * (k - 1) / (2 * math.sqrt(math.pi))
+        b = width**2 * k * (k - 1) * (k - 2) / (4 * math.sqrt(3) * math.pi)
+        under = a * a - 4 * (k - mean) * b
+        if under < 0:
+            raise UsageError("the second-order rule has no solution here.", hint="Use method='exact'.")
+        return (a + math.sqrt(under)) / (2 * (k - mean))
+    from scipy import optimize, stats
+
+    def gap(log_sd: float) -> float:
+        return interval_singletons(stats.norm(scale=math.exp(log_sd)), width, k).value - mean
+
+    low, high = math.log(first) - 6, math.log(first) + 6
+    if gap(low) * gap(high) > 0:
+        raise UsageError(f"no normal value has {mean:g} of {k} people unique at this width.", hint="Give a larger number.")
+    return math.exp(optimize.brentq(gap, low, high, xtol=1e-13))
 
 
 def _spread(values: Any) -> float:

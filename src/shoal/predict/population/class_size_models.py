@@ -1,7 +1,7 @@
 """Models of class sizes in a population, each fitted to a sample's class sizes.
 
-Each takes a :class:`Sample` and returns (population uniques, parameters) or raises :class:`NoFit` with the reason: a model
-that cannot be fitted is never reported as zero.
+Each takes :class:`SampledClasses` and returns (population uniques, parameters), or raises :class:`NoFit` with the reason: a
+model that cannot be fitted is never reported as zero.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NoFit(ShoalError):
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampledClasses:
     """Class sizes with their numbers, people n, classes u, classes of one and two, and the population N."""
 
     sizes: np.ndarray[Any, np.dtype[np.int64]]
@@ -35,7 +35,7 @@ class Sample:
     population: int
 
 
-def zayatz(s: Sample, cells: int | None) -> Fit:
+def zayatz(s: SampledClasses, cells: int | None) -> Fit:
     """n1/pi times P(population unique | sample unique), class sizes taken as in the sample."""
     if s.n1 == 0:
         raise NoFit("no class of the sample has one person")
@@ -58,7 +58,7 @@ def _log_none_else(total: int, n: int, j: int) -> float:
     return _log_ratio(left - j + 2.0, j - 1.0) - _log_ratio(total - j + 1.0, j - 1.0)
 
 
-def ewens(s: Sample, cells: int | None) -> Fit:
+def ewens(s: SampledClasses, cells: int | None) -> Fit:
     """theta from the expected number of classes; uniques N theta/(theta+N-1)."""
     theta = _ewens_theta(s.people, s.classes)
     return ewens_uniques(theta, s.population), {"theta": theta}
@@ -73,7 +73,7 @@ def ewens_uniques(theta: float, population: int) -> float:
     return population * theta / (theta + population - 1)
 
 
-def pitman(s: Sample, cells: int | None) -> Fit:
+def pitman(s: SampledClasses, cells: int | None) -> Fit:
     """Maximum likelihood of the two-parameter Ewens–Pitman law."""
     from scipy import optimize
 
@@ -114,7 +114,7 @@ def pitman_uniques(alpha: float, theta: float, population: int) -> float:
     return math.exp(log_value)
 
 
-def snb(s: Sample, cells: int | None) -> Fit:
+def snb(s: SampledClasses, cells: int | None) -> Fit:
     """Shifted negative binomial class sizes, by moments on classes, uniques and people."""
     pi = s.people / s.population
     if s.n1 == 0:
@@ -140,7 +140,7 @@ def snb(s: Sample, cells: int | None) -> Fit:
     raise NoFit("the moment equations have no solution")
 
 
-def poisson_gamma(s: Sample, cells: int | None) -> Fit:
+def poisson_gamma(s: SampledClasses, cells: int | None) -> Fit:
     """Gamma cell rates with the sample's overdispersion."""
     if cells is None:
         raise NoFit("the number of possible combinations (cells) was not given")
@@ -164,7 +164,7 @@ def poisson_gamma_uniques(cells: int, beta: float, population: int) -> float:
     return population * math.exp(-(alpha + 1) * math.log1p(population * beta))
 
 
-MODELS: tuple[tuple[str, Callable[[Sample, int | None], Fit]], ...] = (
+MODELS: tuple[tuple[str, Callable[[SampledClasses, int | None], Fit]], ...] = (
     ("zayatz", zayatz),
     ("ewens", ewens),
     ("pitman", pitman),
@@ -195,7 +195,7 @@ def _ewens_theta(n: int, u: int) -> float:
     return math.exp(float(optimize.brentq(gap, -40.0, math.log(n) * 2 + 20, xtol=1e-13)))
 
 
-def _pitman_likelihood(s: Sample) -> Callable[[float, float], float]:
+def _pitman_likelihood(s: SampledClasses) -> Callable[[float, float], float]:
     """Log-likelihood as a function of alpha and theta + alpha."""
     from scipy.special import gammaln
 
@@ -222,7 +222,7 @@ def _log_rising(start: float, step: float, terms: int) -> float:
     return (y - 0.5) * math.log1p(terms / x) - terms + terms * math.log(start) + (1 / y - 1 / x) / 12
 
 
-def _snb_alpha(logit: float, s: Sample, pi: float) -> tuple[float, float, float] | None:
+def _snb_alpha(logit: float, s: SampledClasses, pi: float) -> tuple[float, float, float] | None:
     """For one beta: the alpha that fits classes and people, K, and the gap in the number of uniques."""
     from scipy import optimize
 

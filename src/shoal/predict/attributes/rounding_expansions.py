@@ -1,4 +1,4 @@
-r"""The expansions in the width of an interval, kept by name: what :mod:`~shoal.predict.attributes.intervals` gives exactly.
+r"""The expansions in the width of an interval, kept by name: what :mod:`~shoal.predict.attributes.rounding` gives exactly.
 
 :math:`ES=k-k(k-1)\Delta\int f^2+\tfrac12k(k-1)(k-2)\Delta^2\int f^3+\dots`, valid while :math:`(k-1)\Delta\int f^2\le0.2`; the
 integral :math:`k\int f(1-\Delta f)^{k-1}` for smooth densities; and the inverse rule of thumb for a normal value.
@@ -13,15 +13,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict.distribution import Floats, whole
-
-Inverse = Literal["first", "second", "exact"]
 
 
 def positive_width(width: float) -> float:
@@ -128,38 +126,3 @@ def integral_form(law: Any, step: float, k: int, f2: float) -> Estimate:
         grade="B" if fine else "C",
         notes=notes,
     )
-
-
-def sd_from_singletons(mean: float, group_size: int, width: float, *, method: Inverse = "exact") -> float:
-    """The standard deviation of a normal value for which ``mean`` of ``group_size`` people are unique at this width.
-
-    >>> [round(sd_from_singletons(8, 10, 0.5, method=m), 5) for m in ("first", "second", "exact")]
-    [6.34713, 5.61007, 5.66516]
-    """
-    k = whole(group_size, what="group_size", least=2)
-    if not 0 < mean < k:
-        raise UsageError(f"the number of unique people must lie between 0 and {k}; found {mean!r}.")
-    if method not in get_args(Inverse):
-        raise UsageError(f"method '{method}' is not known.", hint=f"Methods: {', '.join(get_args(Inverse))}.")
-    width = positive_width(width)
-    first = width * k * (k - 1) / (2 * math.sqrt(math.pi) * (k - mean))
-    if method == "first":
-        return first
-    if method == "second":  # (k - mean) s² - A s + B = 0 with the larger root
-        a = width * k * (k - 1) / (2 * math.sqrt(math.pi))
-        b = width**2 * k * (k - 1) * (k - 2) / (4 * math.sqrt(3) * math.pi)
-        under = a * a - 4 * (k - mean) * b
-        if under < 0:
-            raise UsageError("the second-order rule has no solution here.", hint="Use method='exact'.")
-        return (a + math.sqrt(under)) / (2 * (k - mean))
-    from scipy import optimize, stats
-
-    from shoal.predict.attributes.intervals import interval_singletons
-
-    def gap(log_sd: float) -> float:
-        return interval_singletons(stats.norm(scale=math.exp(log_sd)), width, k).value - mean
-
-    low, high = math.log(first) - 6, math.log(first) + 6
-    if gap(low) * gap(high) > 0:
-        raise UsageError(f"no normal value has {mean:g} of {k} people unique at this width.", hint="Give a larger number.")
-    return math.exp(optimize.brentq(gap, low, high, xtol=1e-13))

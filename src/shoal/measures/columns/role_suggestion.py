@@ -22,7 +22,7 @@ FEW_VALUES = 60
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class RoleSuggestion:
     """One column: what it looks like, the suggested role and why."""
 
     name: str
@@ -52,7 +52,7 @@ class Suggestion:
 
 def suggest(
     name: str, kind: str, values: Sequence[str], counts: npt.ArrayLike, *, missing: int = 0, distinct: int | None = None
-) -> Suggestion:
+) -> RoleSuggestion:
     """Suggest a role.
 
     Parameters
@@ -77,8 +77,8 @@ def suggest(
     rows = int(np.sum(counts))
     distinct = len(values) if distinct is None else distinct
 
-    def made(role: Role, reason: str, confidence: float, hipaa: int | None = None, mark: str = "") -> Suggestion:
-        return Suggestion(name, kind, distinct, missing, role, reason, round(confidence, 2), hipaa, mark)
+    def made(role: Role, reason: str, confidence: float, hipaa: int | None = None, mark: str = "") -> RoleSuggestion:
+        return RoleSuggestion(name, kind, distinct, missing, role, reason, round(confidence, 2), hipaa, mark)
 
     if distinct == 0:
         return made(Role.INSENSITIVE, "it is never filled", 0.95)
@@ -91,7 +91,7 @@ def suggest(
     return _from_shape(made, kind, values, distinct, rows)
 
 
-def _from_name(made: Callable[..., Suggestion], hint: Hint, distinct: int, rows: int, kind: str) -> Suggestion:
+def _from_name(made: Callable[..., RoleSuggestion], hint: Hint, distinct: int, rows: int, kind: str) -> RoleSuggestion:
     """What the name says, corrected by how many values there are."""
     if distinct == 1:
         return made(Role.INSENSITIVE, "it has one value only", 0.8)
@@ -104,7 +104,9 @@ def _from_name(made: Callable[..., Suggestion], hint: Hint, distinct: int, rows:
     return made(hint.role, reason, hint.confidence, hint.hipaa, mark)
 
 
-def _from_shape(made: Callable[..., Suggestion], kind: str, values: Sequence[str], distinct: int, rows: int) -> Suggestion:
+def _from_shape(
+    made: Callable[..., RoleSuggestion], kind: str, values: Sequence[str], distinct: int, rows: int
+) -> RoleSuggestion:
     """What the number and form of the values say."""
     if distinct == 1:
         return made(Role.INSENSITIVE, "it has one value only", 0.9)

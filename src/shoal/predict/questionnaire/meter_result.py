@@ -9,7 +9,7 @@ from shoal.model.estimate import Estimate
 
 
 @dataclass(frozen=True)
-class Step:
+class WaterfallStep:
     """The waterfall after one question: typical and mean crowd in the population, unique share of the respondents."""
 
     question: str
@@ -27,7 +27,7 @@ class Meter:
     population_unique: Estimate
     smallest_group: Estimate
     crowd: float
-    waterfall: tuple[Step, ...]
+    waterfall: tuple[WaterfallStep, ...]
     pairs: tuple[tuple[tuple[str, ...], float], ...]
     triples: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
