@@ -25,7 +25,7 @@ QUESTIONS: dict[str, dict[str, int]] = {  # how many characters of a column are 
 
 def shoal_count(path: Path, question: str) -> tuple[int, int]:
     from shoal.engines.open import open as open_table
-    from shoal.model.plan import Prefix
+    from shoal.steps import Prefix
 
     through: dict[str, Any] = {c: Prefix(c, length=n, fill="") for c, n in QUESTIONS[question].items()}
     with open_table(path) as table:

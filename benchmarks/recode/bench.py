@@ -20,7 +20,8 @@ KEYS = ("date_of_birth", "sex", "municipality", "education")
 
 def shoal_recode(path: Path, out: Path, shuffle: bool) -> int:
     from shoal.engines.open import open as open_table
-    from shoal.model.plan import Cut, Drop, Plan, Prefix, Suppression
+    from shoal.model.plan import Plan, Suppression
+    from shoal.steps import Cut, Drop, Prefix
 
     bands = Cut("income", points=(20_000.0, 40_000.0, 80_000.0), labels=("<20k", "20-40k", "40-80k", "80k+"))
     steps = (Drop("person_id"), Drop("name"), Prefix("date_of_birth", length=3, fill="*"), Prefix("postcode", length=2), bands)

@@ -22,7 +22,7 @@ _LAZY = {
 }
 _ROOMS = frozenset(
     ("attack", "datasets", "engines", "errors", "hierarchies", "measures", "model")
-    + ("predict", "protector", "registry", "release", "report", "search", "transform")
+    + ("predict", "protector", "registry", "release", "report", "search", "steps", "transform")
 )
 
 

@@ -14,7 +14,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from shoal.model.plan import SUPPRESSED, Clamp, Constant, Cut, Drop, Keep, MapValues, Plan, Prefix, Round, Step
+from shoal.model.plan import SUPPRESSED, Plan, Step
+from shoal.steps import Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round
 
 Row = dict[str, Any]
 Key = tuple[str | None, ...]

@@ -7,7 +7,8 @@ import json
 import sys
 
 import shoal
-from shoal.model.plan import Cut, MapValues, Plan, Suppression
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Cut, MapValues
 
 
 def main(source: str, out: str) -> None:

@@ -12,7 +12,8 @@ from engines import awkward, oracle
 from engines.comparing import as_dict
 from engines.targets import Target
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, MemoryBudgetError, UsageError
-from shoal.model.plan import Clamp, Constant, Cut, MapValues, Prefix, Round, Step
+from shoal.model.plan import Step
+from shoal.steps import Clamp, Constant, Cut, MapValues, Prefix, Round
 
 ROWS = awkward.rows()
 

@@ -12,9 +12,9 @@ from sqlglot import exp
 
 import shoal
 from engines.targets import Target
-from shoal.engines.core.base import column
 from shoal.engines.servers.addresses import table_expression
 from shoal.errors import EngineError
+from shoal.steps.sql import column
 
 DIALECTS = ("duckdb", "postgres", "mysql", "spark", "tsql")
 

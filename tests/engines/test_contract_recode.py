@@ -16,7 +16,8 @@ from engines import oracle
 from engines.comparing import booleans, multiset, read_parquet
 from engines.targets import Target
 from shoal.errors import EngineError, HierarchyGapError, OutputError
-from shoal.model.plan import Clamp, Constant, Cut, Drop, MapValues, Plan, Prefix, Round, Step, Suppression
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.steps import Clamp, Constant, Cut, Drop, MapValues, Prefix, Round
 
 TYPES = {
     "name": "text", "town": "text", "age": "integer", "born": "date", "seen": "timestamp", "income": "decimal", "size": "float",

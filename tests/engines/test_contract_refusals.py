@@ -11,7 +11,8 @@ import shoal
 from engines.targets import MariaDBTarget, PostgresTarget, Target
 from servers import need_server, tools
 from shoal.errors import DataError, DependencyError, EngineError
-from shoal.model.plan import Cut, MapValues, Plan, Suppression
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Cut, MapValues
 
 pytestmark = pytest.mark.engine
 

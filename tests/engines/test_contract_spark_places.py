@@ -20,7 +20,8 @@ from engines.comparing import multiset, read_parquet
 from servers import spark_arguments, tools
 from shoal.engines.spark.java import VECTOR, java_home, packaged_java, read_release, shim
 from shoal.errors import DependencyError, EngineError
-from shoal.model.plan import Cut, MapValues, Plan, Suppression
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Cut, MapValues
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("spark-places")]
 

@@ -15,7 +15,8 @@ import shoal
 import shoal.transform as tf
 from engines.targets import Target
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import Drop, Plan, Round, Step, Suppression
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.steps import Drop, Round
 
 TYPES = {"town": "text", "age": "integer", "pay": "float", "born": "date", "person": "text"}
 ARROW = pa.schema(

@@ -12,7 +12,7 @@ import shoal
 from engines.comparing import as_dict
 from engines.targets import MariaDBTarget, PostgresTarget, SparkTarget, Target
 from shoal.errors import DataError, EngineError, UsageError
-from shoal.model.plan import Cut, MapValues, Prefix
+from shoal.steps import Cut, MapValues, Prefix
 
 pytestmark = pytest.mark.engine
 

@@ -12,11 +12,12 @@ import sqlglot
 from sqlglot import exp
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.table import make_table
 from shoal.engines.servers.addresses import Address, build_relation, table_expression
 from shoal.engines.servers.mssql import SQLServer, _odbc, reading
-from shoal.model.plan import Clamp, Constant, Cut, MapValues, Plan, Prefix, Round, Suppression
+from shoal.engines.table import make_table
+from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
+from shoal.steps import Clamp, Constant, Cut, MapValues, Prefix, Round
 
 NATIVE = {
     "na]me": "nvarchar", "padded": "char", "n": "int", "d": "decimal", "x": "float", "ok": "bit", "day": "date", "t": "datetime2",
@@ -61,7 +62,7 @@ def asked() -> list[str]:
     }  # fmt: skip
     from contextlib import ExitStack
 
-    from shoal.engines.core.count_sql import CountRequest, _Parts, cleaned, shaped_columns
+    from shoal.engines.count.sql import CountRequest, _Parts, cleaned, shaped_columns
     from shoal.engines.recode.sql import final, published, suppressed
 
     with ExitStack() as stack:

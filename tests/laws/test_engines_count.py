@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.core.count_sql import CountRequest, count_by_sql
-from shoal.engines.core.table import make_table
-from shoal.engines.fast import tally
-from shoal.engines.fast.codes import CodedColumn, Ranked
+from shoal.engines.count import tally
+from shoal.engines.count.codes import CodedColumn, Ranked
+from shoal.engines.count.sql import CountRequest, count_by_sql
 from shoal.engines.files.frames import open_arrow
+from shoal.engines.table import make_table
 from shoal.errors import EmptyTableError, HierarchyGapError
-from shoal.model.plan import Clamp, Constant, Cut, MapValues, Prefix, Round
 from shoal.model.roles import Column
+from shoal.steps import Clamp, Constant, Cut, MapValues, Prefix, Round
 
 TEXT = st.none() | st.text(alphabet="aAäé b\t'\"\\%_\x00=", max_size=3)
 VALUES = {

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engines.open import open as open_table
-from shoal.model.plan import Clamp, Constant, Cut, Drop, Plan, Prefix, Suppression
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Clamp, Constant, Cut, Drop, Prefix
 
 ROW = st.tuples(
     st.none() | st.integers(0, 99),

@@ -18,8 +18,9 @@ from shoal.errors import PolicyError, UnreadableError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.counts.files import counts_from_json, counts_to_json, read_counts, write_counts
 from shoal.model.counts.packed import PackedCodes
-from shoal.model.plan import Clamp, Constant, Cut, Drop, Keep, MapValues, Plan, Prefix, Round, Suppression, step_from_json
+from shoal.model.plan import Plan, Suppression, step_from_json
 from shoal.model.roles import MissingPolicy
+from shoal.steps import Clamp, Constant, Cut, Drop, Keep, MapValues, Prefix, Round
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)

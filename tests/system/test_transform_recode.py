@@ -13,7 +13,8 @@ import shoal
 import shoal.transform as tf
 from shoal.hierarchies import Ages, Dates, FrequencyMerge, FromTree, Intervals, Mask, Postcode, PrefixCode, Quantiles, infer
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import Clamp, Plan, Round, Suppression
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Clamp, Round
 
 
 def people(n: int = 400) -> pa.Table:

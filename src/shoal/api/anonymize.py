@@ -58,7 +58,7 @@ def anonymize(
     (6, 2)
     """
     import shoal
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
     from shoal.release.make.release import anonymize as decide
     from shoal.release.plan.earlier_plan import read_plan
     from shoal.release.plan.prepare import silent

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import UnreadableError, UsageError, missing_column
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
     from shoal.model.attack import AttackResult
     from shoal.model.counts.classes import ClassCounts
     from shoal.model.plan import Plan
@@ -88,7 +88,7 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
 def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
     """The classes of the external table as the plan would publish them."""
     import shoal
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
     theirs: Table = external if isinstance(external, Table) else shoal.open(external)
     known = tuple(name for name in quasi if name in theirs.schema)
@@ -110,9 +110,10 @@ def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, 
     import dataclasses
 
     import shoal
-    from shoal.engines.core.table import Table
-    from shoal.model.plan import Drop, MapValues, Suppression
+    from shoal.engines.table import Table
     from shoal.model.plan import Plan as NewPlan
+    from shoal.model.plan import Suppression
+    from shoal.steps import Drop, MapValues
 
     if not any(s.column in quasi for s in plan.steps):
         raise UsageError(

@@ -12,7 +12,7 @@ from shoal.measures.columns.subsets import Subset
 from shoal.model.roles import ByRole, Role
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
 MOST_COLUMNS = 12
 """Suggested quasi-identifiers whose subsets are counted; those with most values first."""

@@ -21,7 +21,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
 Progress = Callable[[float, str], None]
 MOST_RECOUNTS = 60
@@ -220,8 +220,8 @@ def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:
 
 
 def _opened(table: Any) -> Table:
-    from shoal.engines.core.table import Table
     from shoal.engines.open import open as open_table
+    from shoal.engines.table import Table
 
     return table if isinstance(table, Table) else open_table(table)
 

@@ -22,7 +22,7 @@ from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
 from shoal.model.plan import Plan, Step, Suppression, step_from_json
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
 _TOP = ("seed", "sample", "steps", "suppress", "shuffle")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from shoal.model.attack import AttackResult, Verdict
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
 QUESTION = "Somebody also knows one published column that is not called a quasi-identifier: is the record one of a kind?"
 SHOWN = 3

@@ -10,7 +10,7 @@ import typer
 from shoal.cli import _shared
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Recoded
+    from shoal.engines.recode.write import Recoded
     from shoal.model.plan import Plan
 
 

@@ -14,10 +14,9 @@ from shoal.hierarchies.builders.listed import FromTree
 from shoal.hierarchies.builders.policy import from_policy
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
 from shoal.hierarchies.builders.quantiles import Quantiles
-from shoal.hierarchies.evaluate import evaluate
 from shoal.hierarchies.lint import Finding, LevelPreview, lint, preview
-from shoal.hierarchies.rule import Rule, rule_from_json
-from shoal.hierarchies.step import Generalize
+from shoal.hierarchies.rule import Generalize, Rule, rule_from_json
+from shoal.steps import evaluate
 
 __all__ = [
     "SCHEMES",

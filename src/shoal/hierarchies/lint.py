@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shoal.hierarchies.rule import counts_of
+from shoal.hierarchies.values import counts_of
 from shoal.model.hierarchy import Hierarchy
 
 

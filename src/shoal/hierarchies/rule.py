@@ -14,17 +14,21 @@ Levels 1, 2, … of a hierarchy are the steps, carried out on the values: there 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.errors import HierarchyError, HierarchyGapError, PolicyError, UsageError
-from shoal.hierarchies.evaluate import Labelled, evaluate, numbers_of
+from shoal.errors import PolicyError, UsageError
+from shoal.hierarchies.values import gap_error, texts_of
+from shoal.kernels.numbers import numbers_of
+from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.model.plan import SUPPRESSED, Cut, Keep, MapValues, OnGap, Prefix, Step
+from shoal.model.plan import SUPPRESSED, OnGap, Step, StreamStep, register_step
+from shoal.steps import Cut, Keep, Labelled, MapValues, Prefix, evaluate
 
 TOP = SUPPRESSED
 """Label of the highest level: everything together."""
@@ -103,8 +107,6 @@ class Rule:
             return MapValues(column, on_gap="top", top=self.top_label, missing_label=missing_label)
         step = self._inner_step(column, level, missing_label)
         if self.on_text and isinstance(step, (Cut, Prefix)):
-            from shoal.hierarchies.step import Generalize
-
             return Generalize.of(column, self, level, missing_label=missing_label)
         return step
 
@@ -155,66 +157,59 @@ def rule_from_json(data: Mapping[str, Any]) -> Rule:
     return _RULES[kind]._from_fields(data)
 
 
-def is_text(values: Any) -> bool:
-    """Whether typed values are text: then numbers and dates must be read from it."""
-    return hasattr(values, "null_count") and str(values.type) in ("string", "large_string", "string_view")
+@register_step
+@dataclass(frozen=True)
+class Generalize(StreamStep):
+    """Replace each value by its label at ``level`` of ``rule`` (the rule as JSON text).
 
+    A missing value stays missing unless ``missing_label`` is given; a value that the rule does not cover follows ``on_gap``.
+    """
 
-def texts_of(column: str, values: Any) -> tuple[str, ...]:
-    """Canonical texts of distinct values; missing values are refused (they have no place in a hierarchy)."""
-    if hasattr(values, "type") and hasattr(values, "null_count"):
-        from shoal.kernels.text import canonical_text
+    rule: str = ""
+    level: int = 1
+    on_gap: OnGap = "error"
+    missing_label: str | None = None
+    kind: ClassVar[str] = "generalize"
+    by_position: ClassVar[bool] = False
 
-        values = canonical_text(values).to_pylist()
-    texts = tuple(values)
-    missing = sum(1 for t in texts if t is None)
-    if missing:
-        raise HierarchyError(
-            f"the values of '{column}' hold {missing} missing ones.",
-            hint="Leave missing values out: they stay missing at every level, or get their own label.",
-        )
-    if not all(isinstance(t, str) for t in texts):
-        raise UsageError(f"the values of '{column}' must be texts or a pyarrow array.")
-    return texts
+    @classmethod
+    def of(cls, column: str, rule: Rule, level: int, *, on_gap: OnGap = "error", missing_label: str | None = None) -> Self:
+        text = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
+        return cls(column, text, level, on_gap, missing_label)
 
+    @cached_property
+    def _rule(self) -> Rule:
+        data: Mapping[str, Any] = json.loads(self.rule)
+        return rule_from_json(data)
 
-def counts_of(values: Sequence[Any] | npt.NDArray[Any], counts: Any) -> npt.NDArray[np.int64]:
-    """Records per value; one each where no counts are given."""
-    if counts is None:
-        return np.ones(len(values), dtype=np.int64)
-    given = np.asarray(counts)
-    if given.dtype.kind not in "iu" and not (given.dtype.kind == "f" and bool((given == np.floor(given)).all())) and given.size:
-        raise UsageError("counts and weights must be whole numbers of records.", hint="Round them, or repeat the records.")
-    if given.ndim != 1 or len(given) != len(values):
-        raise UsageError(f"there are {len(values)} values and {given.size} counts.")
-    return given.astype(np.int64)
+    def labels(self, texts: Sequence[str]) -> list[str]:
+        """The published label of each value."""
+        found = self._rule.labels(self.column, texts, self.level)
+        lost = [text for text, label in zip(texts, found, strict=True) if label is None]
+        if lost and self.on_gap == "error":
+            raise gap_error(self.column, lost, None)
+        return [SUPPRESSED if label is None else label for label in found]
 
+    def label(self, text: str) -> str:
+        """The published label of one value."""
+        return self.labels([text])[0]
 
-def gap_error(column: str, gaps: Sequence[str], records: int | None) -> HierarchyGapError:
-    """The error for values that a hierarchy does not cover: counts in the message, values only in ``.values``."""
-    of = f" ({records} records)" if records is not None else ""
-    return HierarchyGapError(
-        f"hierarchy '{column}' does not cover {len(gaps)} values{of}.",
-        hint='Extend the hierarchy, or pass on_gap="suppress" or on_gap="top". See error.values.',
-        column=column,
-        values=tuple(gaps),
-    )
+    def start(self, seed: int) -> Callable[[Any, int], Any]:
+        known: dict[str, str] = {}
 
+        def run(table: Any, rows_before: int) -> Any:
+            import pyarrow as pa
 
-def check_gap_choice(on_gap: OnGap) -> None:
-    """Refuse an unknown ``on_gap``."""
-    if on_gap not in ("error", "suppress", "top"):
-        raise PolicyError(f"on_gap is '{on_gap}'.", hint="Choose error, suppress or top.")
+            encoded = canonical_text(table.column(self.column)).dictionary_encode()
+            texts = encoded.dictionary.to_pylist()
+            new = [text for text in texts if text not in known]
+            known.update(zip(new, self.labels(new), strict=True))
+            out = pa.array([known[text] for text in texts], pa.string()).take(encoded.indices)
+            if self.missing_label is not None:
+                out = out.fill_null(self.missing_label)
+            return table.set_column(table.schema.get_field_index(self.column), self.column, out)
 
-
-def covered(column: str, texts: Sequence[str], counts: Any, covers: Callable[[str], bool], on_gap: OnGap) -> None:
-    """Raise :func:`gap_error` for the texts that are not covered, unless ``on_gap`` takes care of them."""
-    if on_gap != "error":
-        return
-    lost = [i for i, t in enumerate(texts) if not covers(t)]
-    if lost:
-        records = None if counts is None else int(np.asarray(counts)[lost].sum())
-        raise gap_error(column, [texts[i] for i in lost], records)
+        return run
 
 
 def _compact(found: Labelled) -> Level:

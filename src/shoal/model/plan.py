@@ -3,8 +3,8 @@
 A plan is data, not code: it goes to JSON and back, holds no data value beyond public labels (hierarchy leaves, cut points),
 and the same plan with the same input and seed gives the same bytes. Four families of steps:
 
-* *expression steps* (this module): the engine carries them out in SQL (keep, drop, constant, value map, cut points, prefix,
-  round, clamp);
+* *expression steps* (:mod:`shoal.steps`): a function of one value; the engine carries them out in SQL (keep, constant, value
+  map, cut points, prefix, round, clamp);
 * *stream steps* (:class:`StreamStep`): a function of one row's values and its row key; carried out on Arrow batches;
 * *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
   columns are read into memory, in a canonical order;
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
@@ -69,127 +68,6 @@ class Step:
         if unknown:
             raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
         return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
-
-
-@register_step
-@dataclass(frozen=True)
-class Keep(Step):
-    """Publish the column as it is."""
-
-    kind: ClassVar[str] = "keep"
-
-
-@register_step
-@dataclass(frozen=True)
-class Drop(Step):
-    """Leave the column out."""
-
-    kind: ClassVar[str] = "drop"
-
-
-@register_step
-@dataclass(frozen=True)
-class Constant(Step):
-    """Replace every value, missing ones too, by one public text."""
-
-    value: str = SUPPRESSED
-    kind: ClassVar[str] = "constant"
-
-
-@register_step
-@dataclass(frozen=True)
-class MapValues(Step):
-    """Replace each value (compared as text, byte for byte) by the label of its group.
-
-    ``keys[i]`` becomes ``labels[targets[i]]``. A missing value stays missing unless ``missing_label`` is given. A value
-    that is not among the keys follows ``on_gap``: stop, publish :data:`SUPPRESSED`, or publish ``top``.
-    """
-
-    keys: tuple[str, ...] = ()
-    targets: tuple[int, ...] = ()
-    labels: tuple[str, ...] = ()
-    on_gap: OnGap = "error"
-    top: str = SUPPRESSED
-    missing_label: str | None = None
-    kind: ClassVar[str] = "map"
-
-    def __post_init__(self) -> None:
-        if len(self.keys) != len(self.targets):
-            raise PolicyError(f"the value map of '{self.column}' has {len(self.keys)} keys and {len(self.targets)} targets.")
-        if len(set(self.keys)) != len(self.keys):
-            raise PolicyError(f"the value map of '{self.column}' lists a value twice.")
-        if self.targets and not 0 <= min(self.targets) <= max(self.targets) < len(self.labels):
-            raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
-
-
-@register_step
-@dataclass(frozen=True)
-class Cut(Step):
-    """Replace each number or date by the label of its interval.
-
-    With cut points c_1 < … < c_m there are m + 1 intervals; interval i is [c_i, c_{i+1}) when ``closed == "left"`` (a value
-    equal to a cut point opens the next interval), (c_i, c_{i+1}] when ``"right"``. ``labels`` has m + 1 entries; equal labels
-    join intervals. Points are numbers, or ISO dates as text for date and timestamp columns. NaN counts as missing.
-    """
-
-    points: tuple[float | str, ...] = ()
-    labels: tuple[str, ...] = ()
-    closed: Literal["left", "right"] = "left"
-    missing_label: str | None = None
-    kind: ClassVar[str] = "cut"
-
-    def __post_init__(self) -> None:
-        if len(self.labels) != len(self.points) + 1:
-            raise PolicyError(f"the cut of '{self.column}' has {len(self.points)} points and {len(self.labels)} labels.")
-        if any(isinstance(p, float) and not math.isfinite(p) for p in self.points):
-            raise PolicyError(f"the cut of '{self.column}' has a point that is not a finite number.")
-        if any(a >= b for a, b in zip(self.points, self.points[1:], strict=False)):  # type: ignore[operator]
-            raise PolicyError(f"the cut points of '{self.column}' do not increase.")
-
-
-@register_step
-@dataclass(frozen=True)
-class Prefix(Step):
-    """Keep the first ``length`` characters of the text (the last, with ``from_end``); replace each other by ``fill``.
-
-    With ``fill == ""`` the rest is cut off, so that codes of different length fall together.
-    """
-
-    length: int = 0
-    fill: str = "*"
-    from_end: bool = False
-    kind: ClassVar[str] = "prefix"
-
-    def __post_init__(self) -> None:
-        if self.length < 0 or len(self.fill) > 1:
-            raise PolicyError(f"the prefix of '{self.column}' needs a length ≥ 0 and a fill of at most one character.")
-
-
-@register_step
-@dataclass(frozen=True)
-class Round(Step):
-    """Round a number to the nearest multiple of ``base`` (halves away from zero)."""
-
-    base: float = 1.0
-    kind: ClassVar[str] = "round"
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.base) and self.base > 0):
-            raise PolicyError(f"the rounding base of '{self.column}' must be a positive number.")
-
-
-@register_step
-@dataclass(frozen=True)
-class Clamp(Step):
-    """Top and bottom coding: numbers above ``high`` become ``high``, below ``low`` become ``low``."""
-
-    low: float | None = None
-    high: float | None = None
-    kind: ClassVar[str] = "clamp"
-
-    def __post_init__(self) -> None:
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise PolicyError(f"the bottom code of '{self.column}' lies above its top code.")
 
 
 @dataclass(frozen=True)
@@ -279,6 +157,7 @@ class Plan:
     A column without a step is kept. At most one expression step may name a column; stream and whole-column steps follow in
     the order given. Row steps come first wherever they stand, so that every group and class is formed of published rows.
 
+    >>> from shoal.steps import Cut, Drop
     >>> p = Plan((Cut("age", points=(30.0, 60.0), labels=("<30", "30-59", "60+")), Drop("name")), Suppression(5, ("age",)))
     >>> Plan.from_json(p.to_json()) == p
     True
@@ -348,7 +227,7 @@ def _load_rooms() -> None:
     """Let the rooms above that define steps register them (by name: this room imports nothing above it)."""
     import importlib
 
-    for room in ("shoal.transform", "shoal.protector.pseudonyms.plan_step"):
+    for room in ("shoal.steps", "shoal.transform", "shoal.protector.pseudonyms.plan_step"):
         importlib.import_module(room)
 
 

@@ -61,6 +61,11 @@ class MissingPolicy(enum.Enum):
     DROP = "drop"
 
 
+NUMBERS = ("integer", "decimal", "float")
+MOMENTS = ("date", "timestamp")
+"""Kinds of columns that hold numbers; that hold points in time."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: its name and its kind, in words that all engines share.

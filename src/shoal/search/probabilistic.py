@@ -21,8 +21,9 @@ import numpy as np
 from shoal.errors import UsageError, missing_column
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import Constant, Keep, Step
+from shoal.model.plan import Step
 from shoal.predict.attributes.allocation import Budget, cell_budget, cell_failure, integer_split
+from shoal.steps import Constant, Keep
 
 Margins = Mapping[str, tuple[Any, Any]]
 Bound = Literal["exact", "chernoff", "poisson"]
@@ -210,8 +211,8 @@ def _column(name: str, values: Any, counts: IntArray, allowed: int, hierarchy: H
 def _cut(name: str, values: Any, counts: IntArray, room: int, hierarchy: Hierarchy | None) -> tuple[Step, IntArray]:
     import pyarrow.types as kinds
 
-    from shoal.hierarchies.evaluate import evaluate
     from shoal.kernels.text import canonical_text
+    from shoal.steps import evaluate
     from shoal.transform.coarsen.generalize import best_cut
     from shoal.transform.group.quantile import quantile_transform
 

@@ -5,7 +5,7 @@ centres, noise, permutation, rank swapping, PRAM, date shifts, masks. :func:`gua
 carries one out on a table in memory; engines carry them out where the data are.
 """
 
-from shoal.hierarchies.step import Generalize
+from shoal.hierarchies.rule import Generalize
 from shoal.transform.apply import Applied, apply
 from shoal.transform.coarsen.generalize import TreeCut, best_cut, generalize, level_for
 from shoal.transform.coarsen.round_and_code import round_to, top_bottom

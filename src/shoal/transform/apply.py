@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.core.count_sql import gap_error
 from shoal.engines.core.kinds import kind_of, normalize
-from shoal.engines.recode.in_memory import apply_step
+from shoal.engines.core.request import gap_error
 from shoal.errors import UsageError
-from shoal.hierarchies.evaluate import evaluate
-from shoal.kernels.rounding import to_multiple
-from shoal.kernels.text import same_cells
-from shoal.model.plan import Clamp, ColumnStep, Constant, Cut, Drop, Keep, MapValues, Prefix, Round, RowStep, Step, StreamStep
+from shoal.kernels.text import canonical_text, same_cells
+from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep
 from shoal.model.roles import Column
+from shoal.steps import Clamp, Constant, Drop, ExpressionStep, Keep, Round
 from shoal.transform.columns import numbers, with_column, with_numbers
 
 
@@ -31,7 +29,7 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) ->
     """``table`` (pyarrow) after ``step``.
 
     >>> import pyarrow as pa
-    >>> from shoal.model.plan import Round
+    >>> from shoal.steps import Round
     >>> done = apply(Round("pay", 10), pa.table({"pay": [12, 20, None]}))
     >>> done.table["pay"].to_pylist(), round(done.changed["pay"], 2)
     ([10, 20, None], 0.33)
@@ -67,54 +65,40 @@ def _chosen(step: RowStep, table: Any, seed: int, batch_size: int) -> Any:
 
 
 def _expression(step: Step, table: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(step, Keep):
-        return table
     if isinstance(step, Drop):
         return table.drop_columns([step.column])
-    if isinstance(step, Constant):
-        return with_column(table, step.column, pa.array([step.value] * table.num_rows, pa.string()))
+    if not isinstance(step, ExpressionStep):
+        raise UsageError(f"step '{step.kind}' cannot be carried out in memory.")
     kind = kind_of(table.schema.field(step.column).type)
-    if isinstance(step, (MapValues, Cut, Prefix, Round, Clamp)) and kind not in ("text", "other"):
-        return with_column(table, step.column, _valued(step, table, kind))
-    if isinstance(step, (Round, Clamp)):
+    if isinstance(step, (Keep, Constant)) or kind not in ("text", "other"):
+        return table if isinstance(step, Keep) else with_column(table, step.column, _valued(step, table, kind))
+    if isinstance(step, (Round, Clamp)):  # numbers in texts
         x, present = numbers(table, step.column)
-        whole = pa.types.is_integer(table.schema.field(step.column).type) and _whole(step)
-        out = to_multiple(x, step.base) if isinstance(step, Round) else np.clip(x, step.low, step.high)
-        return with_numbers(table, step.column, out, present, whole=whole)
-    if isinstance(step, (MapValues, Cut, Prefix)):
-        return with_column(table, step.column, _labels(step, table))
-    raise UsageError(f"step '{step.kind}' cannot be carried out in memory.")
+        return _expression(step, with_numbers(table, step.column, x, present, whole=False))
+    return with_column(table, step.column, _labels(step, table))
 
 
-def _valued(step: MapValues | Cut | Prefix | Round | Clamp, table: Any, kind: str) -> Any:
+def _valued(step: ExpressionStep, table: Any, kind: str) -> Any:
     """The step on each distinct value, as COUNT and RECODE by codes do it."""
     encoded = normalize(table.column(step.column), kind).dictionary_encode()
-    after, missing, _ = apply_step(step, encoded.dictionary, Column(step.column, kind))
-    gaps = after.null_count
-    if gaps:
-        records = int(np.isin(encoded.indices.drop_null().to_numpy(), np.flatnonzero(after.is_null().to_numpy(False))).sum())
-        raise gap_error(step.column, gaps, records)
+    column = Column(step.column, kind)
+    step.check(column)
+    after = step.arrow(encoded.dictionary, column)
+    if after.null_count:
+        lost = np.flatnonzero(after.is_null().to_numpy(zero_copy_only=False))
+        records = int(np.isin(encoded.indices.drop_null().to_numpy(), lost).sum())
+        raise gap_error(step.column, after.null_count, records)
     out = after.take(encoded.indices)
-    return out if missing is None else out.fill_null(missing)
+    return out if step.missing is None else out.fill_null(step.missing)
 
 
-def _labels(step: MapValues | Cut | Prefix, table: Any) -> Any:
+def _labels(step: ExpressionStep, table: Any) -> Any:
+    """The step on each distinct text."""
     import pyarrow as pa
 
-    from shoal.kernels.text import canonical_text
-
     encoded = canonical_text(table.column(step.column)).dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    out = pa.array(evaluate(step, texts).texts(), pa.string()).take(encoded.indices)
-    label = getattr(step, "missing_label", None)
-    return out if label is None else out.fill_null(label)
-
-
-def _whole(step: Round | Clamp) -> bool:
-    limits = (step.base,) if isinstance(step, Round) else (step.low, step.high)
-    return all(v is None or float(v).is_integer() for v in limits)
+    out = pa.array(step.texts(encoded.dictionary.to_pylist()).texts(), pa.string()).take(encoded.indices)
+    return out if step.missing is None else out.fill_null(step.missing)
 
 
 def _changed(before: Any, after: Any, name: str) -> float:

@@ -50,7 +50,7 @@ GUARANTEES: dict[str, Guarantee] = {
 def guarantee(step: Step) -> Guarantee:
     """What ``step`` promises.
 
-    >>> from shoal.model.plan import Prefix
+    >>> from shoal.steps import Prefix
     >>> guarantee(Prefix("zip", 2)).truthful
     True
     """

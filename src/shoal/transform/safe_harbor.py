@@ -21,9 +21,10 @@ from shoal.errors import UsageError, nearest
 from shoal.hierarchies.builders.dates import Dates
 from shoal.hierarchies.builders.intervals import Intervals
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
-from shoal.hierarchies.step import Generalize
-from shoal.model.plan import Cut, Drop, Keep, Step
+from shoal.hierarchies.rule import Generalize
+from shoal.model.plan import Step
 from shoal.model.roles import Column, Schema
+from shoal.steps import Cut, Drop, Keep
 
 NUMBERS = ("integer", "decimal", "float")
 Action = Literal["remove", "zip3", "year", "birth", "age"]

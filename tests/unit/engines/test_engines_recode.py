@@ -26,18 +26,8 @@ from shoal.engines.files import writers
 from shoal.engines.files.csv.write import inert
 from shoal.engines.open import open as open_table
 from shoal.errors import DataError, HierarchyGapError, MissingColumnError, OutputError, UsageError
-from shoal.model.plan import (
-    ColumnStep,
-    Constant,
-    Cut,
-    Drop,
-    MapValues,
-    Plan,
-    Prefix,
-    Round,
-    StreamStep,
-    Suppression,
-)
+from shoal.model.plan import ColumnStep, Plan, StreamStep, Suppression
+from shoal.steps import Constant, Cut, Drop, MapValues, Prefix, Round
 
 PEOPLE = pa.table(
     {
@@ -458,7 +448,8 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
         import numpy as np, pyarrow as pa
         import shoal.engines.recode.write as r
         from shoal.engines.open import open as open_table
-        from shoal.model.plan import Plan, Prefix
+        from shoal.model.plan import Plan
+        from shoal.steps import Prefix
         if {way == "sql"}:
             r.can_recode = lambda *_: False
         n = 4_000_000

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.engines.connect import split_url, without_password
 from shoal.engines.files import frames
 from shoal.engines.open import open as open_table
-from shoal.engines.open import split_url, without_password
 from shoal.errors import (
     AmbiguousColumnError,
     MemoryBudgetError,
@@ -269,8 +269,9 @@ def test_moments_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> Non
     pq.write_table(pa.table({"t": moments}), tmp_path / "t.parquet")
     code = f"""
         from shoal.engines.open import open as open_table
-        from shoal.engines.core.count_sql import CountRequest, count_by_sql
-        from shoal.model.plan import Plan, Prefix
+        from shoal.engines.count.sql import CountRequest, count_by_sql
+        from shoal.model.plan import Plan
+        from shoal.steps import Prefix
         t = open_table({str(tmp_path / "t.parquet")!r})
         day = {{"t": Prefix("t", length=13, fill="")}}
         print(t.count(["t"], through=day).categories[0].to_pylist())

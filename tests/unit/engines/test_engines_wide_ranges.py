@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.fast.codes import CodedColumn, Ranked
+from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.model.roles import Column
 
 

@@ -28,8 +28,9 @@ from shoal.hierarchies import (
     rule_from_json,
     small_zip3,
 )
-from shoal.model.plan import Cut, Keep, MapValues, Plan, Prefix
+from shoal.model.plan import Plan
 from shoal.model.roles import Column
+from shoal.steps import Cut, Keep, MapValues, Prefix
 
 AGES = [str(a) for a in range(111)]
 DAYS = [(dt.date(1930, 1, 1) + dt.timedelta(days=97 * i)).isoformat() for i in range(350)]

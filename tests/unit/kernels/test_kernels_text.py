@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.core.base import column
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
+from shoal.steps.sql import column
 
 CASES: list[tuple[Any, str, str | None]] = [
     (pa.array(["Zoë "]), "text", "Zoë "),

@@ -12,9 +12,10 @@ import pytest
 
 from protector_support import House
 from shoal.errors import MissingColumnError, PolicyError, UsageError
-from shoal.model.plan import Drop, Plan
+from shoal.model.plan import Plan
 from shoal.protector.pseudonyms import plan_step as step
 from shoal.protector.pseudonyms.tables import mapping, pseudonymize_table
+from shoal.steps import Drop
 
 TEXT = pa_csv.ConvertOptions(
     column_types={"patient": pa.string(), "note": pa.string(), "cost": pa.string()}, strings_can_be_null=True

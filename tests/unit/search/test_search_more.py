@@ -17,9 +17,9 @@ from shoal.errors import HierarchyGapError, InfeasibleError, MissingColumnError,
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import Constant, Cut, Keep, MapValues
 from shoal.search import allocation, datafly, frontier, incognito, lattice, ola
 from shoal.search.problem.problem import joins_missing, missing_label
+from shoal.steps import Constant, Cut, Keep, MapValues
 
 
 def below(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

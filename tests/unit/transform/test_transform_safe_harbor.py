@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import MissingColumnError, UsageError
-from shoal.model.plan import Drop
 from shoal.model.roles import Column, Schema
+from shoal.steps import Drop
 from shoal.transform import apply, safe_harbor
 from shoal.transform.safe_harbor import ITEMS, policy, suggest
 

@@ -1,4 +1,4 @@
-"""What an engine must be able to do. Everything else (COUNT, RECODE) is built from it in :mod:`shoal.engines.core.count_sql`.
+"""What an engine must be able to do. COUNT and RECODE are built from it.
 
 An engine runs sqlglot expressions in its own dialect and gives Arrow back. It knows how to compare values byte for byte
 (:meth:`Engine.key`), how to spell them (:meth:`Engine.text`), how to bring a small mapping table along
@@ -9,23 +9,19 @@ No message of a driver reaches the user: it may hold data values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import pyarrow as pa
 from sqlglot import exp
 
+from shoal.engines.core.kinds import normalize
 from shoal.model.roles import Column
-
-if TYPE_CHECKING:
-    from shoal.engines.core.count_sql import CountRequest
-    from shoal.model.counts.classes import ClassCounts
+from shoal.steps.sql import cast, column, string
 
 BATCH_ROWS = 131_072
-
-Progress = Callable[[float, str], None]
-"""Called with the share done (0 to 1) and what is being done."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,12 @@ class Relation:
     source: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     native: dict[str, str] = field(default_factory=dict)
-    reader: Any = None  # a shoal.engines.fast.readers.Reader where Arrow chunks can be had without SQL
+    reader: Any = None  # a shoal.engines.files.readers.Reader where Arrow chunks can be had without SQL
     reads_as_text: tuple[str, ...] = ()  # columns whose own type has no kind: ``sql`` reads them as text
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return next(c for c in self.columns if c.name == name)
 
 
 class Engine(ABC):
@@ -85,8 +85,6 @@ class Engine(ABC):
 
     def fetch(self, query: exp.Expr) -> Any:
         """The result of a query as one pyarrow Table."""
-        import pyarrow as pa
-
         return pa.Table.from_batches(list(self.stream(query)))
 
     def render(self, query: exp.Expr) -> str:
@@ -118,8 +116,6 @@ class Engine(ABC):
 
     def decode(self, values: Any, column: Column) -> Any:
         """A key column of a result as an Arrow array in the type of its kind (:func:`shoal.engines.core.kinds.normalize`)."""
-        from shoal.engines.core.kinds import normalize
-
         return normalize(values, column.kind)
 
     def text(self, value: exp.Expr, column: Column) -> exp.Expr:
@@ -163,17 +159,6 @@ class Engine(ABC):
         """
         return _inline(data)
 
-    def count(self, relation: Relation, request: CountRequest, progress: Progress | None) -> ClassCounts:
-        """COUNT; here in SQL."""
-        from shoal.engines.core.count_sql import count_by_sql
-
-        return count_by_sql(self, relation, request)
-
-    def count_many(self, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
-        """Several COUNTs of one table."""
-        with self.snapshot():
-            return [self.count(relation, request, progress) for request in requests]
-
     def count_rows(self, relation: Relation) -> int:
         """Number of rows."""
         query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(
@@ -183,8 +168,6 @@ class Engine(ABC):
 
     def scan(self, relation: Relation, names: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """Rows of some columns as RecordBatches in the one type of each kind."""
-        import pyarrow as pa
-
         known = {c.name: c for c in relation.columns}
         terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
         query = exp.select(*terms).from_(exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True))
@@ -212,18 +195,3 @@ def _balanced(selects: Sequence[exp.Select]) -> exp.Expr:
         return selects[0]
     half = len(selects) // 2
     return exp.Union(this=_balanced(selects[:half]), expression=_balanced(selects[half:]), distinct=False)
-
-
-def string(value: str) -> exp.Expr:
-    """A text literal."""
-    return exp.Literal.string(value)
-
-
-def cast(value: exp.Expr, to: str) -> exp.Expr:
-    """CAST(value AS to), ``to`` in sqlglot's words."""
-    return exp.Cast(this=value.copy(), to=exp.DataType.build(to))
-
-
-def column(name: str, table: str | None = None) -> exp.Column:
-    """A quoted column reference."""
-    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True) if table else None)

@@ -14,8 +14,6 @@ from shoal.errors import DataError, InternalError
 from shoal.model.roles import Column
 
 MOST_DIGITS = 38
-NUMBERS = ("integer", "decimal", "float")
-MOMENTS = ("date", "timestamp")
 
 
 def kind_of(arrow_type: Any) -> str:

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 
 from shoal.disk.scratch import private_folder
-from shoal.engines.core.base import BATCH_ROWS, Engine, Progress, Relation, cast, string
-from shoal.engines.core.base import column as column_of
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of
 from shoal.engines.duckdb.errors import LateTypeError, translated
 from shoal.engines.servers.addresses import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.roles import Column
-
-if TYPE_CHECKING:
-    from shoal.engines.core.count_sql import CountRequest
-    from shoal.model.counts.classes import ClassCounts
+from shoal.steps.sql import cast, string
+from shoal.steps.sql import column as column_of
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -203,22 +200,6 @@ class DuckDB(Engine):
             yield exp.table_(name, quoted=True)
         finally:
             self._unregister(name)
-
-    # -- counting ---------------------------------------------------------------------------------------------------
-
-    def count(self, relation: Relation, request: CountRequest, progress: Progress | None) -> ClassCounts:
-        from shoal.engines.fast.count import can_count, count_by_codes
-
-        if can_count(relation, request):
-            return count_by_codes(self, relation, [request], progress)[0]
-        return super().count(relation, request, progress)
-
-    def count_many(self, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
-        from shoal.engines.fast.count import can_count, count_by_codes
-
-        if all(can_count(relation, r) for r in requests):
-            return count_by_codes(self, relation, requests, progress)
-        return super().count_many(relation, requests, progress)
 
     # -- new tables -------------------------------------------------------------------------------------------------
 

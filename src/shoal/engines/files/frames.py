@@ -36,7 +36,7 @@ def open_deferred(
 
     Where only its beginning was seen so far, the whole may turn out to be of another type: then it is refused, with ``hint``.
     """
-    from shoal.engines.fast.readers import ArrowReader
+    from shoal.engines.files.readers import ArrowReader
 
     reader = ArrowReader(lambda: _as_announced(load(), columns, source, hint))
     engine = DuckDB(stable_order=True)

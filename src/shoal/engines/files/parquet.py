@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
-from shoal.engines.fast.readers import ParquetReader
+from shoal.engines.files.readers import ParquetReader
 from shoal.errors import UnreadableError
 from shoal.model.roles import check_names
 

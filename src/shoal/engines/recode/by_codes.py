@@ -13,19 +13,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from shoal.engines.core.assemble import sorted_categories
-from shoal.engines.core.base import Progress, Relation
-from shoal.engines.core.count_sql import one_of
-from shoal.engines.core.kinds import normalize
-from shoal.engines.fast.codes import CodedColumn, Ranked, narrow
-from shoal.engines.fast.count import KINDS, check_gap, read_ahead
+from shoal.engines.core.base import Relation
+from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.count.assemble import sorted_categories
+from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
+from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
 from shoal.kernels.group import LARGEST_KEY, group_codes, group_keys
 from shoal.kernels.jit import HAVE_NUMBA
+from shoal.kernels.order import mix, sorted_order, start_hashes, text_hashes
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import Keep, Plan, Step
+from shoal.model.plan import Plan
+from shoal.model.progress import Progress
 from shoal.model.roles import Column
+from shoal.steps import ExpressionStep
 
 MOST_BYTES = 2 << 30
 _WIDTH = {"text": 24, "boolean": 1, "date": 4, "decimal": 16}  # bytes of a cell while it is held; 8 for other kinds
@@ -36,7 +40,7 @@ def can_recode(relation: Relation, names: Sequence[str], plan: Plan) -> bool:
     """Whether the table is at hand as Arrow chunks and its codes fit in memory."""
     if relation.reader is None or not HAVE_NUMBA or plan.suppression.scope == "cells":
         return False
-    kinds = [one_of(relation, n).kind for n in names]
+    kinds = [relation.column(n).kind for n in names]
     if any(k not in KINDS for k in kinds):
         return False
     return int(relation.reader.rows()) * (32 + sum(_WIDTH.get(k, 8) for k in kinds)) <= MOST_BYTES
@@ -54,8 +58,6 @@ class CodedRows:
 
     def batches(self, progress: Progress | None, *, dictionaries: bool) -> Iterator[Any]:
         """Record batches in the published order; texts as dictionaries where the writer can use them."""
-        import pyarrow as pa
-
         total = len(self.order)
         for start in range(0, max(total, 1), BLOCK):
             rows = self.order[start : start + BLOCK]
@@ -65,8 +67,6 @@ class CodedRows:
                 progress(min(1.0, 0.5 + 0.5 * (start + len(rows)) / max(1, total)), "writing")
 
     def _gathered(self, name: str, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
-        import pyarrow as pa
-
         values = self.data[name]
         return values.gathered(rows, dictionaries) if isinstance(values, _Ranks) else values.take(pa.array(rows))
 
@@ -80,8 +80,6 @@ class _Ranks:
 
     def gathered(self, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
         """The values of some rows. A dictionary holds, sorted, only the values of these rows: nothing of rows left out."""
-        import pyarrow as pa
-
         ranks = self.ranks[rows]
         used = np.zeros(len(self.categories) + 1, np.bool_)
         used[ranks] = True
@@ -96,7 +94,7 @@ class _Ranks:
 def recode_by_codes(
     relation: Relation,
     names: Sequence[str],
-    steps: Mapping[str, Step],
+    steps: Mapping[str, ExpressionStep],
     plan: Plan,
     unit: str | None,
     kept: Any,
@@ -104,8 +102,8 @@ def recode_by_codes(
 ) -> CodedRows:
     """Read, carry out the steps, find the rows that stay and their order."""
     by = suppression_columns(plan, names, kept)
-    stepped = {n for n in names if not isinstance(steps.get(n, Keep(n)), Keep)}
-    coded = {n: CodedColumn(one_of(relation, n)) for n in {*stepped, *by, *([unit] if unit is not None else [])}}
+    stepped = {n for n in names if n in steps}
+    coded = {n: CodedColumn(relation.column(n)) for n in {*stepped, *by, *([unit] if unit is not None else [])}}
     plain = _read(relation, list(names), coded, progress)
     ranked = {n: Ranked(c, steps.get(n) if n in stepped else None) for n, c in coded.items()}
     for n in stepped:
@@ -117,15 +115,13 @@ def recode_by_codes(
     order = np.arange(records) if stays is None else np.flatnonzero(stays)
     if plan.shuffle:
         order = order[_shuffled(data, names, order, plan.seed)]
-    changed = {n: _changed(coded[n], ranked[n], steps[n], stays) for n in stepped}
-    columns = [ranked[n].column if n in ranked else one_of(relation, n) for n in names]
+    changed = {n: _changed(coded[n], ranked[n], stays) for n in stepped}
+    columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
     return CodedRows(columns, order, data, changed, records)
 
 
 def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], progress: Progress | None) -> dict[str, Any]:
     """Feed the columns that need codes; keep the others as one Arrow array each."""
-    import pyarrow as pa
-
     kept: dict[str, list[Any]] = {n: [] for n in names if n not in coded}
     wanted = [*kept, *coded]
     total, seen = max(1, int(relation.reader.rows())), 0
@@ -135,17 +131,15 @@ def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], p
                 coded[name].add(values)
             else:
                 kept[name].append(
-                    values if pa.types.is_dictionary(values.type) else normalize(values, one_of(relation, name).kind)
+                    values if pa.types.is_dictionary(values.type) else normalize(values, relation.column(name).kind)
                 )
         seen += len(chunk[0])
         if progress is not None:
             progress(0.5 * seen / total, "reading")
-    return {n: _one(chunks, one_of(relation, n)) for n, chunks in kept.items()}
+    return {n: _one(chunks, relation.column(n)) for n, chunks in kept.items()}
 
 
 def _one(chunks: list[Any], column: Column) -> Any:
-    import pyarrow as pa
-
     if not chunks:
         return normalize(pa.array([], pa.string() if column.kind == "text" else pa.null()), column.kind)
     values = pa.chunked_array(chunks)
@@ -208,8 +202,6 @@ def _stays(
 
 def _named(kept: Any, by: Sequence[str], columns: Sequence[_Ranks], first: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """For each class, whether it is among the classes named."""
-    from shoal.engines.core.kinds import kind_of
-
     texts = [canonical_text(normalize(kept[n], kind_of(kept[n].type))).to_pylist() for n in by]
     named = set(zip(*texts, strict=True))
     published = [[None, *canonical_text(c.categories).to_pylist()] for c in columns]
@@ -219,10 +211,6 @@ def _named(kept: Any, by: Sequence[str], columns: Sequence[_Ranks], first: npt.N
 
 def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
     """Positions in ``rows`` in the order of a keyed hash of the published content."""
-    import pyarrow as pa
-
-    from shoal.kernels.order import mix, sorted_order, start_hashes, text_hashes
-
     hashes = start_hashes(len(rows), seed)
     for name in names:
         values = data[name]
@@ -241,7 +229,7 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
     return sorted_order(hashes)
 
 
-def _changed(coded: CodedColumn, ranked: Ranked, step: Step, stays: npt.NDArray[np.bool_] | None) -> int:
+def _changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.bool_] | None) -> int:
     """Published cells that differ from the original, counted per distinct value."""
     before, positions = coded.distinct()
     differs = _differs(before, ranked)
@@ -257,8 +245,6 @@ def _changed(coded: CodedColumn, ranked: Ranked, step: Step, stays: npt.NDArray[
 
 def _differs(before: Any, ranked: Ranked) -> npt.NDArray[np.bool_]:
     """For each distinct original value, whether its published value is another: as numbers where both are, else as text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     after = ranked.after
     if ranked.column.kind in ("integer", "float"):

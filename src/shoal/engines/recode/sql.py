@@ -12,14 +12,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
-from shoal.engines.core.base import Engine, Relation, cast, column, string
-from shoal.engines.core.count_sql import check_gaps, cleaned, one_of, people, shaped_columns, shaped_from
-from shoal.engines.recode.expressions import aliased
+from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.shaping import check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.errors import DataError, UsageError, missing_column
-from shoal.model.plan import SUPPRESSED, Keep, Plan, Step
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
+from shoal.steps import ExpressionStep
+from shoal.steps.sql import aliased, cast, column, string
 
 PUBLISHED = "\x00published"
 
@@ -42,7 +46,7 @@ def published(
     engine: Engine,
     relation: Relation,
     names: Sequence[str],
-    steps: Mapping[str, Step],
+    steps: Mapping[str, ExpressionStep],
     unit: str | None,
     class_map: Any,
     stack: ExitStack,
@@ -66,16 +70,17 @@ def published(
         original = column(f"c{i}", "s")
         if name in mapped:
             value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
-            after = Column(name, "text", note=item.column.note)
+            grouped = steps[name].after(item.column) if name in steps else item.column
+            after = Column(name, "text", note=grouped.note)
         else:
             value, after = item.value, item.column
         terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))
         columns.append(after)
-        if name in mapped or not isinstance(steps.get(name, Keep(name)), Keep):
+        if name in mapped or name in steps:
             flagged.append(i)
-            terms.append(exp.alias_(_differs(engine, original, one_of(relation, name), value, after), f"g{i}", quoted=True))
+            terms.append(exp.alias_(_differs(engine, original, relation.column(name), value, after), f"g{i}", quoted=True))
     if unit is not None:
-        key = engine.key(column(f"c{everything.index(unit)}", "s"), one_of(relation, unit))
+        key = engine.key(column(f"c{everything.index(unit)}", "s"), relation.column(unit))
         terms.append(exp.alias_(key, "u", quoted=True))
     terms += [exp.alias_(column(f"c{everything.index(n)}", "s"), f"o{i}", quoted=True) for i, n in enumerate(originals)]
     query = shaped_from(exp.select(*terms), inner, shaped)
@@ -131,7 +136,7 @@ def _join_class_map(
     source = stack.enter_context(engine.mapping(table))
     terms = []
     for i, name in enumerate(names):
-        left = engine.text(column(f"c{everything.index(name)}", "s"), one_of(relation, name))
+        left = engine.text(column(f"c{everything.index(name)}", "s"), relation.column(name))
         terms.append(engine.same(engine.key(left, text), engine.mapped(column(f"k{i}", "cm"), text)))
     join = exp.Join(this=aliased(source, "cm"), on=exp.and_(*terms), kind="LEFT")
     query.set("joins", [*query.args.get("joins", []), join])
@@ -147,17 +152,10 @@ def _join_class_map(
 
 
 def _as_text(table: Any, names: Mapping[str, str]) -> Any:
-    import pyarrow as pa
-
-    from shoal.engines.core.kinds import kind_of, normalize
-    from shoal.kernels.text import canonical_text
-
     return pa.table({new: canonical_text(normalize(table[old], kind_of(table[old].type))) for old, new in names.items()})
 
 
 def _ones(n: int) -> Any:
-    import pyarrow as pa
-
     return pa.array([1] * n, pa.int64())
 
 

@@ -10,15 +10,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
-from shoal.engines.core.base import Engine, Relation, column
+from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.recode.sql import Published, published
 from shoal.errors import InternalError
+from shoal.kernels.text import same_cells
 from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import Column
+from shoal.steps import ExpressionStep
+from shoal.steps.sql import column
 
 
 def is_staged(step: Step) -> bool:
@@ -43,7 +48,9 @@ class Staging:
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
-    def load(self, engine: Engine, relation: Relation, steps: dict[str, Step], unit: str | None, class_map: Any) -> Published:
+    def load(
+        self, engine: Engine, relation: Relation, steps: dict[str, ExpressionStep], unit: str | None, class_map: Any
+    ) -> Published:
         """Read, carry out the staged steps in the order given, and describe the result."""
         staged = [s for s in self.plan.steps if is_staged(s)]
         touched = [n for n in dict.fromkeys(c for s in staged for c in s.columns) if n in self.names]
@@ -60,7 +67,7 @@ class Staging:
         for group in rest:
             self._again(group)
         schema = self.engine.run_table(f"FROM {self.table} LIMIT 0", "staging").schema
-        after = [Column(n, k.kind, labels=c.labels if n not in touched else {}) for n, k, c in self._kinds(schema)]
+        after = [Column(n, k.kind, labels=c.labels if n not in touched else {}, note=c.note) for n, k, c in self._kinds(schema)]
         picked = [f"p{i}" for i in range(len(after))] + [f"g{i}" for i in self.flagged] + (["u"] if unit is not None else [])
         final = exp.select(*[column(p, "z") for p in picked]).from_(
             exp.alias_(exp.table_(self.table, quoted=True), "z", table=True)
@@ -74,8 +81,6 @@ class Staging:
 
     def _described(self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published) -> Iterator[Any]:
         """Batches as tables in the one type of each kind, with all flags there."""
-        import pyarrow as pa
-
         known = {c.name: c for c in relation.columns}
         for batch in batches:
             data: dict[str, Any] = {}
@@ -106,8 +111,6 @@ class Staging:
 
     def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
         """The rows that every row step lets stay; the others are counted in ``left_out``."""
-        import pyarrow as pa
-
         running = [(s, s.start(self.plan.seed)) for s in steps]
         seen = [0] * len(steps)
         for table in tables:
@@ -131,8 +134,6 @@ class Staging:
 
     def _view(self, table: Any, step: Any) -> Any:
         """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
-        import pyarrow as pa
-
         data = {
             n: table[f"p{self.names.index(n)}"] if n in self.names else table[f"o{self.originals.index(n)}"] for n in step.columns
         }
@@ -140,10 +141,6 @@ class Staging:
         return pa.table(data)
 
     def _replace(self, table: Any, step: Step, result: Any) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from shoal.kernels.text import same_cells
 
         if result.num_rows != table.num_rows:
             raise InternalError(f"step '{step.kind}' returned {result.num_rows} rows for {table.num_rows}.")
@@ -162,8 +159,6 @@ class Staging:
 
     def _again(self, group: Sequence[Step]) -> None:
         """A later group: stream steps once more over the staged rows, or one whole-column step."""
-        import pyarrow as pa
-
         old = self.table
         if isinstance(group[0], StreamStep):
             batches = self.engine.stream_sql(f"FROM {old}")
@@ -196,8 +191,6 @@ class Staging:
 
 def _batches(tables: Iterator[Any]) -> Iterator[Any]:
     """Record batches of one schema: the first table's."""
-    import pyarrow as pa
-
     schema = None
     for table in tables:
         schema = schema or table.schema

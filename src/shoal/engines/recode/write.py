@@ -5,21 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.core.base import Engine, Progress, Relation
-from shoal.engines.core.table import Recoded
-from shoal.engines.files.statistical.write import BANDS
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from shoal.engines.connect import connect, is_url
+from shoal.engines.core.base import Engine, Relation
 from shoal.engines.files.writers import output_format, write_file
-from shoal.engines.open import connect, is_url
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.recode.staging import Staging, is_staged
 from shoal.errors import UsageError
-from shoal.model.plan import Cut, Drop, MapValues, Plan, Step
+from shoal.model.plan import Plan
+from shoal.model.progress import Progress
 from shoal.model.roles import Column, Schema
+from shoal.steps import Drop, ExpressionStep, Keep
+from shoal.steps.sql import aliased, column
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """What RECODE did.
+
+    ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
+    column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
+    ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
+    sample are neither: they are in ``unsampled``.
+    """
+
+    records_in: int
+    records_out: int
+    suppressed: int
+    changed: Mapping[str, float] = field(default_factory=dict)
+    path: str = ""
+    files: tuple[str, ...] = ()
+    unsampled: int = 0
 
 
 def recode(
@@ -34,7 +58,7 @@ def recode(
     raw: bool,
     progress: Progress | None,
 ) -> Recoded:
-    """See :meth:`shoal.engines.core.table.Table.recode`."""
+    """See :meth:`shoal.engines.table.Table.recode`."""
     steps = expression_steps(plan, schema)
     dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
     names = [n for n in schema.names if n not in dropped]
@@ -57,7 +81,7 @@ def recode(
         rows = suppressed(worker, source, plan, kept, stack)
         job = _Job(worker, rows, plan, records, progress)
         if isinstance(target, Path):
-            job.to_file(target, output_format(target, format), _labelled(rows.columns, steps), raw)
+            job.to_file(target, output_format(target, format), rows.columns, raw)
         else:
             job.to_table(engine, str(target))
     return _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
@@ -67,7 +91,7 @@ def _by_codes(
     relation: Relation,
     schema: Schema,
     names: Sequence[str],
-    steps: Mapping[str, Step],
+    steps: Mapping[str, ExpressionStep],
     plan: Plan,
     unit: str | None,
     kept: Any,
@@ -81,7 +105,7 @@ def _by_codes(
     rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress)
     batches = rows.batches(progress, dictionaries=format == "parquet")
     first = next(batches)
-    write_file(path, format, first.schema, _chain(first, batches), _labelled(rows.columns, steps), raw=raw)
+    write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw)
     out = len(rows.order)
     changed = dict.fromkeys(schema.names, 0.0) | {n: c / max(1, out) for n, c in rows.changed.items()}
     changed |= {n: 1.0 for n in schema.names if n not in names}
@@ -90,19 +114,20 @@ def _by_codes(
     return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),))
 
 
-def expression_steps(plan: Plan, schema: Schema) -> dict[str, Step]:
-    """The one expression step of each column that has one; every named column must exist."""
-    steps: dict[str, Step] = {}
+def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
+    """The expression step of each column that has one and changes it; every named column must exist."""
+    named: set[str] = set()
+    steps: dict[str, ExpressionStep] = {}
     for step in plan.steps:
-        for name in step.columns:
+        for name in (*step.columns, *getattr(step, "needs", ())):
             schema.require(name, what=f"column of step '{step.kind}'")
         if is_staged(step):
-            for name in step.needs:  # type: ignore[attr-defined]
-                schema.require(name, what=f"column of step '{step.kind}'")
             continue
-        if step.column in steps:
+        if step.column in named:
             raise UsageError(f"column '{step.column}' has two expression steps.", hint="Join them into one step.")
-        steps[step.column] = step
+        named.add(step.column)
+        if isinstance(step, ExpressionStep) and not isinstance(step, Keep):
+            steps[step.column] = step
     return steps
 
 
@@ -111,7 +136,7 @@ def _source(
     relation: Relation,
     plan: Plan,
     names: Sequence[str],
-    steps: dict[str, Step],
+    steps: dict[str, ExpressionStep],
     unit: str | None,
     class_map: Any,
     stack: ExitStack,
@@ -147,11 +172,6 @@ def _keep_source(target: Path | str, relation: Relation) -> None:
             raise UsageError(f"'{target}' is the table that is being read.", hint="Write to another file.")
 
 
-def _labelled(columns: Sequence[Column], steps: Mapping[str, Step]) -> list[Column]:
-    """Columns of new bands are marked, so that SPSS and Stata get new labels."""
-    return [replace(c, note=BANDS, labels={}) if isinstance(steps.get(c.name), (Cut, MapValues)) else c for c in columns]
-
-
 class _Job:
     """Writing the published rows, and what was counted on the way."""
 
@@ -167,8 +187,6 @@ class _Job:
 
     def _batches(self) -> Iterator[Any]:
         """Published batches under their own names; flags are added up and left out."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
         names = [c.name for c in self.rows.columns]
         schema = None
@@ -184,8 +202,6 @@ class _Job:
 
     def to_table(self, home: Engine, out: str) -> None:
         """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
-        import contextlib
-
         if self.engine is home and out.startswith("::"):
             found = home.fetch(facts(self.rows))
             self.written = int(found["n"][0].as_py())
@@ -193,7 +209,7 @@ class _Job:
             home.create_table(out[2:], _named(final(home, self.rows, self.plan, flags=False), self.rows.columns))
             return
         target, name = (home, out[2:]) if out.startswith("::") else connect(out)
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             if target is not home:
                 stack.callback(target.close)
             target.load_table(name, self._batches(), self.rows.columns)
@@ -201,11 +217,6 @@ class _Job:
 
 def _named(query: Any, columns: Sequence[Column]) -> Any:
     """p0, p1 … under the columns' own names."""
-    from sqlglot import exp
-
-    from shoal.engines.core.base import column
-    from shoal.engines.recode.expressions import aliased
-
     terms = [exp.alias_(column(f"p{i}", "o"), exp.to_identifier(c.name, quoted=True)) for i, c in enumerate(columns)]
     ordered = query.copy()
     order = ordered.args.get("order")

@@ -14,9 +14,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sqlglot import exp
 
-from shoal.engines.core.base import Relation, cast, column
+from shoal.engines.core.base import Relation
 from shoal.errors import EngineError, UsageError
 from shoal.model.roles import Column
+from shoal.steps.sql import cast, column
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, cast, column, string
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.addresses import Address, Reading, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
+from shoal.steps.sql import cast, column, string
 
 MARK = "|"
 """Ends every text key, so that neither blanks nor zero bytes stand last."""

@@ -19,11 +19,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, column, string
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.addresses import Reading, build_relation, spellings, table_expression
 from shoal.engines.spark.session import condition_of, disconnect, session, shown, spark_errors, translate
 from shoal.errors import EngineError, OutputError, UnreadableError
 from shoal.model.roles import Column
+from shoal.steps.sql import column, string
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}

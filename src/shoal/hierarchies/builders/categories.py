@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import HierarchyError, UsageError
-from shoal.hierarchies.rule import Rule, counts_of, register_rule, texts_of
-from shoal.model.plan import MapValues
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.steps import MapValues
 
 
 @register_rule

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from shoal.errors import HierarchyError, UsageError
-from shoal.hierarchies.rule import Rule, register_rule, texts_of
-from shoal.model.plan import MapValues, Prefix, Step
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import texts_of
+from shoal.model.plan import Step
+from shoal.steps import MapValues, Prefix
 
 SCHEMES: dict[str, tuple[int, ...]] = {
     "icd10": (3, 1),  # E11.65 → E11 → E

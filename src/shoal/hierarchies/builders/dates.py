@@ -16,8 +16,10 @@ from typing import Any, ClassVar
 
 from shoal.errors import DataError, HierarchyError, UsageError
 from shoal.hierarchies.builders.intervals import Intervals, interval_labels
-from shoal.hierarchies.rule import Rule, is_text, register_rule, texts_of
-from shoal.model.plan import Cut, Prefix, Step
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import is_text, texts_of
+from shoal.model.plan import Step
+from shoal.steps import Cut, Prefix
 
 _PREFIXES = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
 _YEARS = {"5 years": 5, "decade": 10, "century": 100}

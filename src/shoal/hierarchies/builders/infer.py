@@ -15,8 +15,9 @@ from shoal.hierarchies.builders.categories import FrequencyMerge
 from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Dates
 from shoal.hierarchies.builders.intervals import Intervals, number_text
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import Rule, counts_of, is_text, register_rule, texts_of
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import counts_of, is_text, texts_of
+from shoal.kernels.numbers import numbers_of
 from shoal.model.roles import Column
 
 FARTHEST = 1e300

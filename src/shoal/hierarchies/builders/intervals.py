@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import HierarchyError, UsageError
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import Rule, is_text, register_rule, texts_of
-from shoal.model.plan import Cut
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import is_text, texts_of
+from shoal.kernels.numbers import numbers_of
+from shoal.steps import Cut
 
 MAX_POINTS = 100_000
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.rule import TOP, Rule, check_gap_choice, covered, register_rule
-from shoal.model.plan import MapValues, OnGap
+from shoal.hierarchies.rule import TOP, Rule, register_rule
+from shoal.hierarchies.values import check_gap_choice, covered
+from shoal.model.plan import OnGap
+from shoal.steps import MapValues
 
 Rows = tuple[tuple[str, ...], ...]
 

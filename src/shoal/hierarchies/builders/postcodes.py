@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.rule import Rule, check_gap_choice, covered, register_rule
-from shoal.model.plan import OnGap, Prefix, Step
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import check_gap_choice, covered
+from shoal.model.plan import OnGap, Step
+from shoal.steps import Prefix
 
 SMALL_ZIP3 = tuple("036 059 063 102 202 203 204 205 369 556 692 753 772 790 821 823 830 831 878 879 884 890 893".split())
 """Three-digit ZIP areas with at most 20,000 people at the census of 2000 or 2010: the cautious union.
@@ -96,7 +98,7 @@ class Postcode(Rule):
         kept = _LEVELS[self.country][level - 1]
         if isinstance(kept, int) and self.country != "US" and missing_label is None and self.on_gap == "error":
             return Prefix(column, kept, "")
-        from shoal.hierarchies.step import Generalize
+        from shoal.hierarchies.rule import Generalize
 
         return Generalize.of(column, self, level, on_gap=self.on_gap, missing_label=missing_label)
 

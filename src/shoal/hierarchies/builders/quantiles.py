@@ -17,9 +17,10 @@ import numpy as np
 
 from shoal.errors import EmptyTableError, HierarchyError, UsageError
 from shoal.hierarchies.builders.intervals import interval_labels
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import Rule, counts_of, is_text, register_rule, texts_of
-from shoal.model.plan import Cut
+from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.values import counts_of, is_text, texts_of
+from shoal.kernels.numbers import numbers_of
+from shoal.steps import Cut
 
 
 @register_rule

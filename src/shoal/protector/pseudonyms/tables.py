@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
     from shoal.protector.session import Session
 
 FORMAT = "shoal-pseudonyms/1"

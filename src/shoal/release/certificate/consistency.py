@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import TamperError
-from shoal.model.plan import Drop, Plan
+from shoal.model.plan import Plan
 from shoal.release.certificate import document as cert
 from shoal.release.policy.presets import class_for
 from shoal.release.proof.recount import alike
+from shoal.steps import Drop
 
 ALWAYS = {
     "after", "attackers", "attacks", "before", "columns", "data", "date", "files", "format", "input", "k", "key", "limits",

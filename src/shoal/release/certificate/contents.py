@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from shoal.model.attack import AttackResult
-from shoal.model.plan import Drop, Keep
 from shoal.release.certificate import document as cert
 from shoal.release.certificate.consistency import chances
 from shoal.release.certificate.magnitude import extent
@@ -22,6 +21,7 @@ from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.judge import Finding
 from shoal.release.proof.recount import Facts
+from shoal.steps import Drop, Keep
 
 NOT_STATED = "not stated"
 WHO_ROWS = 8

@@ -15,12 +15,12 @@ from shoal.release.proof.recount import Facts
 from shoal.release.proof.recount_sorted import by_sorting
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
 
 
 def beside(table: Table, name: str) -> Table:
     """The table called ``name`` in the database of ``table``."""
-    from shoal.engines.core.table import Table as Opened
+    from shoal.engines.table import Table as Opened
     from shoal.model.roles import Schema
 
     relation = table._engine.relation(name)

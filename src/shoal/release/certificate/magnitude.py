@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from shoal.model.plan import Round, Step
+from shoal.model.plan import Step
+from shoal.steps import Round
 
 if TYPE_CHECKING:
     from shoal.release.plan.prepare import Prepared

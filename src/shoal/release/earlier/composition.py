@@ -18,13 +18,14 @@ import numpy as np
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
-from shoal.model.plan import SUPPRESSED, Drop, MapValues, Plan, Step, Suppression
+from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.release.certificate import document as cert
 from shoal.release.certificate.verify import verify
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.transforms import draws
+from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
     from shoal.attack.asked import Asked

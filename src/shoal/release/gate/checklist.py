@@ -7,8 +7,9 @@ quasi-identifier must be published at least as coarsely as it asks; any other co
 from __future__ import annotations
 
 from shoal.errors import PolicyError
-from shoal.model.plan import Drop, Step
+from shoal.model.plan import Step
 from shoal.release.plan.prepare import Prepared
+from shoal.steps import Drop
 
 
 def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
@@ -34,8 +35,8 @@ def safe_harbor_steps(prepared: Prepared) -> dict[str, Step]:
 
 def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step, ...]) -> None:
     """Refuse a plan that tells apart values which the list joins."""
-    from shoal.hierarchies.evaluate import evaluate
     from shoal.kernels.text import canonical_text
+    from shoal.steps import evaluate
 
     for j, name in enumerate(prepared.base.columns):
         if name not in steps:

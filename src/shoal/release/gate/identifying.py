@@ -16,7 +16,7 @@ from shoal.errors import RoleError
 from shoal.model.roles import Role
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
     from shoal.release.policy.policy import Policy
 
 LOOKED_AT = ("text", "integer", "binary", "other")

@@ -10,7 +10,6 @@ import numpy as np
 
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
-from shoal.model.plan import Keep
 from shoal.release.certificate import document as cert
 from shoal.release.earlier.composition import composition
 from shoal.release.plan.hardened import structure, tells
@@ -18,6 +17,7 @@ from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches, header, logical
 from shoal.release.proof.recount_sorted import number_groups, whole_codes
+from shoal.steps import Keep
 
 STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 """Attacks that stop a release when they do better than claimed; k, l and t are proven by counting the written file."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.disk import folder
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.plan import Drop, Keep, Plan
+from shoal.model.plan import Plan
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate import document as cert
 from shoal.release.certificate.contents import Written, body
@@ -35,9 +35,11 @@ from shoal.release.proof import trees
 from shoal.release.proof.judge import Finding, judge, recursive_levels
 from shoal.release.proof.read import header, logical, rows
 from shoal.release.proof.recount import Facts, alike, recount
+from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Recoded, Table
+    from shoal.engines.recode.write import Recoded
+    from shoal.engines.table import Table
     from shoal.release.policy.policy import Policy
 
 ENDINGS = {

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.errors import PolicyError, UnreadableError
-from shoal.hierarchies.evaluate import evaluate
-from shoal.hierarchies.rule import Rule, texts_of
+from shoal.hierarchies.rule import Rule
+from shoal.hierarchies.values import texts_of
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import SUPPRESSED, Drop, Keep, Plan, Step
+from shoal.model.plan import SUPPRESSED, Plan, Step
 from shoal.release.plan.prepare import Prepared
+from shoal.steps import Drop, Keep, evaluate
 
 NOBODY = "\x00no such value"
 

@@ -25,7 +25,7 @@ from shoal.release.policy.policy import Policy, QuasiRule
 from shoal.release.policy.transforms import check_transforms
 
 if TYPE_CHECKING:
-    from shoal.engines.core.table import Table
+    from shoal.engines.table import Table
     from shoal.hierarchies.rule import Rule
     from shoal.model.hierarchy import Hierarchy
 
@@ -142,7 +142,8 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
     import pyarrow.parquet as pq
 
     from shoal.engines.open import open as opened
-    from shoal.model.plan import Drop, Plan
+    from shoal.model.plan import Plan
+    from shoal.steps import Drop
     from shoal.transform.perturb.sampling import Sample
 
     needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.rule import Rule
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import Keep, MapValues, OnGap, Step
+from shoal.model.plan import OnGap, Step
+from shoal.steps import Keep, MapValues
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.infer import FARTHEST
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import counts_of, texts_of
-from shoal.model.plan import Clamp, Round
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.kernels.numbers import numbers_of
+from shoal.steps import Clamp, Round
 from shoal.transform.columns import need_group
 
 

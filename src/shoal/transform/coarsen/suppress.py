@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from shoal.errors import UsageError
-from shoal.hierarchies.rule import counts_of, texts_of
-from shoal.model.plan import Constant, Drop, MapValues, Suppression
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.model.plan import Suppression
+from shoal.steps import Constant, Drop, MapValues
 
 
 def suppress_column(column: str, *, keep_name: bool = False) -> Drop | Constant:

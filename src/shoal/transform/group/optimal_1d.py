@@ -28,9 +28,10 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.hierarchies.builders.quantiles import roundest
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import counts_of, texts_of
-from shoal.model.plan import Cut, Step, StreamStep, register_step
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.kernels.numbers import numbers_of
+from shoal.model.plan import Step, StreamStep, register_step
+from shoal.steps import Cut
 from shoal.transform.columns import need_group, numbers, with_numbers
 
 FloatArray = npt.NDArray[np.float64]

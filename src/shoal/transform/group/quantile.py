@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.quantiles import roundest
-from shoal.hierarchies.evaluate import numbers_of
-from shoal.hierarchies.rule import counts_of, texts_of
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.kernels.numbers import numbers_of
 from shoal.model.plan import Step
 from shoal.transform.columns import need_group
 from shoal.transform.group.optimal_1d import MAX_CASES, Centres, Groups, Publish, Represent, optimal_groups

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shoal.errors import PolicyError, need
-from shoal.model.plan import Drop, StreamStep, register_step
+from shoal.model.plan import StreamStep, register_step
+from shoal.steps import Drop
 from shoal.transform.columns import with_column
 from shoal.transform.identity.format_preserving import cipher, permute_code
 from shoal.transform.identity.keys import keyed_digest, read_key

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, HierarchyGapError, PolicyError
-from shoal.hierarchies.rule import counts_of, texts_of
+from shoal.hierarchies.values import counts_of, texts_of
 from shoal.model.plan import SUPPRESSED, OnGap, StreamStep, register_step
 from shoal.transform.columns import with_column
 from shoal.transform.kernels import draws as random

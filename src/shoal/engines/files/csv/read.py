@@ -19,8 +19,8 @@ from typing import Any
 from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
-from shoal.engines.fast.readers import EngineReader
 from shoal.engines.files.csv.sniff import Dialect, guess_encoding, guess_types, is_packed, opened, sample_bytes, sniff
+from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
 from shoal.model.roles import check_names
 

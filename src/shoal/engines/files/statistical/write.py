@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.errors import OutputError, need
 from shoal.model.roles import Column
+from shoal.steps.expression import BANDS
 
 MAX_LABELS = 1000
 
@@ -92,15 +93,11 @@ def _prepared(tables: Iterator[Any], columns: Sequence[Column]) -> tuple[Any, di
     return pd.DataFrame(frame), labels, notes, missing
 
 
-BANDS = "\x00bands"
-"""Marks a column whose texts are new bands, to be written as codes with labels."""
-
-
 def _banded(values: Any) -> tuple[Any, dict[int, str]]:
     """Codes 1, 2 … in the order of the labels; too many labels stay text."""
     import pandas as pd
 
-    from shoal.engines.core.assemble import encode
+    from shoal.engines.count.assemble import encode
 
     codes, categories = encode(values)
     if len(categories) > MAX_LABELS:

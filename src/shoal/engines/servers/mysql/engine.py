@@ -15,13 +15,14 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, cast
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.addresses import Address, build_relation, no_table, spellings, table_expression
 from shoal.engines.servers.mysql.errors import LOST, connection_arguments, no_connection, translate
 from shoal.engines.servers.mysql.sql import json_table, json_text, moment_text, quoted, utf8, utf8_bytes, with_fractions
 from shoal.engines.servers.mysql.types import arrow_batch, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
+from shoal.steps.sql import cast
 
 _SESSION = (
     "SET NAMES utf8mb4",

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import string
+from shoal.steps.sql import string
 
 
 def utf8_bytes(value: exp.Expr) -> exp.Expr:

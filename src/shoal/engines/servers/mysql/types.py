@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import cast, column
 from shoal.engines.servers.addresses import Reading
 from shoal.errors import DataError
 from shoal.model.roles import Column
+from shoal.steps.sql import cast, column
 
 _WORDS = {
     "integer": "tinyint smallint mediumint int bigint year",

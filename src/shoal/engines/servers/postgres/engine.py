@@ -14,12 +14,13 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation, cast, column, string
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.addresses import Address, Remembered, build_relation, no_table, spellings, table_expression
 from shoal.engines.servers.postgres.errors import connection_string, no_connection, translate
 from shoal.engines.servers.postgres.types import LooseNumeric, check_finite, plain, reading
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
+from shoal.steps.sql import cast, column, string
 
 _SESSION = (
     "SET timezone='UTC'",

@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from shoal.engines.core.base import cast, column, string
 from shoal.engines.servers.addresses import Reading
 from shoal.errors import DataError
 from shoal.model.roles import Column
+from shoal.steps.sql import cast, column, string
 
 _KINDS = {
     "int2": "integer", "int4": "integer", "int8": "integer", "oid": "integer", "numeric": "decimal", "float4": "float",

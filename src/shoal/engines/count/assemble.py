@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from shoal.engines.core.request import CountRequest
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.roles import Column
-
-if TYPE_CHECKING:
-    from shoal.engines.core.count_sql import CountRequest
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,6 @@ def encode(values: Any) -> tuple[CodeArray, Any]:
     >>> codes.tolist(), categories.to_pylist()
     ([1, -1, 0, 1], ['a', 'b'])
     """
-    import pyarrow as pa
-
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -50,8 +48,6 @@ def encode(values: Any) -> tuple[CodeArray, Any]:
 
 def sorted_categories(values: Any) -> tuple[Any, CodeArray]:
     """Distinct values in order, and for each old position the new one; one entry more, for −1."""
-    import pyarrow.compute as pc
-
     order = pc.sort_indices(values).to_numpy()
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -125,7 +121,5 @@ def _sensitive(name: str, part: Assembled, codes: Sequence[CodeArray], categorie
 
 def codes_in(values: Any, known: Any) -> CodeArray:
     """The position of each value among ``known`` (sorted, distinct); −1 for missing."""
-    import pyarrow.compute as pc
-
     found = pc.index_in(values, value_set=known)
     return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]

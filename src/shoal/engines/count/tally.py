@@ -1,6 +1,6 @@
 """Tallies: the distinct combinations of coded columns, and how often each occurs.
 
-Takes    columns as codes (:class:`~shoal.engines.fast.codes.Ranked`)
+Takes    columns as codes (:class:`~shoal.engines.count.codes.Ranked`)
 Returns  combinations in increasing order, as ranks per column (0 is missing), with counts
 Keeps    the counts add up to the number of rows
 Cost     one pass per column and one count of 64-bit keys; a tally over fewer columns comes from a finer one where that is
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.fast.codes import Ranked
+from shoal.engines.count.codes import Ranked
 from shoal.kernels.count import add_digit, count_keys
 from shoal.kernels.group import DIRECT_FACTOR, LARGEST_KEY, KeyArray, group_codes, group_keys, sum_by
 from shoal.model.counts.classes import CodeArray, IntArray

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.core.assemble import sorted_categories
 from shoal.engines.core.kinds import normalize
-from shoal.engines.recode.in_memory import apply_step
-from shoal.model.plan import Step
+from shoal.engines.count.assemble import sorted_categories
 from shoal.model.roles import Column
+from shoal.steps import ExpressionStep
 
 WIDEST_RANGE = 1 << 26
 SMALL_RANGE, RANGE_PER_ROW = 1 << 16, 16
@@ -195,7 +194,7 @@ def _in_kind(numbers: Any, kind: str) -> Any:
 class Ranked:
     """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
 
-    def __init__(self, coded: CodedColumn, step: Step | None) -> None:
+    def __init__(self, coded: CodedColumn, step: ExpressionStep | None) -> None:
         import pyarrow as pa
 
         values, positions = coded.distinct()
@@ -203,7 +202,8 @@ class Ranked:
         self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
         missing_rank_value: Any = None
         if step is not None:
-            values, missing_rank_value, self.column = apply_step(step, values, coded.column)
+            step.check(coded.column)
+            values, missing_rank_value, self.column = step.arrow(values, coded.column), step.missing, step.after(coded.column)
             uncovered = values.is_null().to_numpy(zero_copy_only=False)
             if uncovered.any():
                 self.gap_codes = [np.append(uncovered, False)[p] for p in positions]

@@ -1,7 +1,7 @@
 """COUNT by dictionary codes and a kernel: for files and frames, in one reading, with the same answer as SQL gives.
 
 Takes    a relation with a reader of Arrow chunks, and one or more requests
-Returns  ClassCounts per request, in the canonical order of :mod:`shoal.engines.core.assemble`
+Returns  ClassCounts per request, in the canonical order of :mod:`shoal.engines.count.assemble`
 Keeps    NULL and NaN are missing, −0.0 is 0.0, texts differ byte for byte
 Cost     one reading; about as many bytes per row as the narrow codes need, and 16 for the keys of one request
 """
@@ -11,19 +11,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shoal.engines.core.base import Engine, Progress, Relation
-from shoal.engines.core.count_sql import CountRequest, gap_error, one_of, over_budget
-from shoal.engines.fast.codes import CodedColumn, Ranked
-from shoal.engines.fast.tally import BoolArray, Tallies, Tally
+from shoal.engines.core.base import Relation
+from shoal.engines.core.request import CountRequest, gap_error, over_budget
+from shoal.engines.count.codes import CodedColumn, Ranked
+from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
-
-if TYPE_CHECKING:
-    from shoal.model.plan import Step
+from shoal.model.progress import Progress
+from shoal.steps import ExpressionStep
 
 BYTES_PER_ROW = 32
 KINDS = ("text", "integer", "float", "boolean", "date", "timestamp", "time", "decimal", "binary")
@@ -34,7 +33,7 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     if relation.reader is None or request.weight is not None or not request.columns:
         return False
     names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
-    if any(one_of(relation, n).kind not in KINDS for n in names):
+    if any(relation.column(n).kind not in KINDS for n in names):
         return False
     budget = half_of_memory() if request.memory_budget is None else request.memory_budget
     return int(relation.reader.rows()) * BYTES_PER_ROW <= budget
@@ -45,9 +44,7 @@ def half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def count_by_codes(
-    engine: Engine, relation: Relation, requests: Sequence[CountRequest], progress: Progress | None
-) -> list[ClassCounts]:
+def count_by_codes(relation: Relation, requests: Sequence[CountRequest], progress: Progress | None) -> list[ClassCounts]:
     """Read the needed columns once, then count every request from the codes."""
     wanted = [n for r in requests for n in (*r.columns, *r.sensitive, r.unit) if n is not None]
     names = list(dict.fromkeys(wanted))
@@ -71,7 +68,7 @@ def count_by_codes(
 
 def read_codes(relation: Relation, names: Sequence[str], progress: Progress | None) -> dict[str, CodedColumn]:
     """The codes of the named columns; the next chunk is read while one is coded."""
-    coded = {n: CodedColumn(one_of(relation, n)) for n in names}
+    coded = {n: CodedColumn(relation.column(n)) for n in names}
     total = int(relation.reader.rows()) if progress is not None else 0
     seen = 0
     for chunk in read_ahead(relation.reader.chunks(names)):
@@ -112,10 +109,10 @@ class _Work:
 
     def __init__(self, coded: dict[str, CodedColumn], rows: int) -> None:
         self._coded = coded
-        self._ranked: dict[tuple[str, Step | None], Ranked] = {}
+        self._ranked: dict[tuple[str, ExpressionStep | None], Ranked] = {}
         self._tallies = Tallies(rows)
 
-    def _column(self, name: str, step: Step | None = None) -> Ranked:
+    def _column(self, name: str, step: ExpressionStep | None = None) -> Ranked:
         if (name, step) not in self._ranked:
             self._ranked[name, step] = Ranked(self._coded[name], step)
             check_gap(name, self._ranked[name, step], self._coded[name])

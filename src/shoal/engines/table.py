@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.core.base import BATCH_ROWS, Engine, Progress, Relation
-from shoal.engines.core.count_sql import CountRequest
+from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.request import CountRequest
+from shoal.engines.count.dispatch import count
+from shoal.engines.recode.write import Recoded, recode
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Step
+from shoal.model.progress import Progress
 from shoal.model.roles import Schema
-
-
-@dataclass(frozen=True)
-class Recoded:
-    """What RECODE did.
-
-    ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
-    column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
-    ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
-    sample are neither: they are in ``unsampled``.
-    """
-
-    records_in: int
-    records_out: int
-    suppressed: int
-    changed: Mapping[str, float] = field(default_factory=dict)
-    path: str = ""
-    files: tuple[str, ...] = ()
-    unsampled: int = 0
+from shoal.steps import ExpressionStep
 
 
 class Table:
@@ -112,14 +97,14 @@ class Table:
             Categories sorted by value, classes sorted by code, a missing value (NULL or NaN) first with code −1.
         """
         request = self._request(columns, through, sensitive, unit, weight, memory_budget)
-        return self._engine.count(self._relation, request, progress)
+        return count(self._engine, self._relation, [request], progress)[0]
 
     def count_many(
         self, subsets: Sequence[Sequence[str]], *, memory_budget: int | None = None, progress: Progress | None = None
     ) -> list[ClassCounts]:
         """Classes over each of several sets of columns; the table is read once."""
         requests = [self._request(s, None, (), None, None, memory_budget) for s in subsets]
-        return self._engine.count_many(self._relation, requests, progress)
+        return count(self._engine, self._relation, requests, progress)
 
     def _request(
         self,
@@ -137,10 +122,7 @@ class Table:
             raise UsageError("a column is named twice.", hint="Name each column once.")
         for name in (*wanted, *sensitive, *(n for n in (unit, weight) if n is not None)):
             self._schema.require(name)
-        steps = dict(through or {})
-        for name in steps:
-            if name not in wanted:
-                raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
+        steps = _expressions(through or {}, wanted)
         unit = unit or self._schema.unit
         heavy = weight or self._schema.weight
         if heavy is not None and self._schema[heavy].kind not in ("integer", "decimal", "float"):
@@ -156,7 +138,7 @@ class Table:
         import pyarrow as pa
 
         self._schema.require(column)
-        counts = self._engine.count(self._relation, CountRequest((column,)), None)
+        counts = count(self._engine, self._relation, [CountRequest((column,))])[0]
         values, sizes = counts.categories[0], counts.sizes
         if counts.codes[0][0] == -1:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
@@ -166,7 +148,7 @@ class Table:
     def distinct(self, column: str) -> int:
         """How many different values a column has, a missing value not counted."""
         self._schema.require(column)
-        counts = self._engine.count(self._relation, CountRequest((column,)), None)
+        counts = count(self._engine, self._relation, [CountRequest((column,))])[0]
         return len(counts.categories[0])
 
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
@@ -200,8 +182,6 @@ class Table:
         raw : bool
             CSV only: write text cells as they are, for machines; without it cells that a spreadsheet would run are made inert.
         """
-        from shoal.engines.recode.write import recode
-
         return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress)
 
     def close(self) -> None:
@@ -213,6 +193,20 @@ class Table:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _expressions(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[str, ExpressionStep]:
+    """The steps that columns are counted through; each must be an expression of a column that is counted."""
+    steps: dict[str, ExpressionStep] = {}
+    for name, step in through.items():
+        if name not in wanted:
+            raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
+        if not isinstance(step, ExpressionStep):
+            raise UsageError(
+                f"step '{step.kind}' of column '{name}' cannot be counted through.", hint="It belongs to RECODE only."
+            )
+        steps[name] = step
+    return steps
 
 
 def make_table(engine: Engine, relation: Relation, name: str, roles: Mapping[str, Any]) -> Table:

@@ -1,103 +1,28 @@
 """COUNT as SQL, for every dialect: queries are sqlglot expressions, names inside them are positions (``c0``, ``c1`` …).
 
-The shape is always the same: ``s`` reads the columns and cleans floats, ``p`` sends them through their steps and makes them
-comparable byte for byte, the outer query groups. Column and table names from outside appear only as quoted identifiers in ``s``.
+The shape is always the same: ``s`` and the steps (:mod:`shoal.engines.core.shaping`), ``p`` makes the columns comparable byte
+for byte, the outer query groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
-from shoal.engines.core.base import Engine, Relation, cast, column
-from shoal.engines.recode.expressions import Shaped, aliased, shape
-from shoal.errors import DataError, HierarchyGapError, MemoryBudgetError
+from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.request import CountRequest, over_budget
+from shoal.engines.core.shaping import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
+from shoal.engines.count.assemble import Assembled, assemble
+from shoal.errors import DataError
 from shoal.model.counts.classes import ClassCounts
-from shoal.model.plan import Step
 from shoal.model.roles import Column
-
-
-@dataclass(frozen=True)
-class CountRequest:
-    """What COUNT is asked: columns, each perhaps through a step; sensitive columns; the person and weight columns."""
-
-    columns: tuple[str, ...]
-    through: Mapping[str, Step] = field(default_factory=dict)
-    sensitive: tuple[str, ...] = ()
-    unit: str | None = None
-    weight: str | None = None
-    memory_budget: int | None = None
-
-
-def one_of(relation: Relation, name: str) -> Column:
-    """The column of that name."""
-    return next(c for c in relation.columns if c.name == name)
-
-
-def cleaned(engine: Engine, relation: Relation, names: Sequence[str]) -> exp.Select:
-    """``s``: the named columns as c0, c1 …; floats without NaN and negative zero."""
-    terms = []
-    for i, name in enumerate(names):
-        value: exp.Expr = column(name, "t")
-        if one_of(relation, name).kind == "float":
-            value = engine.clean_float(value)
-        terms.append(exp.alias_(value, f"c{i}", quoted=True))
-    return exp.select(*(terms or [exp.alias_(exp.convert(1), "c0", quoted=True)])).from_(aliased(relation.sql, "t"))
-
-
-def shaped_columns(
-    engine: Engine, relation: Relation, names: Sequence[str], through: Mapping[str, Step], stack: ExitStack
-) -> list[Shaped]:
-    """Each column after its step, over ``s``."""
-    return [
-        shape(engine, one_of(relation, name), column(f"c{i}", "s"), through.get(name), f"m{i}", stack)
-        for i, name in enumerate(names)
-    ]
-
-
-def shaped_from(query: exp.Select, inner: exp.Expr, shaped: Sequence[Shaped]) -> exp.Select:
-    """FROM (inner) AS s and the joins of the value maps."""
-    query = query.from_(aliased(exp.Subquery(this=inner), "s"))
-    joins = [s.join.copy() for s in shaped if s.join is not None]
-    query.set("joins", [*query.args.get("joins", []), *joins])
-    return query
-
-
-def check_gaps(engine: Engine, inner: exp.Select, shaped: Sequence[Shaped], names: Sequence[str]) -> None:
-    """Stop where a value map does not cover the data, with the number of values and records."""
-    for item, name in zip(shaped, names, strict=True):
-        if item.gap is None or item.join is None:
-            continue
-        compared = item.join.args["on"].this  # what the map is asked for: text byte for byte
-        counted = exp.select(
-            exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True),
-            exp.alias_(exp.Count(this=exp.Distinct(expressions=[compared.copy()])), "v", quoted=True),
-        )
-        found = engine.fetch(shaped_from(counted, inner.copy(), [item]).where(item.gap.copy()))
-        records, values = int(found["n"][0].as_py()), int(found["v"][0].as_py())
-        if records:
-            raise gap_error(name, values, records)
-
-
-def gap_error(name: str, values: int, records: int) -> HierarchyGapError:
-    """The error for values that a map does not cover."""
-    return HierarchyGapError(
-        f"the value map of '{name}' does not cover the data: {values} distinct value(s) in {records} record(s) are not its keys.",
-        hint="Extend the hierarchy, or use on_gap='suppress' or on_gap='top'.",
-        column=name,
-    )
-
-
-def people(unit: exp.Expr) -> exp.Expr:
-    """Distinct people; rows without an id together count as one more person, the cautious side."""
-    flag = exp.Case(
-        ifs=[exp.If(this=exp.Is(this=unit.copy(), expression=exp.Null()), true=exp.convert(1))], default=exp.convert(0)
-    )
-    return exp.Add(this=exp.Count(this=exp.Distinct(expressions=[unit.copy()])), expression=exp.Max(this=flag))
+from shoal.steps.sql import aliased, cast, column
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:
@@ -125,7 +50,7 @@ class _Parts:
 
     def raw(self, name: str) -> exp.Expr:
         """A column as it is in the table, comparable byte for byte."""
-        return self.engine.key(column(f"c{self.names.index(name)}", "s"), one_of(self.relation, name))
+        return self.engine.key(column(f"c{self.names.index(name)}", "s"), self.relation.column(name))
 
     def grouped(self, more: Mapping[str, exp.Expr], groups: Sequence[str], numbers: Sequence[exp.Expr]) -> exp.Select:
         """SELECT groups, numbers FROM p GROUP BY groups; ``more`` are further columns of ``p``."""
@@ -137,8 +62,6 @@ class _Parts:
         return query.group_by(*[column(g, "p") for g in groups]) if groups else query
 
     def fetch(self, query: exp.Select) -> Any:
-        import pyarrow as pa
-
         budget, batches, size = self.request.memory_budget, [], 0
         for batch in self.engine.stream(query):
             batches.append(batch)
@@ -148,8 +71,6 @@ class _Parts:
         return pa.Table.from_batches(batches)
 
     def counts(self) -> ClassCounts:
-        from shoal.engines.core.assemble import Assembled, assemble
-
         request = self.request
         keys = [f"k{i}" for i in range(len(self.shaped))]
         columns = [s.column for s in self.shaped]
@@ -173,8 +94,6 @@ class _Parts:
         return assemble(request, columns, decoded, table, inside, n_people)
 
     def sensitive(self, name: str, keys: list[str], columns: list[Column]) -> Any:
-        from shoal.engines.core.assemble import Assembled
-
         more = {"v": self.raw(name)}
         size: exp.Expr = exp.Count(this=exp.Star())
         if self.request.unit is not None:
@@ -182,7 +101,7 @@ class _Parts:
             size = people(column("u", "p"))
         table = self.fetch(self.grouped(more, [*keys, "v"], [exp.alias_(size, "n", quoted=True)]))
         decoded = [self.engine.decode(table[k], c) for k, c in zip(keys, columns, strict=True)]
-        return Assembled(decoded, self.engine.decode(table["v"], one_of(self.relation, name)), table["n"])
+        return Assembled(decoded, self.engine.decode(table["v"], self.relation.column(name)), table["n"])
 
     def all_people(self) -> int:
         assert self.request.unit is not None
@@ -193,8 +112,6 @@ class _Parts:
 
 def check_weights(table: Any, name: str) -> None:
     """Every row needs a weight."""
-    import pyarrow.compute as pc
-
     lacking = int(pc.sum(pc.subtract(table["n"].cast("int64"), table["weighted"].cast("int64"))).as_py() or 0)
     if lacking:
         raise DataError(
@@ -202,13 +119,3 @@ def check_weights(table: Any, name: str) -> None:
             hint="Give every record a weight, or count without weights.",
             column=name,
         )
-
-
-def over_budget(size: int, budget: int, columns: Sequence[str]) -> MemoryBudgetError:
-    """The error when classes take more memory than allowed."""
-    return MemoryBudgetError(
-        f"classes of {len(columns)} columns need at least {size / 2**20:.1f} MiB; the memory budget is {budget / 2**20:.1f} MiB.",
-        hint=f"Count fewer or coarser columns (through=…) of: {', '.join(columns)}; or raise memory_budget.",
-        estimate=size,
-        budget=budget,
-    )

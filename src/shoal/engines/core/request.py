@@ -1,0 +1,40 @@
+"""What COUNT is asked, and the errors with which it answers, whatever way it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shoal.errors import HierarchyGapError, MemoryBudgetError
+from shoal.steps import ExpressionStep
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """What COUNT is asked: columns, each perhaps through a step; sensitive columns; the person and weight columns."""
+
+    columns: tuple[str, ...]
+    through: Mapping[str, ExpressionStep] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    unit: str | None = None
+    weight: str | None = None
+    memory_budget: int | None = None
+
+
+def gap_error(name: str, values: int, records: int) -> HierarchyGapError:
+    """The error for values that a map does not cover."""
+    return HierarchyGapError(
+        f"the value map of '{name}' does not cover the data: {values} distinct value(s) in {records} record(s) are not its keys.",
+        hint="Extend the hierarchy, or use on_gap='suppress' or on_gap='top'.",
+        column=name,
+    )
+
+
+def over_budget(size: int, budget: int, columns: Sequence[str]) -> MemoryBudgetError:
+    """The error when classes take more memory than allowed."""
+    return MemoryBudgetError(
+        f"classes of {len(columns)} columns need at least {size / 2**20:.1f} MiB; the memory budget is {budget / 2**20:.1f} MiB.",
+        hint=f"Count fewer or coarser columns (through=…) of: {', '.join(columns)}; or raise memory_budget.",
+        estimate=size,
+        budget=budget,
+    )

@@ -1,0 +1,1 @@
+"""COUNT: classes of equal values with their sizes, by SQL or, for files and frames, by dictionary codes and a kernel."""

@@ -1,1 +1,0 @@
-"""COUNT by dictionary codes and kernels, for files and frames."""

@@ -1,0 +1,31 @@
+"""Expression steps of a plan: each replaces a value by a function of it alone. One file per step, with all that it means.
+
+A file holds the step's fields and checks, the column that it makes, and its three forms, which must give the same answer: SQL
+(where the table is), Arrow (once per distinct value, for tables that are counted by codes) and plain text (for hierarchies).
+A new step is a file with a subclass of :class:`ExpressionStep` and a line here (and a word on what it keeps in
+:mod:`shoal.transform.guarantees`); tests/engines compares its forms.
+"""
+
+from shoal.steps.clamp import Clamp
+from shoal.steps.constant import Constant
+from shoal.steps.cut import Cut
+from shoal.steps.expression import ExpressionStep, evaluate
+from shoal.steps.keep import Drop, Keep
+from shoal.steps.labels import Labelled
+from shoal.steps.prefix import Prefix
+from shoal.steps.rounding import Round
+from shoal.steps.value_map import MapValues
+
+__all__ = [
+    "Clamp",
+    "Constant",
+    "Cut",
+    "Drop",
+    "ExpressionStep",
+    "Keep",
+    "Labelled",
+    "MapValues",
+    "Prefix",
+    "Round",
+    "evaluate",
+]

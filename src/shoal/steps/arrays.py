@@ -1,0 +1,39 @@
+"""Arrow arrays that several steps make or read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def text_array(texts: Sequence[str | None]) -> Any:
+    """Texts as a pyarrow array."""
+    import pyarrow as pa
+
+    return pa.array(texts, pa.string())
+
+
+def doubles(values: Any) -> npt.NDArray[np.float64]:
+    """Numbers of any type as doubles."""
+    import pyarrow as pa
+
+    return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def number_array(x: npt.NDArray[np.float64], kind: str) -> Any:
+    """Doubles as a pyarrow array of kind ``integer`` or ``float``; −0.0 is 0.0."""
+    import pyarrow as pa
+
+    return pa.array(x.astype(np.int64), pa.int64()) if kind == "integer" else pa.array(x + 0.0, pa.float64())
+
+
+def number_kind(kind: str, numbers: Sequence[float]) -> str:
+    """Whole numbers stay whole where the step's own numbers are whole; otherwise the result is a float.
+
+    >>> number_kind("integer", [5.0]), number_kind("integer", [0.5]), number_kind("decimal", [5.0])
+    ('integer', 'float', 'float')
+    """
+    return "integer" if kind == "integer" and all(float(x).is_integer() for x in numbers) else "float"

@@ -1,0 +1,74 @@
+"""Top and bottom coding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.model.plan import register_step
+from shoal.model.roles import NUMBERS, Column
+from shoal.steps.arrays import doubles, number_array, number_kind
+from shoal.steps.expression import ExpressionStep
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from shoal.steps.sql import Dialect, Expression
+
+
+@register_step
+@dataclass(frozen=True)
+class Clamp(ExpressionStep):
+    """Top and bottom coding: numbers above ``high`` become ``high``, below ``low`` become ``low``."""
+
+    low: float | None = None
+    high: float | None = None
+    kind: ClassVar[str] = "clamp"
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise PolicyError(f"the bottom code of '{self.column}' lies above its top code.")
+
+    def kinds(self) -> tuple[str, ...]:
+        return NUMBERS
+
+    def after(self, column: Column) -> Column:
+        bounds = [b for b in (self.low, self.high) if b is not None]
+        return replace(super().after(column), kind=number_kind(column.kind, bounds))
+
+    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        from sqlglot import exp
+
+        from shoal.steps import sql
+
+        whole = self.after(column).kind == "integer"
+        x = value.copy() if whole else sql.cast(value, "DOUBLE")
+        ifs = []
+        for bound, beyond in ((self.low, exp.LT), (self.high, exp.GT)):
+            if bound is not None:
+                limit = sql.number(bound, whole=whole)
+                ifs.append(exp.If(this=beyond(this=x.copy(), expression=limit), true=limit.copy()))
+        return sql.Expression(exp.Case(ifs=ifs, default=x) if ifs else x)
+
+    def arrow(self, values: Any, column: Column) -> Any:
+        import pyarrow as pa
+
+        if self.after(column).kind == "integer":  # as whole numbers: a double would change those beyond 2⁵³
+            low = None if self.low is None else int(self.low)
+            high = None if self.high is None else int(self.high)
+            return pa.array([_between(v, low, high) for v in values.to_pylist()], values.type)
+        x = doubles(values)
+        if self.low is not None:
+            x = np.where(x < self.low, self.low, x)
+        if self.high is not None:
+            x = np.where(x > self.high, self.high, x)
+        return number_array(x, "float")
+
+
+def _between(value: int, low: int | None, high: int | None) -> int:
+    if low is not None and value < low:
+        return low
+    return high if high is not None and value > high else value

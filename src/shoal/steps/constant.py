@@ -1,0 +1,48 @@
+"""One public text for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.plan import SUPPRESSED, register_step
+from shoal.model.roles import Column
+from shoal.steps.arrays import text_array
+from shoal.steps.expression import ExpressionStep
+from shoal.steps.labels import Labelled
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from shoal.steps.sql import Dialect, Expression
+
+
+@register_step
+@dataclass(frozen=True)
+class Constant(ExpressionStep):
+    """Replace every value, missing ones too, by one public text."""
+
+    value: str = SUPPRESSED
+    kind: ClassVar[str] = "constant"
+
+    def after(self, column: Column) -> Column:
+        return replace(super().after(column), nullable=False)
+
+    @property
+    def missing(self) -> str:
+        return self.value
+
+    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        from shoal.steps.sql import Expression, string
+
+        return Expression(string(self.value))
+
+    def arrow(self, values: Any, column: Column) -> Any:
+        return text_array([self.value] * len(values))
+
+    def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
+        return Labelled(np.zeros(len(texts), dtype=np.int64), (self.value,))

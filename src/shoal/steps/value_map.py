@@ -1,0 +1,128 @@
+"""Value map: each value becomes the label of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import HierarchyGapError, PolicyError
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED, OnGap, register_step
+from shoal.model.roles import Column
+from shoal.steps.arrays import text_array
+from shoal.steps.expression import BANDS, ExpressionStep
+from shoal.steps.labels import Labelled
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from shoal.steps.sql import Dialect, Expression
+
+
+@register_step
+@dataclass(frozen=True)
+class MapValues(ExpressionStep):
+    """Replace each value (compared as text, byte for byte) by the label of its group.
+
+    ``keys[i]`` becomes ``labels[targets[i]]``. A missing value stays missing unless ``missing_label`` is given. A value
+    that is not among the keys follows ``on_gap``: stop, publish :data:`~shoal.model.plan.SUPPRESSED`, or publish ``top``.
+    A column of floats is compared as numbers: ``1`` and ``1.0`` are one key.
+    """
+
+    keys: tuple[str, ...] = ()
+    targets: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    on_gap: OnGap = "error"
+    top: str = SUPPRESSED
+    missing_label: str | None = None
+    kind: ClassVar[str] = "map"
+
+    def __post_init__(self) -> None:
+        if len(self.keys) != len(self.targets):
+            raise PolicyError(f"the value map of '{self.column}' has {len(self.keys)} keys and {len(self.targets)} targets.")
+        if len(set(self.keys)) != len(self.keys):
+            raise PolicyError(f"the value map of '{self.column}' lists a value twice.")
+        if self.targets and not 0 <= min(self.targets) <= max(self.targets) < len(self.labels):
+            raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
+
+    def after(self, column: Column) -> Column:
+        return replace(super().after(column), note=BANDS)
+
+    @property
+    def missing(self) -> str | None:
+        return self.missing_label
+
+    @property
+    def gap_label(self) -> str:
+        """What a value outside the map becomes where it does not stop the run."""
+        return self.top if self.on_gap == "top" else SUPPRESSED
+
+    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        """A LEFT JOIN with the keys ``k`` and their labels ``l``."""
+        import pyarrow as pa
+        from sqlglot import exp
+
+        from shoal.steps import sql
+
+        key, text = sql.column("k", alias), Column(column.name, "text")
+        if column.kind == "float":
+            pairs = [(repr(k), label) for k, label in self.by_number().items()]
+            on = exp.EQ(this=value.copy(), expression=sql.cast(key, "DOUBLE"))
+        else:
+            pairs = list(self.by_text().items())
+            on = exp.EQ(this=dialect.key(dialect.text(value.copy(), column), text), expression=dialect.mapped(key, text))
+        table = pa.table({"k": text_array([k for k, _ in pairs]), "l": text_array([label for _, label in pairs])})
+        uncovered = exp.If(this=sql.is_null(key), true=sql.string(self.gap_label))
+        label = exp.Case(ifs=[uncovered], default=sql.column("l", alias))
+        gap = exp.and_(exp.Not(this=sql.is_null(value)), sql.is_null(key)) if self.on_gap == "error" else None
+        return sql.Expression(sql.unless_missing(value, label, self.missing_label), sql.Lookup(table, on, gap))
+
+    def arrow(self, values: Any, column: Column) -> Any:
+        gap = None if self.on_gap == "error" else self.gap_label
+        if column.kind == "float":
+            by_number = self.by_number()
+            return text_array([by_number.get(x, gap) for x in values.to_pylist()])
+        by_text = self.by_text()
+        return text_array([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
+
+    def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
+        target = dict(zip(self.keys, self.targets, strict=True))
+        gap = len(self.labels)
+        index = np.fromiter((target.get(t, gap) for t in texts), dtype=np.int64, count=len(texts))
+        lost = int((index == gap).sum())
+        if lost and self.on_gap == "error":
+            raise HierarchyGapError(
+                f"the value map of '{self.column}' does not cover {lost} values.",
+                hint='Extend the map, or pass on_gap="suppress" or on_gap="top". See error.values.',
+                column=self.column,
+                values=tuple(t for t in texts if t not in target),
+            )
+        return Labelled(index, (*self.labels, self.gap_label))
+
+    def by_text(self) -> dict[str, str]:
+        """The label of each key."""
+        return {k: self.labels[t] for k, t in zip(self.keys, self.targets, strict=True)}
+
+    def by_number(self) -> dict[float, str]:
+        """The label of each key that is a number, for a column of floats.
+
+        >>> MapValues("x", keys=("1", "1.0", "n/a"), targets=(0, 0, 0), labels=("a",)).by_number()
+        {1.0: 'a'}
+        """
+        out: dict[float, str] = {}
+        for key, label in self.by_text().items():
+            try:
+                value = float(key) + 0.0  # −0.0 is 0.0
+            except ValueError:
+                continue
+            if value == value and out.setdefault(value, label) != label:
+                raise PolicyError(
+                    f"the value map of '{self.column}' lists a number in two spellings, with different labels.",
+                    hint="Keep one of them.",
+                    column=self.column,
+                )
+        return out
