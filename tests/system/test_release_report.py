@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pyarrow as pa
 import pytest
+from shoal.report.release_charts import bins, frontier_chart, nice, size_chart
 
 import shoal
 from shoal.release.policy.draft import draft_policy
-from shoal.report.release_charts import bins, frontier_chart, nice, size_chart
 
 
 @pytest.fixture(scope="module")

@@ -301,8 +301,9 @@ def test_how_the_file_is_read_can_be_said(capsys, tmp_path, policy):
 
 
 def test_no_number_of_a_chart_is_shown_in_powers_of_ten():
-    from shoal.report.measure_report import _percent
     from shoal.report.release_charts import frontier_chart
+
+    from shoal.report.measure_report import _percent
 
     flat = frontier_chart([{"k": 2, "loss": 0.0, "chosen": True}, {"k": 5, "loss": 0.0}])
     assert re.findall(r">([^<>]+)</text>", flat)[:3] == ["0", "0.5", "1"]

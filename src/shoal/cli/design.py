@@ -115,17 +115,18 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
     if plot is None and heat_map is None and curve is None:
         return
     from shoal.report import plots
+    from shoal.report.charts import save
 
     if plot is not None:
         text = f"{_percent(meter.unique.value)} of {q.respondents} respondents are expected to be one of a kind."
-        plots.save(plots.waterfall(meter), plot, title="Crowd after each question", text=text)
+        save(plots.waterfall(meter), plot, text=text)
         _shared.say(f"Waterfall written to {plot}.")
     if heat_map is not None:
-        plots.save(plots.pair_heat_map(*plots.pair_shares(q)), heat_map, title="Unique respondents by pair of questions")
+        save(plots.pair_heat_map(q), heat_map)
         _shared.say(f"Heat map written to {heat_map}.")
     if curve is not None:
         sizes = sorted({min(q.population, max(1, round(q.respondents * i / 20))) for i in range(1, 41)})
-        plots.save(plots.respondents_curve(q, sizes), curve, title="Unique respondents by number of respondents")
+        save(plots.respondents_curve(q, sizes), curve)
         _shared.say(f"Curve written to {curve}.")
 
 

@@ -7,140 +7,85 @@ Keeps    every text is escaped; the same certificate gives the same bytes
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 from collections.abc import Mapping, Sequence
-from html import escape
-from string import Template
 from typing import Any
 
-from shoal.report.release_charts import bins, frontier_chart, size_chart
+from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
+from shoal.report.charts import class_sizes, fish, frontier, svg
+from shoal.report.charts.shoal_sign import caption
+from shoal.report.numbers import number, one_in, percent, risk
+from shoal.report.pages import page
 
 NOT_STATED = "not stated"
+FISHES = 50
+SIGNS = {"holds": "✓ holds", "warning": "⚠ warning", "broken": "✕ broken"}
 
 
 def render(body: Mapping[str, Any]) -> str:
     """The page of a certificate body."""
-    folder = importlib.resources.files("shoal.report").joinpath("templates")
-    style = folder.joinpath("release.css").read_text(encoding="utf-8")
-    page = Template(folder.joinpath("release.html").read_text(encoding="utf-8"))
-    sections = [part for part in _sections(body) if part[2]]
-    return page.substitute(
-        style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
-        title=escape(body["title"]),
-        subtitle=escape(f"Release report, {body['date']}, made with {body['tool']}"),
-        verdict=escape(body["verdict"]),
-        cards=_cards(body),
+    return page(
+        "report.html.j2",
+        title=body["title"],
+        subtitle=f"{body['title']} · Release report, {body['date']}, made with {body['tool']}",
+        accent=_headline(body),
+        accent_kind="met" if body["k"] > 1 else "risk",
+        rest="",
+        says=body["verdict"],
+        notes=[],
+        shoal=_shoal(body),
+        numbers=_numbers(body),
         points=_points(body),
-        nav="".join(f'<li><a href="#{place}">{title}</a></li>' for place, title, _ in sections),
-        sections="\n".join(_section(*part) for part in sections),
+        sections=[s for s in _sections(body) if s.blocks],
     )
 
 
-def _sections(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Place, title and content of each part, in the order of the page; empty ones are left out."""
+def _sections(body: Mapping[str, Any]) -> list[Section]:
+    """The parts in the order of the page; those without content are left out."""
     return [
-        ("asked", "What was asked, and what the file has", _requirements(body)),
-        ("risks", "Risk before and after", _risks(body)),
-        ("classes", "How many people share a class", f'<div class="two">{_histograms(body)}</div>'),
-        ("detail", "Safety against detail", _frontier(body)),
-        ("columns", "What happened to each column", _columns(body)),
-        ("left-out", "Who was left out", _suppressed(body)),
-        ("results", "Results that should survive", _analyses(body)),
-        ("attacks", "Attacks that were tried", _attacks(body)),
-        ("questions", "Singling out, linking, inference", _lines(body["wp216"])),
-        ("recipient", "Who receives it", _recipient(body)),
-        ("limits", "Limits", _limits(body)),
-        ("check", "Check it yourself", _check(body)),
-        ("sign-off", "Sign-off", _signoff(body)),
+        Section("asked", "What was asked, and what the data has", _requirements(body)),
+        Section("risks", "Risk before and after", _risks(body)),
+        Section("classes", "How many people share a class", _histogram(body)),
+        Section("detail", "Safety against detail", _frontier(body)),
+        Section("columns", "What happened to each column", _columns(body)),
+        Section("left-out", "Who was left out", _suppressed(body)),
+        Section("results", "Results that should survive", _analyses(body)),
+        Section("attacks", "Attacks that were tried", _attacks(body)),
+        Section("questions", "Singling out, linking, inference", _questions(body["wp216"])),
+        Section("recipient", "Who receives it", _recipient(body)),
+        Section("limits", "Limits", [Items(body["limits"]), Words(body["triggers"])]),
+        Section("check", "Check it yourself", _check(body)),
+        Section("sign-off", "Sign-off", _signoff(body)),
     ]
 
 
-def _section(place: str, title: str, content: str) -> str:
-    return f'<section id="{place}" aria-labelledby="h-{place}"><h2 id="h-{place}">{title}</h2>{content}</section>'
+def _headline(body: Mapping[str, Any]) -> str:
+    who = "Everyone hides" if body["unit"]["column"] else "Every record hides"
+    return f"✓ {who} among at least {body['k']:,}" if body["k"] > 1 else "✕ Some are one of a kind"
 
 
-def one_in(risk: float) -> str:
-    """A chance in the words people read best.
-
-    >>> one_in(0.2), one_in(1.0), one_in(0.0834), one_in(0.9), one_in(0.6)
-    ('1 in 5', 'certain', 'about 1 in 12', 'nearly certain', 'about 1 in 1.7')
-    """
-    if risk >= 1:
-        return "certain"
-    n = 1.0 / risk
-    if abs(n - round(n)) < 1e-9:
-        return f"1 in {round(n):,}"
-    return "nearly certain" if n < 1.25 else f"about 1 in {n:.2g}" if n < 10 else f"about 1 in {round(n):,}"
+def _people(body: Mapping[str, Any]) -> str:
+    return "people" if body["unit"]["column"] else "records"
 
 
-def percent(share: float) -> str:
-    """A share as a percentage with a sensible number of digits.
-
-    >>> percent(0.5), percent(0.00321), percent(0)
-    ('50 %', '0.321 %', '0 %')
-    """
-    return f"{100 * share:.3g} %"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
-    """An HTML table whose first column names the rows; cells are escaped unless they are :class:`Html`.
-
-    Each cell carries its heading for narrow screens, and its part in the table for readers of them.
-    """
-    mark = [' class="n"' if i in right else "" for i in range(len(heads))]
-    head = "".join(f'<th scope="col" role="columnheader"{m}>{escape(h)}</th>' for h, m in zip(heads, mark, strict=True))
-    top = f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>' if any(heads) else ""
-    lines = []
-    for row in rows:
-        first, *shown = [c if isinstance(c, Html) else escape(str(c)) for c in row]
-        named = [f'{m} data-h="{escape(h)}"' if h and c else m for m, h, c in zip(mark[1:], heads[1:], shown, strict=True)]
-        cells = "".join(f'<td role="cell"{m}>{c}</td>' for m, c in zip(named, shown, strict=True))
-        lines.append(f'<tr role="row"><th scope="row" role="rowheader">{first}</th>{cells}</tr>')
-    return f'<table role="table">{top}<tbody role="rowgroup">{"".join(lines)}</tbody></table>'
+def _shoal(body: Mapping[str, Any]) -> Figure:
+    """The released records as a shoal, with dashes for those left out."""
+    out = body["utility"]["suppressed"] if body["utility"]["scope"] == "rows" else 0
+    total, alone = body["after"]["records"] + out, body["after"]["unique"]
+    words = caption(total, FISHES, alone=alone > 0, out=out > 0, unit="records")
+    return Figure(svg(fish(total, alone, out=out, fishes=FISHES, unit="records")), words)
 
 
-class Html(str):
-    """Text that is markup already."""
-
-    __slots__ = ()
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def _chance(value: float) -> str:
-    """A count as it is; a chance as a number and in words.
-
-    >>> _chance(12), _chance(0.2), _chance(0.9999)
-    ('12', '0.2 (1 in 5)', 'above 0.999 (nearly certain)')
-    """
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{'above 0.999' if 0.9995 <= value < 1 else f'{value:.3g}'} ({one_in(value)})"
-
-
-def _cards(body: Mapping[str, Any]) -> str:
+def _numbers(body: Mapping[str, Any]) -> list[Number]:
     utility = body["utility"]
-    shown = [
-        (_number(body["k"]), "people in the smallest class" if body["unit"]["column"] else "records in the smallest class"),
-        (one_in(1.0 / body["k"]), "best chance to name the owner of a record"),
-        (_number(body["after"]["records"]), f"records published, of {body['input']['records']:,}"),
-        (_number(utility["loss"]), f"information lost (measured by {utility['optimize']}; 0 is nothing)"),
+    return [
+        Number(number(body["k"]), f"{_people(body)} in the smallest class"),
+        Number(one_in(1.0 / body["k"]), "best chance to name the owner of a record"),
+        Number(number(body["after"]["records"]), f"records published, of {body['input']['records']:,}"),
+        Number(number(utility["loss"]), f"information lost (measured by {utility['optimize']}; 0 is nothing)"),
     ]
-    return "".join(
-        f'<div class="card"><span class="n">{escape(n)}</span><span class="w">{escape(w)}</span></div>' for n, w in shown
-    )
 
 
-def _points(body: Mapping[str, Any]) -> str:
+def _points(body: Mapping[str, Any]) -> list[Point]:
     """What a person should look at before signing; each point leads to its part of the page."""
     found = [a["name"] for a in body["attacks"] if a["verdict"] in ("broken", "warning")]
     missed = [a["name"] for a in body["attacks"] if a["verdict"] == "not run"]
@@ -148,136 +93,121 @@ def _points(body: Mapping[str, Any]) -> str:
     words = {"kind": "kind of release", "run_by": "who ran it", "approved_by": "who approved it", "review": "review date"}
     unsaid = [words.get(n, n) for n, value in body["release"].items() if value == NOT_STATED]
     points = [
-        ("attacks", "Attacks with a warning", found),
-        ("attacks", "Attacks that were not run", missed),
-        ("columns", "Columns whose groups were guessed from the data", guessed),
-        ("recipient", "Not stated in the policy", unsaid),
+        Point("attacks", "Attacks with a warning", found),
+        Point("attacks", "Attacks that were not run", missed),
+        Point("columns", "Columns whose groups were guessed from the data", guessed),
+        Point("recipient", "Not stated in the policy", unsaid),
     ]
-    lines = [f'<a href="#{place}">{title}</a>: {escape(", ".join(names))}.' for place, title, names in points if names]
-    if body["unit"]["column"] is None:
-        lines.append('<a href="#limits">Each record is taken as one person.</a>')
-    listed = "".join(f"<li>{line}</li>" for line in lines)
-    return f'<div class="points"><h2>&#9888; Look at this before you sign</h2><ul>{listed}</ul></div>' if lines else ""
+    shown = [p for p in points if p.names]
+    return shown if body["unit"]["column"] else [*shown, Point("limits", "Each record is taken as one person")]
 
 
-def _requirements(body: Mapping[str, Any]) -> str:
-    rows = []
+def _requirements(body: Mapping[str, Any]) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
     for name, counted in (("requirements", "records"), ("requirements_people", "people")):
         for f in body.get(name) or ():
-            kind, word = ("met", "\u2713 met") if f["met"] else ("unmet", "\u2717 not met")
+            result = Tag("✓ met", "met") if f["met"] else Tag("✕ not met", "unmet")
             by = f" (counted by {counted})" if body["unit"]["column"] else ""
-            rows.append((f["sentence"] + by, _number(f["asked"]), _number(f["found"]), Html(f'<b class="{kind}">{word}</b>')))
-    out = table(["requirement", "asked", "found", "result"], rows, right=(1, 2)) + _missing(body)
+            rows.append((f["sentence"] + by, number(f["asked"]), number(f["found"]), result))
+    out: list[Block] = [Table(["requirement", "asked", "found", "result"], rows, right=(1, 2)), *_missing(body)]
     preset = body["threshold"].get("preset")
     if preset:
         words = f"Preset {preset['name']}: {preset['rule']}. Source: {preset['source']}, {preset['date']} ({preset['read']}). "
-        words += preset["note"]
-        out += f'<p class="small">{escape(words.strip())}</p>'
+        out.append(Words((words + preset["note"]).strip(), small=True))
     return out
 
 
-def _missing(body: Mapping[str, Any]) -> str:
+def _missing(body: Mapping[str, Any]) -> list[Block]:
     """k under the three rules for missing values, where they differ."""
     found = body["missing"]["k"]
     if len(set(found.values())) < 2:
-        return ""
+        return []
     words = {"own": "a value of their own (the strict rule, used here)", "wildcard": "like any value", "drop": "left out"}
-    told = "; ".join(f"{words.get(name, name)}: {_number(k)}" for name, k in found.items())
-    return f'<p class="small">{escape(f"k, if missing values are {told}.")}</p>'
+    told = "; ".join(f"{words.get(name, name)}: {number(k)}" for name, k in found.items())
+    return [Words(f"k, if missing values are {told}.", small=True)]
 
 
-def _risks(body: Mapping[str, Any]) -> str:
-    rows = [(r["attacker"], r["sentence"], _chance(r["before"]), _chance(r["after"])) for r in body["attackers"]]
-    return table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))
+def _risks(body: Mapping[str, Any]) -> list[Block]:
+    rows = [(r["attacker"], r["sentence"], risk(r["before"]), risk(r["after"])) for r in body["attackers"]]
+    return [Table(["attacker", "what it means", "before", "after"], rows, right=(2, 3))]
 
 
-def _histograms(body: Mapping[str, Any]) -> str:
-    """Two charts with the same axes."""
+def _histogram(body: Mapping[str, Any]) -> list[Block]:
+    """Before and after in one chart."""
     asked = body["threshold"]["smallest_class"]
     k = asked if asked > 1 else body["k"]
-    both = (("before", body["before"]["sizes"]), ("after", (body.get("after_people") or body["after"])["sizes"]))
-    largest = max(int(s) for _, sizes in both for s in sizes)
-    top = max(b[1] / sum(int(s) * n for s, n in sizes.items()) for _, sizes in both for b in bins(sizes, k, largest))
-    out = []
-    for title, sizes in both:
-        drawn = size_chart(sizes, k, title=f"Class sizes {title}", largest=largest, top=top)
-        out.append(f"<figure>{drawn}<figcaption>{escape(_histogram_words(title, sizes, k))}</figcaption></figure>")
-    return "".join(out)
+    before = _members(body["before"]["sizes"])
+    after = _members((body.get("after_people") or body["after"])["sizes"])
+    drawn = class_sizes(after, k, before=before, title="Class sizes before and after", unit=_people(body))
+    words = f"Outlined: before, {_under(before, k)} Filled: after, {_under(after, k)}"
+    return [Figure(svg(drawn), words)]
 
 
-def _histogram_words(title: str, sizes: Mapping[str, int], k: int) -> str:
-    total = sum(int(s) * n for s, n in sizes.items())
-    under = sum(int(s) * n for s, n in sizes.items() if int(s) < k)
-    return f"{title.capitalize()}: {percent(under / total)} of {total:,} are in a class smaller than {k:,}."
+def _members(sizes: Mapping[str, int]) -> dict[int, int]:
+    """People by the size of their class, from classes by size."""
+    return {int(size): int(size) * classes for size, classes in sizes.items()}
 
 
-def _frontier(body: Mapping[str, Any]) -> str:
+def _under(members: Mapping[int, int], k: int) -> str:
+    total = sum(members.values())
+    return f"{percent(sum(n for s, n in members.items() if s < k) / total)} of {total:,} in a class smaller than {k:,}."
+
+
+def _frontier(body: Mapping[str, Any]) -> list[Block]:
     points = body["utility"].get("frontier") or []
     if len(points) < 2:
-        return ""
-    words = "Each dot is the best plan for that k at the allowed suppression; the ring is the one chosen."
-    return f"<figure>{frontier_chart(points)}<figcaption>{words}</figcaption></figure>"
+        return []
+    words = "Each dot is the best plan for that smallest group at the allowed suppression."
+    return [Figure(svg(frontier(points, asked=body["threshold"]["smallest_class"])), words)]
 
 
-def _columns(body: Mapping[str, Any]) -> str:
-    rows = []
+def _columns(body: Mapping[str, Any]) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
     for c in body["columns"]:
-        tag = Html(f'<span class="tag {escape(c["role"])}">{escape(c["role"][0].upper())} {escape(c["role"])}</span>')
         level = f"{c['level']} of {c['height']}" if c.get("level") is not None and c.get("height") is not None else ""
         values = f"{c['values_before']:,} → {c['values_after']:,}" if c.get("values_before") is not None else ""
         changed = percent(c["changed"]) if c.get("changed") is not None else ""
-        rows.append((c["name"], tag, c["treatment"], level, values, changed, c.get("why", "")))
-    heads = ["column", "role", "treatment", "level", "values", "cells changed", "why"]
-    return table(heads, rows, right=(3, 4, 5))
+        role = Tag(f"{c['role'][0].upper()} {c['role']}", c["role"])
+        rows.append((c["name"], role, c["treatment"], level, values, changed, c.get("why", "")))
+    return [Table(["column", "role", "treatment", "level", "values", "cells changed", "why"], rows, right=(3, 4, 5))]
 
 
-def _suppressed(body: Mapping[str, Any]) -> str:
+def _suppressed(body: Mapping[str, Any]) -> list[Block]:
     utility = body["utility"]
-    out = f"<p>{escape(utility['suppressed_sentence'])}</p>"
+    out: list[Block] = [Words(utility["suppressed_sentence"])]
     who = utility.get("who") or []
     if who:
-        rows = [(w["column"], w["group"], _number(w["records"]), _number(w["suppressed"]), w["share"]) for w in who]
-        out += table(["column", "published group", "records published", "left out", "share"], rows, right=(2, 3, 4))
-        out += f'<p class="small">{escape(utility["who_note"])}</p>'
+        rows = [(w["column"], w["group"], number(w["records"]), number(w["suppressed"]), w["share"]) for w in who]
+        out.append(Table(["column", "published group", "records published", "left out", "share"], rows, right=(2, 3, 4)))
+        out.append(Words(utility["who_note"], small=True))
     return out
 
 
-def _analyses(body: Mapping[str, Any]) -> str:
+def _analyses(body: Mapping[str, Any]) -> list[Block]:
     found = body["utility"].get("analyses") or []
-    if not found:
-        return ""
     rows = [(a["analysis"], a["before"], a["after"], a["change"]) for a in found]
-    return table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))
+    return [Table(["analysis", "before", "after", "change"], rows, right=(1, 2, 3))] if rows else []
 
 
-def _attacks(body: Mapping[str, Any]) -> str:
+def _attacks(body: Mapping[str, Any]) -> list[Block]:
     if not body["attacks"]:
-        return "<p>No attack was run.</p>"
-    rows = []
+        return [Words("No attack was run.")]
+    rows: list[Sequence[Cell]] = []
     for a in body["attacks"]:
-        verdict = a["verdict"]
         rate = "" if a["rate"] is None else percent(a["rate"])
         interval = "" if a["low"] is None else f"{percent(a['low'])} to {percent(a['high'])}"
         interval = "exact count" if a["low"] is not None and a["low"] == a["high"] else interval
         claimed = "" if a["claimed"] is None else percent(a["claimed"])
-        rows.append(
-            (
-                a["name"],
-                a["sentence"],
-                rate,
-                interval,
-                claimed,
-                Html(f'<b class="{verdict.replace(" ", "-")}">{escape(verdict)}</b>'),
-            )
-        )
-    return table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))
+        verdict = Tag(SIGNS.get(a["verdict"], a["verdict"]), a["verdict"].replace(" ", "-"))
+        rows.append((a["name"], a["sentence"], rate, interval, claimed, verdict))
+    return [Table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))]
 
 
-def _lines(items: Sequence[Mapping[str, str]]) -> str:
-    return table(["question", "how it was tested", "found"], [(i["question"], i["tested"], i["found"]) for i in items])
+def _questions(items: Sequence[Mapping[str, str]]) -> list[Block]:
+    return [Table(["question", "how it was tested", "found"], [(i["question"], i["tested"], i["found"]) for i in items])]
 
 
-def _recipient(body: Mapping[str, Any]) -> str:
+def _recipient(body: Mapping[str, Any]) -> list[Block]:
     release = body["release"]
     controls = release["controls"]
     rows = [
@@ -291,21 +221,20 @@ def _recipient(body: Mapping[str, Any]) -> str:
         ("Safe outputs", "measured on this page"),
         ("Population", body["population"]["sentence"]),
     ]
-    return table(["", ""], rows)
+    return [Table(["", ""], rows)]
 
 
-def _limits(body: Mapping[str, Any]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(x)}</li>" for x in body["limits"]) + f"</ul><p>{escape(body['triggers'])}</p>"
-
-
-def _check(body: Mapping[str, Any]) -> str:
-    rows = [(f["name"], f"{f['bytes']:,}", Html(f"<code>{escape(f['sha256'])}</code>")) for f in body["files"]]
+def _check(body: Mapping[str, Any]) -> list[Block]:
+    rows = [(f["name"], f"{f['bytes']:,}", Tag(f["sha256"], "code")) for f in body["files"]]
     words = "Everything on this page that can be counted from the data is counted again, offline, by:"
-    proven = f"<p>{escape(body['proof']['sentence'])}</p>"
-    return f"{proven}<p>{words} <code>{escape(body['verify'])}</code></p>" + table(["file", "bytes", "SHA-256"], rows, right=(1,))
+    return [
+        Words(body["proof"]["sentence"]),
+        Words(words, code=body["verify"]),
+        Table(["file", "bytes", "SHA-256"], rows, right=(1,)),
+    ]
 
 
-def _signoff(body: Mapping[str, Any]) -> str:
+def _signoff(body: Mapping[str, Any]) -> list[Block]:
     release = body["release"]
     rows = [
         ("Run by", release["run_by"]),
@@ -313,5 +242,4 @@ def _signoff(body: Mapping[str, Any]) -> str:
         ("Review on", release["review"]),
         ("Contact", release["contact"]),
     ]
-    lines = "".join(f"<div>{w}</div>" for w in ("Data protection officer, date", "Data owner, date"))
-    return table(["", ""], rows) + f'<div class="sign">{lines}</div>'
+    return [Table(["", ""], rows), Lines(["Data protection officer, date", "Data owner, date"])]

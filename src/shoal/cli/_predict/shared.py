@@ -176,9 +176,10 @@ def singletons_plot(d: Distribution, group_size: int, path: Path) -> None:
     import numpy as np
 
     from shoal.report import plots
+    from shoal.report.charts import save
 
     sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
-    plots.save(plots.singletons_curve(d, sizes), path, title="Unique people by group size")
+    save(plots.singletons_curve(d, sizes), path)
     _shared.say(f"Plot written to {path}.")
 
 
@@ -186,19 +187,21 @@ def interval_plot(values: Any, group_size: int, origin: float, width: float | No
     import numpy as np
 
     from shoal.report import plots
+    from shoal.report.charts import save
 
     spread = float(values.std()) if hasattr(values, "std") else float(np.std(values))
     top = 2 * width if width else 2 * spread
     figure = plots.interval_curve(values, np.linspace(top / 50, top, 50).tolist(), group_size, origin=origin)
-    plots.save(figure, path, title="Unique people by width of the interval")
+    save(figure, path)
     _shared.say(f"Plot written to {path}.")
 
 
 def zipf_plot(counts: list[float] | None, law: Any, people: int, records: int, k: int, path: Path) -> None:
     from shoal import predict
     from shoal.report import plots
+    from shoal.report.charts import save
 
     rank = predict.threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
     figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
-    plots.save(figure, path, title="Zipf's law")
+    save(figure, path)
     _shared.say(f"Plot written to {path}.")

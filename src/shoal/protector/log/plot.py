@@ -6,68 +6,48 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import need
+from shoal.protector.log.reporting import report
+from shoal.protector.people.limits import DAY, read
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
+    from shoal.report.charts import Chart
 
 
 def timeline(session: Session, out: str | Path, *, period: str = "month", action: str = "reveal") -> list[dict[str, Any]]:
-    """Write an SVG of records revealed per period, stacked by actor and purpose; the rows behind it.
+    """Write records revealed per period, stacked by actor and purpose, as SVG (or PNG, or HTML); the rows behind it.
 
     Actors appear under audit pseudonyms; periods without a reveal stay empty; by day, the limit per person is drawn where it
     comes into sight. The same log gives the same bytes.
     """
-    from shoal.engines.files.writers import atomic
-    from shoal.protector.log.reporting import report
-    from shoal.protector.people.limits import DAY, read
+    from shoal.report import charts
 
     rows = report(session, period=period, action=action)
     with session._reading("audit") as (tx, _):
         limit = read(tx, action, "").get("*")
     most = limit.max if limit is not None and period == "day" and limit.seconds == DAY else None
-    with atomic(Path(out)) as temporary:
-        _draw(rows, temporary, action, period, most)
+    charts.save(drawn(rows, action, period, most), out)
     return rows
 
 
-def _draw(rows: list[dict[str, Any]], path: Path, action: str, period: str, most: int | None) -> None:
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError:
-        raise need("plot", "matplotlib") from None
+def drawn(rows: list[dict[str, Any]], action: str, period: str, most: int | None) -> Chart:
+    """The chart of a report's rows."""
+    from shoal.report import charts
+
     periods = _without_gaps(sorted({r["period"] for r in rows}))
-    places = range(len(periods))
-    with matplotlib.rc_context({"svg.hashsalt": "shoal", "svg.fonttype": "path", "text.parse_math": False}):
-        figure = Figure(figsize=(8, 4), layout="constrained")
-        axes = figure.subplots()
-        bottom = [0] * len(periods)
-        for number, (actor, purpose) in enumerate(sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]})):
-            found = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
-            heights = [found.get(p, 0) for p in periods]
-            hatch = _HATCHES[number % len(_HATCHES)]  # told apart without colour too
-            axes.bar(places, heights, bottom=bottom, label=f"{actor[:10]} {purpose}"[:40], hatch=hatch, edgecolor="white")
-            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
-        refused = {p: sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods}
-        marked = [i for i, p in enumerate(periods) if refused[p]]
-        if marked:
-            axes.plot(marked, [refused[periods[i]] for i in marked], "kx", label="refusals and alarms")
-        if most is not None and most <= 2 * max([1, *bottom]):
-            axes.axhline(most, color="black", linestyle="--", label="limit per person")
-        every = -(-len(periods) // 24)
-        axes.set_xticks(places[::every], periods[::every], rotation=45, ha="right")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel(f"records ({action})")
-        axes.set_title(f"{action} per {period}" if rows else f"no {action} yet")
-        if rows:
-            figure.legend(fontsize="small", loc="outside right upper")
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "shoal"})
-
-
-_HATCHES = ("", "//", "..", "xx", "--", "oo")
+    series: dict[str, list[int]] = {}
+    for actor, purpose in sorted({(r["actor"], r["purpose"]) for r in rows if r["records"]}):
+        found = {r["period"]: r["records"] for r in rows if (r["actor"], r["purpose"]) == (actor, purpose)}
+        series[f"{actor} {purpose}"] = [found.get(p, 0) for p in periods]
+    refused = [sum(r["refused"] + r["alarms"] for r in rows if r["period"] == p) for p in periods]
+    return charts.timeline(
+        periods,
+        series,
+        title=f"{action} per {period}".capitalize() if rows else f"No {action} yet",
+        y=f"records ({action})",
+        refused=refused,
+        limit=None if most is None else (most, "limit per person"),
+    )
 
 
 def _without_gaps(periods: list[str]) -> list[str]:

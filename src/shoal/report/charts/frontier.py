@@ -1,0 +1,55 @@
+"""Safety against detail: the best plan at each smallest group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.report.charts.axes import Scale, bottom_axis, left_axis, nice, steps
+from shoal.report.charts.marks import Chart, Mark, dot, line, path, rect, text
+from shoal.report.numbers import compact
+
+
+def frontier(points: Sequence[Mapping[str, Any]], *, asked: int = 0, title: str = "Loss of the best plan at each k") -> Chart:
+    """Dots: smallest group (doubling scale) against loss; the chosen plan is a ringed diamond, ``asked`` a dashed line."""
+    ks = [int(p["k"]) for p in points]
+    losses = [float(p["loss"]) for p in points]
+    left, right, floor, ceiling = 64, 816, 256, 52
+    low, high = min(ks), max(ks)
+    up = Scale(low, high, floor - 16, ceiling + 8, log=True)
+    top = nice(max(losses))
+    along = Scale(0, top, left, right)
+    marks: list[Mark] = []
+    if low < asked <= high:
+        marks.append(rect(left, up(asked), right - left, floor - up(asked), "zone"))
+    marks += left_axis(up, _apart(sorted(set(ks)), up), left, right, "smallest group (larger is safer)")
+    marks += bottom_axis(along, steps(0, top, 6), floor, "loss (less is better)")
+    place = [(along(loss), up(k)) for k, loss in zip(ks, losses, strict=True)]
+    marks.append(path(place, "line"))
+    if low <= asked <= high:
+        marks.append(line(left, up(asked), right, up(asked), "limit"))
+        side = place[ks.index(asked)][0] if asked in ks else left
+        near = side > (left + right) / 2
+        words = f"you ask for {asked:,}"
+        marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
+    for p, (x, y) in zip(points, place, strict=True):
+        marks += _chosen(x, y, left) if p.get("chosen") else [dot(x, y, 4.5, "hollow")]
+    told = zip(points, ks, losses, strict=True)
+    said = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in told)
+    return Chart(832, 304, title, f"{said}.", tuple(marks))
+
+
+def _apart(ks: Sequence[int], up: Scale) -> list[float]:
+    """The numbers that can stand at the axis without touching, from the largest down."""
+    kept: list[float] = []
+    for k in reversed(ks):
+        if not kept or up(k) - up(kept[-1]) >= 14:
+            kept.append(float(k))
+    return kept
+
+
+def _chosen(x: float, y: float, left: float) -> list[Mark]:
+    diamond = [(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)]
+    end = x - 80 > left
+    words = text(x - 18 if end else x + 18, y - 8 if end else y + 20, "chosen", "t-ink", anchor="end" if end else "start")
+    return [dot(x, y, 11, "halo"), path(diamond, "dot", closed=True), words]
