@@ -92,7 +92,7 @@ def test_the_release_report_on_a_telephone_in_the_dark_and_on_paper(browser: Any
     assert page.evaluate(ground) != dark
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(ground) == "rgb(255, 255, 255)", "paper is white"
-    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(27, 39, 51)"
+    assert page.evaluate("getComputedStyle(document.querySelector('h2')).color") == "rgb(14, 30, 44)"
     page.close()
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from shoal.report.release_charts import bins, frontier_chart, nice, size_chart
 
 import shoal
 from shoal.release.policy.draft import draft_policy
+from shoal.report.pages import style
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +39,8 @@ def release():
 
 
 def colours(theme):
-    style = importlib.resources.files("shoal.report").joinpath("templates/release.css").read_text()
-    blocks = re.findall(r":root\{([^}]*)\}", style)
-    return dict(re.findall(r"--(\w+):(#[0-9a-f]{6})", blocks[theme == "dark"]))
+    blocks = re.findall(r"\.shoal\{([^}]*)\}", style())
+    return dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6})", blocks[theme == "dark"]))
 
 
 def luminance(colour):
@@ -61,9 +59,14 @@ def test_every_text_stands_out_from_its_ground(theme):
     """WCAG 2.1, AA: 4.5 for text, 3 for shapes."""
     found = colours(theme)
     assert set(found) == set(colours("light"))
-    for name in ("ink", "soft", "good", "warn", "bad", "safe", "special"):
-        for ground in ("bg", "card"):
+    for name in ("ink", "ink2", "ink3", "sea", "met", "risk", "warn", "plum"):
+        for ground in ("bg", "surface", "sunken"):
             assert contrast(found[name], found[ground]) >= 4.5, (name, ground)
+    for name in ("sea", "met", "risk", "warn", "plum"):
+        assert contrast(found[name], found[f"{name}-soft"]) >= 4.5, name
+    for step in range(6):
+        assert contrast(found[f"on-heat{step}"], found[f"heat{step}"]) >= 4.5, step
+    assert contrast(found["edge"], found["surface"]) >= 3
     assert (luminance(found["bg"]) < 0.05) == (theme == "dark")
 
 
@@ -77,8 +80,8 @@ def test_headings_links_tables_and_drawings_can_be_read_aloud(release):
     assert set(links) <= set(ids)
     assert set(re.findall(r'aria-labelledby="([^"]+)"', page)) <= set(ids)
     assert all(f'href="#{i}"' in page for i in ids if not i.startswith("h-")), "every part is in the list of parts"
-    assert page.count("<svg") == page.count("<title>Class sizes") + page.count("<title>Loss") == 3
-    assert page.count("<desc>") == 3
+    titles = ("The shoal", "Class sizes before and after", "Loss of the best plan")
+    assert page.count("<svg") == page.count("<desc>") == sum(page.count(f"<title>{t}") for t in titles) == 3
     assert page.count("<th ") == page.count('<th scope="')
     body = page[page.index("<main>") : page.index("</main>") + 7]
     ET.fromstring(body.replace("&nbsp;", " "))  # well formed: nothing open, nothing crossed
@@ -102,29 +105,14 @@ def test_no_value_of_a_small_group_and_no_number_of_the_data_is_on_the_page(rele
     assert not values & words
 
 
-def test_both_charts_have_the_same_axes(release):
-    drawn = re.findall(r"<svg.*?</svg>", release.report(), re.S)[:2]
-    labels = [re.findall(r'<text class="(?:ink|soft)"[^>]*>([^<]+)</text>', d) for d in drawn]
-    axis = [[w for w in words if re.fullmatch(r"[\d,]+(–[\d,]+)?", w)] for words in labels]
-    assert axis[0] == axis[1]
-    assert labels[0][:3] == labels[1][:3]
-    assert all("k = 5" in words for words in labels)
-
-
-@pytest.mark.parametrize("k", [2, 3, 5, 12, 100])
-def test_bins_cover_every_class_once_and_break_at_k(k):
-    sizes = {str(s): 1 for s in (1, 2, k - 1, k, k + 1, 2 * k, 999) if s > 0}
-    for largest in (0, 5000):
-        found = bins(sizes, k, largest)
-        assert sum(b[1] for b in found) == sum(map(int, sizes))
-        assert sum(b[1] for b in found if b[3]) == sum(int(s) for s in sizes if int(s) < k)
-
-
-def test_charts_of_edges_are_drawn():
-    for sizes, k in (({"1": 1}, 2), ({"7": 3}, 7), ({"1000000": 2, "1": 5}, 5)):
-        ET.fromstring(size_chart(sizes, k, title="t"))
-    ET.fromstring(frontier_chart([{"k": 2, "loss": 1e9}, {"k": 5, "loss": 2.5e9, "chosen": True}]))
-    assert all(value <= nice(value) <= 2 * value for value in (1e-9, 0.1, 0.3, 1.0, 7.7, 1e12))
+def test_the_chart_says_before_and_after(release):
+    drawn = next(d for d in re.findall(r"<svg.*?</svg>", release.report(), re.S) if "Class sizes" in d)
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", drawn)
+    assert "hidden among 5 or more →" in words
+    assert "← too small to hide in" in words
+    assert "before" in drawn[: drawn.index("</desc>")]
+    assert 'class="before' in drawn
+    assert 'class="safe"' in drawn
 
 
 def test_a_draft_reads_back_any_name():

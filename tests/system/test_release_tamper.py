@@ -224,7 +224,8 @@ def test_a_report_that_says_something_else_is_found(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
     page = (folder / cert.REPORT).read_text()
-    (folder / cert.REPORT).write_text(page.replace("Counted again", "Anonymous, certified and counted again"))
+    assert "✓ Every record" in page
+    (folder / cert.REPORT).write_text(page.replace("✓ Every record", "✓ Anonymous, certified: every record"))
     resign(folder, lambda c: None, page=False)
     assert [c.name for c in verify(folder).failed] == ["report"]
 

@@ -301,11 +301,10 @@ def test_how_the_file_is_read_can_be_said(capsys, tmp_path, policy):
 
 
 def test_no_number_of_a_chart_is_shown_in_powers_of_ten():
-    from shoal.report.release_charts import frontier_chart
+    from shoal.report.charts import frontier, svg
+    from shoal.report.numbers import short_percent
 
-    from shoal.report.measure_report import _percent
-
-    flat = frontier_chart([{"k": 2, "loss": 0.0, "chosen": True}, {"k": 5, "loss": 0.0}])
-    assert re.findall(r">([^<>]+)</text>", flat)[:3] == ["0", "0.5", "1"]
-    assert all(len(_percent(i / 1000)) <= 3 for i in range(1001))
-    assert _percent(1.0) == "100"
+    flat = svg(frontier([{"k": 2, "loss": 0.0, "chosen": True}, {"k": 5, "loss": 0.0}]))
+    assert re.findall(r">(0[\d.]*|1)</text>", flat) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    assert all(re.fullmatch(r"\d+|99\.\d|< 1", short_percent(i / 1000)) for i in range(1001))
+    assert (short_percent(1.0), short_percent(0.9999)) == ("100", "99.9")

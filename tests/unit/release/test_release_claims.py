@@ -99,7 +99,7 @@ def test_the_proof_says_what_the_file_shows_and_what_is_signed(tmp_path, capsys)
     assert "rest on the publisher's signature" in result.checks[-2].sentence
     said = result.to_json()
     assert said["k"] == made["after_people"]["k"] <= said["k_recounted"] == made["after"]["k"]
-    assert "rest on the publisher&#x27;s signature" in (folder / "report.html").read_text()
+    assert "rest on the publisher&#39;s signature" in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

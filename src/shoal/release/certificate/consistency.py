@@ -66,7 +66,7 @@ def check_columns(certificate: Mapping[str, Any], plan: Plan) -> None:
 
 def check_report(place: Path, certificate: Mapping[str, Any]) -> None:
     """The page is the one that follows from the certificate; one made by another version must hold the same verdict."""
-    from html import escape
+    from html import unescape
 
     from shoal import __version__
     from shoal.report.release_report import render
@@ -74,7 +74,7 @@ def check_report(place: Path, certificate: Mapping[str, Any]) -> None:
     page = (place / cert.REPORT).read_text(encoding="utf-8")
     body = {k: v for k, v in certificate.items() if k not in ("key", "signature")}
     body["files"] = [f for f in certificate["files"] if f["name"] != cert.REPORT]
-    same = render(body) == page if certificate["tool"] == f"shoal {__version__}" else escape(certificate["verdict"]) in page
+    same = render(body) == page if certificate["tool"] == f"shoal {__version__}" else certificate["verdict"] in unescape(page)
     if not same:
         raise TamperError("the report does not say what the certificate says.")
 

@@ -25,8 +25,8 @@ def nice(value: float) -> float:
 def steps(low: float, high: float, most: int = 6) -> list[float]:
     """Round numbers between two ends.
 
-    >>> steps(0, 100), steps(0, 7), steps(0, 0.3)
-    ([0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 2.0, 4.0, 6.0], [0.0, 0.1, 0.2, 0.3])
+    >>> steps(0, 100), steps(0, 7), steps(0, 0.25, 3)
+    ([0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 2.0, 4.0, 6.0], [0.0, 0.1, 0.2])
     """
     if high <= low:
         return [low]

@@ -37,7 +37,7 @@ def curve(
 
     With ``log`` both axes are logarithmic; else y begins at 0. The names of the lines stand below the chart.
     """
-    left, right, floor, ceiling = 72, 704, 286, 60
+    left, right, floor, ceiling = 72, 704, 272, 46
     xs = [p[0] for one in lines for p in one.points] + ([here[0]] if here else [])
     ys = [p[1] for one in lines for p in one.points] + [v for one in lines for v in (b[1] for b in one.band)]
     ys += [limit[0]] if limit else []
@@ -52,8 +52,8 @@ def curve(
     if here:
         at = along(here[0])
         end = at > (left + right) / 2
-        marks.append(line(at, ceiling - 22, at, floor, "limit"))
-        marks.append(text(at - 8 if end else at + 8, ceiling - 12, here[1], "t-ink", anchor="end" if end else "start"))
+        marks.append(line(at, ceiling - 36, at, floor, "limit"))
+        marks.append(text(at - 8 if end else at + 8, ceiling - 26, here[1], "t-ink", anchor="end" if end else "start"))
     named, below = _names(lines, left, floor + 66)
     told = "; ".join(_told(one) for one in lines)
     return Chart(720, floor + 48 + below, title, f"{y} against {x}. {told}.", (*marks, *named))

@@ -46,7 +46,7 @@ def heat_map(names: Sequence[str], shares: Sequence[Sequence[float]], *, title: 
         marks.append(text(at, floor + 16, name, anchor="end" if turned else "middle", turn=-35 if turned else 0))
     key = floor + 44 + (int(3.8 * max(map(len, shown))) if turned else 0)
     marks += _key(left, key, counted)
-    width = int(max(left + n * wide, left + len(STEPS) * 62 + 16))
+    width = 8 + int(max(left + n * wide, left + len(STEPS) * 62 + 16))
     told = "; ".join(f"{names[i]} and {names[j]}: {short_percent(shares[i][j])} %" for i in range(n) for j in range(i))
     alone = "; ".join(f"{names[i]} alone: {short_percent(shares[i][i])} %" for i in range(n))
     return Chart(width, key + 28, title, f"Percent {counted}. {alone}; {told}." if told else f"{alone}.", tuple(marks))

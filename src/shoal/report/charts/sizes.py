@@ -36,7 +36,7 @@ def bins(series: Sequence[Sizes], k: int) -> list[tuple[int, int, list[int]]]:
     A bin that would show some people but fewer than k is pooled with its neighbour on the same side of k.
 
     >>> bins([{1: 3, 2: 2, 5: 10, 40: 40}], 5)
-    [(1, 5, [5]), (5, 10, [10]), (10, 20, [0]), (20, 40, [0]), (40, 80, [40])]
+    [(1, 4, [5]), (4, 5, [0]), (5, 10, [10]), (10, 20, [0]), (20, 40, [0]), (40, 80, [40])]
     >>> bins([{1: 9, 2: 8, 5: 10}], 5)
     [(1, 2, [9]), (2, 4, [8]), (4, 5, [0]), (5, 10, [10]), (10, 20, [0])]
     """
@@ -75,7 +75,7 @@ def class_sizes(
     totals = [sum(sizes.values()) for sizes in series]
     shares = [[n / total for n, total in zip(people, totals, strict=True)] for _, _, people in found]
     top = nice(max(max(s) for s in shares))
-    left, right, floor, ceiling = 56, 824, 246, 56
+    left, right, floor, ceiling = 56, 824, 236, 46
     up = Scale(0, top, floor, ceiling)
     step = (right - left) / len(found)
     small = sum(1 for low, _, _ in found if low < k)
@@ -95,7 +95,7 @@ def class_sizes(
     below = 24 if turned else 0
     marks.append(text((left + right) / 2, floor + 40 + below, f"size of the group that {unit} share", "t-soft"))
     said = "; ".join(f"{label}: {_told(s)}" for label, s in zip(labels, shares, strict=True) if any(s))
-    return Chart(832, 296 + below, title, f"Share of {unit} by the size of their group. {said}.", tuple(marks))
+    return Chart(832, 284 + below, title, f"Share of {unit} by the size of their group. {said}.", tuple(marks))
 
 
 def _told(share: Sequence[float]) -> str:
@@ -106,14 +106,14 @@ def _told(share: Sequence[float]) -> str:
 
 def _bars(x: float, step: float, share: Sequence[float], up: Scale, small: bool) -> list[Mark]:
     wide = min(56.0, (step - 12) / len(share))
-    start = x + (step - wide * len(share)) / 2
+    drawn = sum(value > 0 for value in share)
+    at = x + (step - wide * drawn) / 2
     marks: list[Mark] = []
     shown = [_above(value) for value in share]
     for i, value in enumerate(share):
         if not value:
             continue
-        at, y = start + i * wide, up(value)
-        y = min(y, up.start - 1.5)  # a bar of few people stays visible
+        y = min(up(value), up.start - 1.5)  # a bar of few people stays visible
         if i < len(share) - 1:
             marks.append(rect(at + 1, y, wide - 2, up.start - y, "before-risk" if small else "before"))
         elif small:
@@ -123,6 +123,7 @@ def _bars(x: float, step: float, share: Sequence[float], up: Scale, small: bool)
         crowded = len(share) > 1 and all(share) and not fits(shown, wide) and abs(up(share[0]) - up(share[1])) < 14
         lift = 14 if crowded and i == 0 else 0
         marks.append(text(at + wide / 2, y - 6 - lift, shown[i], "t-ink" if i == len(share) - 1 else "t"))
+        at += wide
     return marks
 
 

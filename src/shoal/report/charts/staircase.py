@@ -15,7 +15,7 @@ def staircase(
     """One step per name on a logarithmic scale, the figure on its step; steps below ``few`` are hatched."""
     shown = [shortened(name, 24) for name in names]
     step = max(64.0, min(120.0, 640 / len(names)))
-    left, floor, ceiling = 72, 262, 60
+    left, floor, ceiling = 72, 254, 52
     right = left + step * len(names)
     up = Scale(0.8, max(10.0, *crowd), floor, ceiling, log=True)
     marks: list[Mark] = left_axis(up, powers(1, up.high), left, right, y)

@@ -21,6 +21,7 @@ def timeline(
     limit: tuple[int, str] | None = None,
 ) -> Chart:
     """Stacked bars per period, one pattern per series; a cross at the number of refusals; a dashed limit where it is in sight."""
+    series = joined(series)
     sums = [sum(one[i] for one in series.values()) for i in range(len(periods))]
     most = max([1, *sums, *refused])
     limit = limit if limit and limit[0] <= 2 * most else None
@@ -32,8 +33,7 @@ def timeline(
     for i in range(len(periods)):
         marks += _stack(left + i * step, min(48.0, step * 0.7), step, [one[i] for one in series.values()], up)
         if refused and refused[i]:
-            x, at = left + (i + 0.5) * step, up(refused[i])
-            marks += [line(x - 5, at - 5, x + 5, at + 5, "cross"), line(x - 5, at + 5, x + 5, at - 5, "cross")]
+            marks += _cross(left + (i + 0.5) * step + min(48.0, step * 0.7) / 2 + 8, up(refused[i]))
     marks.append(line(left, floor, right, floor, "axis"))
     if limit:
         marks += [line(left, up(limit[0]), right, up(limit[0]), "limit")]
@@ -42,6 +42,24 @@ def timeline(
     key = _key(list(series), any(refused), left, floor + 52)
     told = "; ".join(f"{p}: {n:,}" for p, n in zip(periods, sums, strict=True)) or "nothing yet"
     return Chart(720, int(floor + 48 + 20 * (len(series) + any(refused))), title, f"{y}. {told}.", (*marks, *key))
+
+
+def _cross(x: float, y: float) -> list[Mark]:
+    return [line(x - 4, y - 4, x + 4, y + 4, "cross"), line(x - 4, y + 4, x + 4, y - 4, "cross")]
+
+
+def joined(series: Mapping[str, Sequence[int]]) -> dict[str, Sequence[int]]:
+    """At most as many series as there are patterns: the largest by name, the others together.
+
+    >>> joined({"a": [1], "b": [9], "c": [8], "d": [7], "e": [2]})
+    {'b': [9], 'c': [8], 'd': [7], '2 others': [3]}
+    """
+    if len(series) <= len(PATTERNS):
+        return dict(series)
+    large = sorted(series, key=lambda name: -sum(series[name]))[: len(PATTERNS) - 1]
+    rest = [numbers for name, numbers in series.items() if name not in large]
+    kept = {name: numbers for name, numbers in series.items() if name in large}
+    return {**kept, f"{len(rest)} others": [sum(numbers) for numbers in zip(*rest, strict=True)]}
 
 
 def _stack(x: float, wide: float, step: float, heights: Sequence[int], up: Scale) -> list[Mark]:
@@ -74,6 +92,6 @@ def _key(names: Sequence[str], refused: bool, left: float, y: float) -> list[Mar
         marks.append(text(left + 32, at, name, anchor="start"))
     if refused:
         at = y + 20 * len(names)
-        marks += [line(left + 7, at - 9, left + 17, at + 1, "cross"), line(left + 7, at + 1, left + 17, at - 9, "cross")]
+        marks += _cross(left + 12, at - 4)
         marks.append(text(left + 32, at, "refusals and alarms", anchor="start"))
     return marks
