@@ -5,38 +5,120 @@ The names below are the public face; each room loads when its name is first used
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
-_LAZY = {
-    "Policy": ("shoal.release.policy.policy", "Policy"),
-    "Questionnaire": ("shoal.predict.questionnaire.questionnaire", "Questionnaire"),
-    "Registry": ("shoal.registry", "Registry"),
-    "Vault": ("shoal.protector", "Vault"),
-    "anonymize": ("shoal.api.anonymize", "anonymize"),
-    "inspect": ("shoal.api.inspect", "inspect"),
-    "measure": ("shoal.api.measure", "measure"),
-    "open": ("shoal.engines.open", "open"),
-}
-_ROOMS = frozenset(
-    ("attack", "datasets", "engines", "errors", "hierarchies", "measures", "model")
-    + ("predict", "protector", "registry", "release", "report", "search", "steps", "transform")
-)
+__all__ = [
+    "AttackReport",
+    "CheckResult",
+    "ColumnLevels",
+    "Estimate",
+    "Inspection",
+    "Measurement",
+    "Meter",
+    "Policy",
+    "Prediction",
+    "Questionnaire",
+    "Registry",
+    "Release",
+    "Table",
+    "Transformed",
+    "Vault",
+    "Verification",
+    "anonymize",
+    "attack",
+    "check",
+    "datasets",
+    "design",
+    "engines",
+    "errors",
+    "hierarchies",
+    "hierarchy",
+    "inspect",
+    "measure",
+    "measures",
+    "model",
+    "open",
+    "predict",
+    "protector",
+    "registry",
+    "release",
+    "report",
+    "search",
+    "steps",
+    "transform",
+    "verify",
+]
 
+if TYPE_CHECKING:  # what editors and type checkers see; below is what happens at run time
+    from shoal import datasets, engines, errors, hierarchies, measures, model, protector, registry, release, report, search, steps
+    from shoal.api import rooms as _rooms
+    from shoal.api.anonymize import anonymize
+    from shoal.api.attack import AttackReport
+    from shoal.api.check import check
+    from shoal.api.design import design
+    from shoal.api.hierarchy import ColumnLevels, hierarchy
+    from shoal.api.inspect import Inspection, inspect
+    from shoal.api.measure import measure
+    from shoal.api.measurement import Measurement
+    from shoal.api.open import open
+    from shoal.api.prediction import Prediction
+    from shoal.api.transform import Transformed
+    from shoal.api.verify import verify
+    from shoal.engines.table import Table
+    from shoal.model.estimate import Estimate
+    from shoal.predict.questionnaire.meter_result import Meter
+    from shoal.predict.questionnaire.questionnaire import Questionnaire
+    from shoal.protector.vault import Vault
+    from shoal.registry.answer.query import Registry
+    from shoal.release.certificate.verify import Verification
+    from shoal.release.gate.check import CheckResult
+    from shoal.release.make.release import Release
+    from shoal.release.policy.policy import Policy
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        value = getattr(importlib.import_module(module), attribute)
-    elif name in _ROOMS:
-        value = importlib.import_module(f"shoal.{name}")
-    else:
-        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    attack: _rooms.Attack
+    predict: _rooms.Predict
+    transform: _rooms.Transform
+else:
+    import importlib
 
+    _WHERE = {
+        "AttackReport": "api.attack",
+        "CheckResult": "release.gate.check",
+        "ColumnLevels": "api.hierarchy",
+        "Estimate": "model.estimate",
+        "Inspection": "api.inspect",
+        "Measurement": "api.measurement",
+        "Meter": "predict.questionnaire.meter_result",
+        "Policy": "release.policy.policy",
+        "Prediction": "api.prediction",
+        "Questionnaire": "predict.questionnaire.questionnaire",
+        "Registry": "registry.answer.query",
+        "Release": "release.make.release",
+        "Table": "engines.table",
+        "Transformed": "api.transform",
+        "Vault": "protector.vault",
+        "Verification": "release.certificate.verify",
+        "anonymize": "api.anonymize",
+        "check": "api.check",
+        "design": "api.design",
+        "hierarchy": "api.hierarchy",
+        "inspect": "api.inspect",
+        "measure": "api.measure",
+        "open": "api.open",
+        "verify": "api.verify",
+    }
 
-def __dir__() -> list[str]:
-    return sorted({"__version__", *_LAZY, *_ROOMS})
+    def __getattr__(name: str) -> object:
+        if name in _WHERE:
+            value = getattr(importlib.import_module(f"shoal.{_WHERE[name]}"), name)
+        elif name in __all__:  # a room
+            value = importlib.import_module(f"shoal.{name}")
+        else:
+            raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({"__version__", *__all__})

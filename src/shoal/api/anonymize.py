@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
+
+from shoal.api.arguments import PolicyWords, Progress, Source, opened, policy_of
 
 if TYPE_CHECKING:
     from shoal.model.plan import Plan
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def anonymize(
-    table: Any,
+    table: Source,
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     *,
     key_file: str | Path | None = None,
@@ -21,8 +23,8 @@ def anonymize(
     plan: Plan | str | Path | None = None,
     to_table: str | None = None,
     previous: Sequence[str | Path] = (),
-    progress: Callable[[float, str], None] | None = None,
-    **words: Any,
+    progress: Progress | None = None,
+    **words: Unpack[PolicyWords],
 ) -> Release:
     """Make a table safe to share, and prove it.
 
@@ -57,19 +59,15 @@ def anonymize(
     >>> r.k, r.certificate["after"]["classes"]
     (6, 2)
     """
-    import shoal
-    from shoal.engines.table import Table
     from shoal.release.make.release import anonymize as decide
     from shoal.release.plan.earlier_plan import read_plan
     from shoal.release.plan.prepare import silent
-    from shoal.release.policy.policy import Policy
 
-    opened = table if isinstance(table, Table) else shoal.open(table)
-    asked = Policy.of(policy, **words)
+    asked = policy_of(policy, words)
     earlier = tuple(Path(p) for p in previous)
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
     return decide(
-        opened,
+        opened(table),
         asked,
         key_file=key_file,
         format=format,

@@ -1,28 +1,38 @@
-"""Attack a release folder from outside: with its files, an external table, and earlier releases."""
+"""``attack``: a release folder from outside, with its files, a table that the attacker has, and earlier releases."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal.api.arguments import Source, opened
+from shoal.attack import Scene, run_all, worst_first
+from shoal.attack.further_knowledge import one_of_a_kind
+from shoal.attack.intersection import joined_records
 from shoal.errors import UnreadableError, UsageError, missing_column
+from shoal.model.attack import VERDICTS, AttackResult
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.plan import Plan, Suppression
+from shoal.release.certificate import document as cert
+from shoal.release.earlier.same_labels import same_labels
+from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.proof.read import logical
+from shoal.steps import Drop, MapValues
 
-if TYPE_CHECKING:
-    from shoal.engines.table import Table
-    from shoal.model.attack import AttackResult
-    from shoal.model.counts.classes import ClassCounts
-    from shoal.model.plan import Plan
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AttackReport:
     """What every attack found, worst first."""
 
     folder: str
     results: tuple[AttackResult, ...]
+
+    def __repr__(self) -> str:
+        found = [f"{sum(r.verdict == verdict for r in self.results)} {verdict}" for verdict in VERDICTS]
+        return f"<AttackReport on {self.folder}: {', '.join(found)}>"
 
     @property
     def holds(self) -> bool:
@@ -33,25 +43,27 @@ class AttackReport:
         return {"folder": self.folder, "holds": self.holds, "attacks": [r.to_json() for r in self.results]}
 
 
-def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str | Path] = (), seed: int = 0) -> AttackReport:
+def attack(
+    folder: str | Path,
+    *,
+    with_: Source | None = None,
+    previous: str | Path | Sequence[str | Path] = (),
+    seed: int = 0,
+) -> AttackReport:
     """Run every attack that the folder, an external table and earlier releases allow.
 
     Parameters
     ----------
     folder : path
         A release: data, plan.json, certificate.json.
-    external : table, path or URL, optional
+    with_ : Table, path, URL or frame, optional
         What the attacker has: people with their original quasi-identifiers, or some of them. The published plan is carried
         out on it, as an attacker would.
-    previous : sequence of paths
+    previous : path or sequence of paths
         Folders of earlier releases about the same people.
+    seed : int
+        Of the attacks that draw at random.
     """
-    import shoal
-    from shoal.attack import Scene, run_all, worst_first
-    from shoal.attack.further_knowledge import one_of_a_kind
-    from shoal.release.certificate import document as cert
-    from shoal.release.plan.earlier_plan import read_plan
-
     place = Path(folder)
     if not place.is_dir():
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
@@ -64,8 +76,8 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
     data = place / claims["data"]["file"]
     quasi, sensitive = tuple(claims["data"]["quasi"]), tuple(claims["data"]["sensitive"])
     published = _arrow(data, claims["data"]["columns"])
-    table = shoal.open(published)
-    other = _through_plan(external, plan, quasi, claims) if external is not None else None
+    table = opened(published)
+    other = _through_plan(with_, plan, quasi, claims) if with_ is not None else None
     kept = [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")]
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
@@ -79,65 +91,50 @@ def attack(folder: str | Path, *, external: Any = None, previous: Sequence[str |
         seed=seed,
     )
     results = run_all(scene)
-    for earlier in previous:
+    for earlier in (previous,) if isinstance(previous, str | Path) else previous:
         results = [r for r in results if r.name != "intersection"]
         results += [_join(published, claims, Path(earlier)), *_same_labels(data, claims, Path(earlier))]
     return AttackReport(place.name, tuple(worst_first(results)))
 
 
-def _through_plan(external: Any, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
+def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
     """The classes of the external table as the plan would publish them."""
-    import shoal
-    from shoal.engines.table import Table
-
-    theirs: Table = external if isinstance(external, Table) else shoal.open(external)
+    theirs = opened(external)
     known = tuple(name for name in quasi if name in theirs.schema)
     if not known:
         raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
     with tempfile.TemporaryDirectory(prefix="shoal-") as work:
         file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
         as_published(theirs, plan, known, file)
-        counted: ClassCounts = shoal.open(_arrow(file, known)).count(known)
-    return counted
+        return opened(_arrow(file, known)).count(known)
 
 
-def as_published(external: Any, plan: Plan, quasi: Sequence[str], out: Path, *, keep: Sequence[str] = ()) -> None:
+def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, *, keep: Sequence[str] = ()) -> None:
     """Carry the quasi-identifiers of somebody else's table through a published plan into a file: same steps, nothing suppressed.
 
     Columns in ``keep`` are carried over as they are, the others left out. A value that the plan does not know (an error in the
     table, a person who is not in the release) becomes one that matches nobody.
     """
-    import dataclasses
-
-    import shoal
-    from shoal.engines.table import Table
-    from shoal.model.plan import Plan as NewPlan
-    from shoal.model.plan import Suppression
-    from shoal.steps import Drop, MapValues
-
     if not any(s.column in quasi for s in plan.steps):
         raise UsageError(
             "this release was recoded locally, so its plan cannot be carried out on another table.",
             hint="Leave --with out, or attack a release made with method lattice.",
         )
-    known: Table = external if isinstance(external, Table) else shoal.open(external)
+    known = opened(external)
     for name in quasi:
         if name not in known.schema:
             raise missing_column(name, known.schema.names, table=known.name, what="quasi-identifier")
     steps = [
-        dataclasses.replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
+        replace(s, on_gap="suppress") if isinstance(s, MapValues) and s.on_gap == "error" else s
         for s in plan.steps
         if s.column in quasi and not isinstance(s, Drop)
     ]
     steps += [Drop(n) for n in known.schema.names if n not in (*quasi, *keep)]
-    known.recode(NewPlan(tuple(steps), Suppression(scope="none")), out)
+    known.recode(Plan(tuple(steps), Suppression(scope="none")), out)
 
 
 def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:
     """Records that an earlier release lets one join, through the columns that both publish unchanged."""
-    from shoal.attack.intersection import joined_records
-    from shoal.release.certificate import document as cert
-
     before = cert.read(earlier / cert.NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
     return joined_records(published, _arrow(earlier / before["data"]["file"], before["data"]["columns"]), same)
@@ -145,9 +142,6 @@ def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackRes
 
 def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
     """What the sensitive values of classes with the same labels tell together."""
-    from shoal.release.certificate import document as cert
-    from shoal.release.earlier.same_labels import same_labels
-
     before = cert.read(earlier / cert.NAME)
     return same_labels(data, claims, earlier / before["data"]["file"], before)
 
@@ -160,8 +154,5 @@ def _arrow(file: Path, names: Sequence[str]) -> Any:
     """A published file in memory, its columns named as the certificate names them."""
     import pyarrow as pa
 
-    import shoal
-    from shoal.release.proof.read import logical
-
-    found = pa.Table.from_batches(list(shoal.open(file).scan()))
+    found = pa.Table.from_batches(list(opened(file).scan()))
     return found.rename_columns(logical(found.column_names, names))

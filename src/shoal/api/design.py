@@ -1,4 +1,4 @@
-"""A questionnaire whose answers may be known to a registry: reading the file, asking the registry, and nothing else.
+"""``design``: how identifying will a questionnaire be? Read it, ask a registry for the answers that the file leaves open.
 
 The registry is a mirrored folder or a SQLite file that the questionnaire names, or whatever the caller names: these, or the
 address of a running ``shoal serve``. A file never makes Shoal call an address.
@@ -10,16 +10,64 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.api.arguments import number_of_people
 from shoal.api.readers.questions import read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
+from shoal.predict.questionnaire.meter_result import Meter
+from shoal.predict.questionnaire.questionnaire import Questionnaire
 from shoal.predict.summaries.published import PublishedSummary, Resolver
 
 if TYPE_CHECKING:
-    from shoal.predict.questionnaire.questionnaire import Questionnaire
     from shoal.registry.records.record import Record
 
 
-def questionnaire(path: str | Path, *, registry: str | Path | None = None, **overrides: Any) -> Questionnaire:
+def design(
+    questions: Questionnaire | str | Path,
+    *,
+    registry: str | Path | None = None,
+    population: int | str | None = None,
+    respondents: int | None = None,
+    target: float | str | None = None,
+) -> Meter:
+    """The meter of a questionnaire: how many respondents are expected to be one of a kind, and through which questions.
+
+    Parameters
+    ----------
+    questions : Questionnaire or path
+        ``questions.yml``, an XLSForm, or a :class:`shoal.Questionnaire` made in Python.
+    registry : path or address, optional
+        Where open answers are looked up: see :func:`questionnaire`.
+    population, respondents, target : optional
+        Instead of what the file says: 17.5M people who could be asked, people who answer, ``"unique<=5%"``.
+
+    Returns
+    -------
+    Meter
+        ``m.unique`` (an Estimate), ``m.waterfall``, ``m.light``, ``m.reached``.
+
+    Examples
+    --------
+    >>> q = Questionnaire(population=100_000, respondents=500).add("age", values=80).add("sex", values=2)
+    >>> design(q).light
+    'amber'
+    """
+    said = {"registry": registry, "population": population, "respondents": respondents, "target": target}
+    if not isinstance(questions, Questionnaire):
+        return questionnaire(questions, **said).meter()  # type: ignore[arg-type]
+    given = [word for word, value in said.items() if value is not None]
+    if given:
+        raise UsageError(f"a Questionnaire says its own {given[0]}.", hint="Set it where the Questionnaire is made.")
+    return questions.meter()
+
+
+def questionnaire(
+    path: str | Path,
+    *,
+    registry: str | Path | None = None,
+    population: int | str | None = None,
+    respondents: int | None = None,
+    target: float | str | None = None,
+) -> Questionnaire:
     """A questionnaire from a file; questions left to a registry are asked there.
 
     Parameters
@@ -28,11 +76,20 @@ def questionnaire(path: str | Path, *, registry: str | Path | None = None, **ove
         ``questions.yml``, or an XLSForm.
     registry : str or Path, optional
         A mirrored folder, a SQLite file, or ``http://HOST:PORT`` of ``shoal serve``; instead of the one that the file names.
-    **overrides
-        ``population``, ``respondents``, ``target`` instead of what the file says.
+    population, respondents, target : optional
+        Instead of what the file says.
     """
+    people = _people(population) if isinstance(population, str) else population
     source = registry if registry is not None else _named(Path(path))
-    return read_questionnaire(path, resolve=None if source is None else resolver(source), **overrides)
+    resolve = None if source is None else resolver(source)
+    return read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
+
+
+def _people(text: str) -> int:
+    size = number_of_people(text)
+    if size is None:
+        raise UsageError("a population is a number of people.", hint="Use for example 1200 or 17.5M.")
+    return size
 
 
 def resolver(source: str | Path) -> Resolver:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
+
+from shoal.api.arguments import Names, Progress, Source, opened, quasi_of
+from shoal.api.measure import measure
+from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
+from shoal.kernels.text import canonical_text
 from shoal.measures.columns.role_suggestion import RoleSuggestion, suggest
 from shoal.measures.columns.subsets import Subset
-from shoal.model.roles import ByRole, Role
-
-if TYPE_CHECKING:
-    from shoal.engines.table import Table
+from shoal.model.roles import ByRole, Role, Schema
 
 MOST_COLUMNS = 12
 """Suggested quasi-identifiers whose subsets are counted; those with most values first."""
@@ -21,7 +24,7 @@ MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection(ByRole):
     """Columns with suggested roles, and the sets of suggested quasi-identifiers that single out most people."""
 
@@ -35,6 +38,10 @@ class Inspection(ByRole):
     notes: tuple[str, ...] = ()
     read: Mapping[str, Any] = field(default_factory=dict)
     """How a file is read: format, delimiter, encoding, decimal mark … as guessed or given."""
+
+    def __repr__(self) -> str:
+        roles = ", ".join(f"{len(self.of_role(role))} {role.value}" for role in Role if self.of_role(role))
+        return f"<Inspection of {self.table}: {self.records:,} records, {len(self.columns)} columns ({roles})>"
 
     def of_role(self, role: Role | str) -> tuple[str, ...]:
         """Columns for which the role is suggested."""
@@ -77,38 +84,60 @@ class Inspection(ByRole):
         return inspection_card(self)
 
 
-def inspect(table: Any, *, progress: Callable[[float, str], None] | None = None) -> Inspection:
+def inspect(
+    table: Source,
+    *,
+    quasi: Names | None = None,
+    sensitive: Names | None = None,
+    direct: Names | None = None,
+    insensitive: Names | None = None,
+    unit: str | None = None,
+    weight: str | None = None,
+    progress: Progress | None = None,
+    qi: Names | None = None,
+) -> Inspection:
     """Suggest a role for every column, with a reason and a confidence; nothing is decided and no data value is kept.
 
-    >>> import pyarrow as pa
-    >>> t = pa.table({"email": ["a@x.org", "b@y.org", "c@z.org"], "age": [30, 30, 41], "diagnosis": ["x", "y", "y"]})
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+        Whatever :func:`shoal.open` takes, or what it gave.
+    quasi, sensitive, direct, insensitive : names of columns, optional
+        Roles that are known already: they are kept. ``qi`` is accepted for ``quasi``.
+    unit, weight : str, optional
+        The column that names a person, where it is known (k and the uniques then count people); the sampling weights.
+
+    Examples
+    --------
+    >>> t = {"email": ["a@x.org", "b@y.org", "c@z.org"], "age": [30, 30, 41], "diagnosis": ["x", "y", "y"]}
     >>> found = inspect(t)
     >>> found.direct, found.quasi, found.sensitive, found.unique
     (('email',), ('age',), ('diagnosis',), 1)
     """
-    from shoal.api.measure import _opened
-
-    opened = _opened(table)
-    records = opened.n_rows()
+    source = opened(
+        table,
+        quasi=quasi_of(quasi, qi),
+        sensitive=sensitive,
+        direct=direct,
+        insensitive=insensitive,
+        unit=unit,
+        weight=weight,
+    )
+    records = source.n_rows()
     if records == 0:
-        raise EmptyTableError(f"table '{opened.name}' has no rows.", hint="Check the file or the filter that left nothing.")
-    names = opened.schema.names
+        raise EmptyTableError(f"table '{source.name}' has no rows.", hint="Check the file or the filter that left nothing.")
+    names = source.schema.names
     found = []
     for i, name in enumerate(names):
         if progress is not None:
             progress(i / (len(names) + 1), f"looking at {name}")
-        found.append(_suggested(opened, name))
-    together, k, unique, notes = _together(opened, tuple(found))
-    read = {key: value for key, value in opened.source.items() if key not in ("source", "engine")}
-    return Inspection(opened.name, opened.engine, records, tuple(found), together, k, unique, notes, read)
+        found.append(_suggested(source, name))
+    together, k, unique, notes = _together(source, tuple(found))
+    read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
+    return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read)
 
 
 def _suggested(table: Table, name: str) -> RoleSuggestion:
-    import numpy as np
-
-    from shoal.kernels.text import canonical_text
-
-    given = table.schema.roles.get(name)
     column = table.schema[name]
     values, counts = table.values(name)
     missing = int(counts[-1]) if values.null_count else 0
@@ -117,16 +146,25 @@ def _suggested(table: Table, name: str) -> RoleSuggestion:
     some = values.take(np.linspace(0, len(values) - 1, min(len(values), MOST_VALUES)).astype(np.int64))
     texts = canonical_text(some).to_pylist()
     made = suggest(name, column.kind, texts, counts, missing=missing, distinct=len(values))
-    if given is None:
-        return made
-    return RoleSuggestion(name, column.kind, made.distinct, missing, given, "you said so", 1.0, made.hipaa, made.mark)
+    return _as_said(made, table.schema)
+
+
+def _as_said(made: RoleSuggestion, schema: Schema) -> RoleSuggestion:
+    """The suggestion, with what the caller has said about the column in its place."""
+    role, mark = schema.roles.get(made.name), made.mark
+    for word, column in (("unit", schema.unit), ("weight", schema.weight)):
+        if column is not None and (column == made.name or mark == word):
+            mark = word if column == made.name else ""
+    if role is None and made.name in (schema.unit, schema.weight):
+        role = Role.DIRECT if made.name == schema.unit else Role.INSENSITIVE
+    if role is None:
+        return replace(made, mark=mark)
+    return replace(made, role=role, reason="you said so", confidence=1.0, mark=mark)
 
 
 def _together(
     table: Table, columns: tuple[RoleSuggestion, ...]
 ) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
-    from shoal.api.measure import measure
-
     quasi = [c for c in columns if c.role is Role.QUASI]
     notes: tuple[str, ...] = ("Suggestions only: confirm each role before you rely on it.",)
     if not quasi:
@@ -137,7 +175,7 @@ def _together(
     order = {n: i for i, n in enumerate(table.schema.names)}
     names = tuple(sorted((c.name for c in quasi), key=lambda n: order[n]))
     try:
-        found = measure(table, qi=names, sensitive=())
+        found = measure(table, quasi=names, sensitive=())
     except MemoryBudgetError:
         return (), None, None, (*notes, "Too many combinations to count here: name fewer columns and measure them.")
     return tuple(found.worst_subsets(3)), found.k, found.unique, notes

@@ -1,200 +1,101 @@
-"""A plan from a page of YAML: every technique by its name, with what it must know of the data looked up in the table.
-
-seed: 7
-sample: {share: 0.5, unit: person}
-steps:
-  - {column: age,  generalize: {hierarchy: {intervals: [5, 10], top: 90}, level: 2}}
-  - {column: pay,  noise: {share: 0.1}}            # a tenth of the column's own deviation; or {scale: 50}
-  - {column: name, drop: {}}
-suppress: {k: 5, columns: [age, zip], scope: rows}
-
-A step that needs no data (round, clamp, prefix, rank_swap, permute, microaggregate, date_shift, keyed_hash, fake, …) takes the
-settings of its class; the others are built here from the column's values.
-"""
+"""``transform``: carry out a plan on a table and tell what changed. No proof: for that, see ``anonymize``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
-from shoal.model.plan import Plan, Step, Suppression, step_from_json
-
-if TYPE_CHECKING:
-    from shoal.engines.table import Table
-
-_TOP = ("seed", "sample", "steps", "suppress", "shuffle")
-
-
-def read_plan(path: str | Path, table: Table) -> Plan:
-    """The plan of a ``.json`` that Shoal wrote, or of a page of YAML (see the module) for this table."""
-    file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(
-            f"plan '{file.name}' cannot be read: {type(error).__name__}.", hint="Name a plan.json or a YAML file."
-        ) from None
-    if file.suffix.lower() == ".json":
-        return Plan.from_json(text)
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        data = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        at = f" at line {line + 1}" if line is not None else ""
-        raise PolicyError(f"plan '{file.name}' is not valid YAML{at}.", hint="Mind indentation and quotes.") from None
-    return plan_for(table, data, folder=file.parent)
+from shoal.api.arguments import Progress, Source, opened
+from shoal.api.readers.plans import plan_for, read_plan
+from shoal.engines.recode.write import Recoded
+from shoal.engines.table import Table
+from shoal.model.plan import Plan
+from shoal.transform import Guarantee, guarantee
 
 
-def plan_for(table: Table, spec: Any, *, folder: str | Path = ".") -> Plan:
-    """The plan that ``spec`` (the content of a plan file) asks for, on this table.
+@dataclass(frozen=True, repr=False)
+class Transformed:
+    """The finished plan, and what it did; ``done`` is None where nothing was written. Keep the plan's seed secret."""
 
-    >>> import pyarrow as pa, shoal
-    >>> people = shoal.open(pa.table({"age": [30, 31, 42], "pay": [10.0, 20.0, 30.0]}))
-    >>> plan = plan_for(people, {"steps": [{"column": "pay", "round": {"base": 20}}], "suppress": {"k": 2, "columns": ["age"]}})
-    >>> plan.steps[0].kind, plan.suppression.k
-    ('round', 2)
+    plan: Plan
+    done: Recoded | None = None
+
+    def __repr__(self) -> str:
+        steps = f"{len(self.plan.steps)} steps, {'' if self.plan.truthful else 'not '}truthful"
+        if self.done is None:
+            return f"<Transformed: {steps}, nothing written>"
+        return f"<Transformed: {steps}, {self.done.records_out:,} of {self.done.records_in:,} records written>"
+
+    @property
+    def truthful(self) -> bool:
+        """Whether every published value is still true of its person."""
+        return self.plan.truthful
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What each step of the plan keeps and loses."""
+        return tuple(guarantee(step) for step in self.plan.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        done, steps = self.done, []
+        for step, said in zip(self.plan.steps, self.guarantees, strict=True):
+            changed = None if done is None else {c: done.changed[c] for c in step.columns}
+            about = {"kind": step.kind, "columns": list(step.columns), "changed": changed, "truthful": step.truthful}
+            steps.append({**about, "keeps": said.keeps, "loses": said.loses})
+        out: dict[str, Any] = {"truthful": self.truthful, "steps": steps}
+        if done is not None:
+            out |= {
+                "records_in": done.records_in,
+                "records_out": done.records_out,
+                "unsampled": done.unsampled,
+                "suppressed": done.suppressed,
+                "changed": dict(done.changed),
+            }
+        return out
+
+
+def transform(
+    table: Source,
+    plan: Plan | Mapping[str, Any] | str | Path,
+    out: str | Path | None = None,
+    *,
+    seed: int | None = None,
+    format: str | None = None,
+    progress: Progress | None = None,
+) -> Transformed:
+    """Carry out a plan: generalize, suppress, add noise, swap, mask, sample …
+
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+        Whatever :func:`shoal.open` takes, or what it gave.
+    plan : Plan, mapping or path
+        A page of YAML, its content as a mapping, or a plan.json that Shoal wrote.
+    out : path or ``::name``, optional
+        A file, or a new table beside this one. Without it the plan is made and nothing is written.
+    seed : int, optional
+        Instead of the plan's: same input and seed, same bytes.
+    format : str, optional
+        Of the file, where its ending does not tell it.
+
+    Examples
+    --------
+    >>> found = transform({"pay": [12.0, 17.0]}, {"steps": [{"column": "pay", "round": {"base": 10}}]})
+    >>> found.plan.steps[0].kind, found.truthful, found.done
+    ('round', True, None)
     """
-    if not isinstance(spec, Mapping):
-        raise PolicyError("a plan is a mapping with 'steps'.", hint="steps: [{column: pay, round: {base: 100}}]")
-    _only(spec, _TOP, "the plan")
-    steps = [_step(table, entry, Path(folder)) for entry in _list(spec.get("steps"), "steps")]
-    if spec.get("sample") is not None:
-        steps.insert(0, step_from_json({**_words(spec["sample"], "sample"), "kind": "sample"}))
-    seed = spec.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise PolicyError("'seed' must be a whole number.")
-    return Plan(tuple(steps), _suppression(spec.get("suppress")), seed, bool(spec.get("shuffle", True)))
+    source = opened(table)
+    made = _plan(source, plan)
+    if seed is not None:
+        made = replace(made, seed=seed)
+    if out is None:
+        return Transformed(made)
+    return Transformed(made, source.recode(made, out, format=format, progress=progress))
 
 
-def _step(table: Table, entry: Any, folder: Path) -> Step:
-    if not isinstance(entry, Mapping) or len(entry) != 2 or not isinstance(entry.get("column"), str):
-        raise PolicyError("each step names a column and one technique.", hint="For example: {column: pay, round: {base: 100}}")
-    column = str(entry["column"])
-    table.schema.require(column, what="column of a step")
-    kind, words = next((str(k), _words(v, str(k))) for k, v in entry.items() if k != "column")
-    try:
-        if kind in BUILDERS and (kind not in ("noise", "correlated_noise") or "share" in words):
-            return BUILDERS[kind](table, column, words, folder)
-        return step_from_json({**words, "kind": kind, "column": column})
-    except ShoalError:
-        raise
-    except (TypeError, KeyError, ValueError):
-        raise PolicyError(
-            f"step '{kind}' of column '{column}' lacks a setting or has one of the wrong kind.",
-            hint="See the page on transformations.",
-        ) from None
-
-
-def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.hierarchies import from_policy
-    from shoal.transform import best_cut, level_for
-
-    values, counts = _values(table, column)
-    rule = from_policy(words.pop("hierarchy", None), folder).fit(column, values, counts)
-    label = words.pop("missing_label", None)
-    wanted = [w for w in ("level", "at_most", "cut") if w in words]
-    if len(wanted) != 1:
-        raise PolicyError(
-            f"'generalize' of '{column}' needs one of level, at_most, cut.", hint="level: 2, or at_most: 10 values."
-        )
-    number = words.pop(wanted[0])
-    _only(words, (), f"'generalize' of '{column}'")
-    if wanted[0] == "level":
-        return rule.step(column, int(number), missing_label=label)
-    levels = rule.over(column, values, counts)
-    if wanted[0] == "at_most":
-        return rule.step(column, level_for(levels, int(number)), missing_label=label)
-    return best_cut(levels, int(number), counts).step(missing_label=label)
-
-
-def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
-    def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-        import shoal.transform as tf
-
-        step: Step = getattr(tf, name)(column, *_values(table, column), **words)
-        return step
-
-    return build
-
-
-def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.transform import noise_for
-
-    values, counts = _values(table, column)
-    return noise_for(column, [float(v.as_py()) for v in values], counts, **words)
-
-
-def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    import pyarrow as pa
-
-    from shoal.transform import CorrelatedNoise
-
-    columns = (column, *words.pop("others"))
-    return CorrelatedNoise.fit(pa.Table.from_batches(list(table.scan(columns))), columns, **words)
-
-
-BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
-    "generalize": _generalize,
-    "quantiles": _built("quantile_transform"),
-    "groups": _built("microaggregate_1d"),
-    "top_bottom": _built("top_bottom"),
-    "rare": _built("suppress_rare"),
-    "pram": _built("pram"),
-    "noise": _noise,
-    "correlated_noise": _correlated,
-}
-"""Techniques that look at the data: their settings are those of the functions of :mod:`shoal.transform`."""
-
-
-def _values(table: Table, column: str) -> tuple[Any, Any]:
-    """Distinct values that are there, and their records."""
-    values, counts = table.values(column)
-    there = values.is_valid().to_numpy(zero_copy_only=False)
-    return values.drop_null(), counts[there]
-
-
-def _suppression(spec: Any) -> Suppression:
-    if spec is None:
-        return Suppression(scope="none")
-    words = _words(spec, "suppress")
-    _only(words, ("k", "columns", "scope", "unit"), "'suppress'")
-    k, columns = words.get("k"), _list(words.get("columns"), "suppress.columns")
-    if (
-        isinstance(k, bool)
-        or not isinstance(k, int)
-        or k < 1
-        or not columns
-        or words.get("scope", "rows") not in ("rows", "cells")
-    ):
-        raise PolicyError(
-            "'suppress' needs k, columns and, if any, a scope.", hint="suppress: {k: 5, columns: [age], scope: rows}"
-        )
-    return Suppression(k, tuple(map(str, columns)), words.get("scope", "rows"), words.get("unit"))
-
-
-def _words(value: Any, what: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise PolicyError(f"'{what}' takes settings by name.", hint=f"{what}: {{name: value}}")
-    return {str(k): v for k, v in value.items()}
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise PolicyError(f"'{what}' is a list.")
-    return value
-
-
-def _only(words: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in words:
-        if key not in known:
-            close = nearest(str(key), known)
-            raise PolicyError(f"'{key}' is not known in {where}.", hint=f"Did you mean '{close}'?" if close else "Leave it out.")
+def _plan(table: Table, plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    return read_plan(plan, table) if isinstance(plan, str | Path) else plan_for(table, plan)

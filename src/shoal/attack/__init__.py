@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._room import callable_room
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import ClassCounts
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
+
+callable_room(__name__)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.errors import InternalError, ShoalError, UsageError
+from shoal.errors import InternalError, ShoalError, UsageError, nearest
 from shoal.model.plain import plain
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ Read = Annotated[
         help="How a file is read, where the guess is wrong: delimiter=; encoding=latin-1 decimal=, null=NA … Repeatable.",
     ),
 ]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")]
+Quasi = Annotated[str | None, typer.Option("--quasi", help="Quasi-identifiers: a,b,c.")]
+Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hidden=True)]
+Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Sensitive columns: a,b.")]
+Direct = Annotated[str | None, typer.Option("--direct", help="Columns that name people by themselves: a,b.")]
+Insensitive = Annotated[str | None, typer.Option("--insensitive", help="Columns that are neither: a,b.")]
+Unit = Annotated[str | None, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")]
+Weight = Annotated[str | None, typer.Option("--weight", help="The column of sampling weights.")]
 Progress = Callable[[float, str], None]
 """``progress(done between 0 and 1, what is being done)``."""
 
@@ -48,8 +56,32 @@ def names(text: str | None) -> tuple[str, ...]:
     return found
 
 
+def roles(**given: str | None) -> dict[str, Any]:
+    """The roles that were given, as keywords of the verbs: names of columns; unit and weight are one column each.
+
+    >>> roles(quasi="age,sex", unit="person", direct=None)
+    {'quasi': ('age', 'sex'), 'unit': 'person'}
+    """
+    return {word: text if word in ("unit", "weight") else names(text) for word, text in given.items() if text is not None}
+
+
+def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:
+    """What is asked in words, where no policy file says it; one of the two is needed."""
+    words = roles(**given) | ({"k": k} if k is not None else {})
+    if policy is None and not words:
+        raise UsageError("nothing is asked: there is no --policy.", hint=hint or "Or say it in words: --quasi a,b --k 5 …")
+    return words
+
+
+READING = (
+    *("format", "delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "sheet"),
+    *("user_missing", "booleans"),
+)
+_BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans")
+
+
 def read_options(given: Sequence[str] | None) -> dict[str, Any]:
-    """Options of ``shoal.open`` from ``key=value`` texts; ``null`` and ``types`` may be given several times.
+    """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
 
     >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
     {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
@@ -57,17 +89,23 @@ def read_options(given: Sequence[str] | None) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for text in given or ():
         key, separator, value = text.partition("=")
-        column, colon, kind = value.rpartition(":")
-        if not separator or (key == "types" and not colon) or (key == "header" and value not in ("true", "false")):
+        column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons
+        if key not in READING:
+            close = nearest(key, READING)
+            raise UsageError(
+                f"'{key}' is not an option of --read.",
+                hint=f"Did you mean '{close}'?" if close else f"Known: {', '.join(READING)}.",
+            )
+        if not separator or (key in _BY_COLUMN and not colon) or (key in _YES_NO and value not in ("true", "false")):
             raise UsageError(
                 "an option of --read is written wrongly.", hint="For example delimiter=; header=false types=zip:text."
             )
         if key == "null":
             out.setdefault(key, []).append(value)
-        elif key == "types":
+        elif key in _BY_COLUMN:
             out.setdefault(key, {})[column] = kind
         else:
-            out[key] = value == "true" if key == "header" else "\t" if value == "tab" else value
+            out[key] = value == "true" if key in _YES_NO else "\t" if value == "tab" else value
     return out
 
 

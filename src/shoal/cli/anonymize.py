@@ -19,8 +19,15 @@ def register(app: typer.Typer) -> None:
 
 
 def anonymize(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
-    policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML).")] = None,
+    table: _shared.Table,
+    policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML); or say it in words: --quasi, --k …")] = None,
+    quasi: _shared.Quasi = None,
+    sensitive: _shared.Sensitive = None,
+    direct: _shared.Direct = None,
+    insensitive: _shared.Insensitive = None,
+    unit: _shared.Unit = None,
+    weight: _shared.Weight = None,
+    k: Annotated[int | None, typer.Option("--k", help="Everybody is to be alike with at least k - 1 others.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The release folder; must not exist yet.")] = None,
     draft: Annotated[
         Path | None, typer.Option("--draft", help="Write a policy with suggested roles to this file and stop.")
@@ -37,24 +44,34 @@ def anonymize(
     seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
+    qi: _shared.Qi = None,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
+    given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
+    given |= {"unit": unit, "weight": weight}
     if draft is not None:
-        _draft(table, draft, read, as_json=as_json)
+        _draft(table, draft, read, _shared.roles(**given), as_json=as_json)
         return
-    if policy is None or out is None:
-        raise UsageError("both --policy and --out are needed.", hint="Begin with: shoal anonymize TABLE --draft policy.yml")
+    words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
+    if out is None:
+        raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
     from shoal.disk.folder import free
 
     free(out)
-    asked = shoal.Policy.load(policy)
-    if seed is not None:
-        asked = asked.edited("seed", seed)
+    words |= {"seed": seed} if seed is not None else {}
     with _shared.progress("anonymizing") as told:
         opened = shoal.open(table, **_shared.read_options(read))
         release = shoal.anonymize(
-            opened, asked, format=form, key_file=key, plan=plan, to_table=to_table or None, previous=previous or (), progress=told
+            opened,
+            policy,
+            format=form,
+            key_file=key,
+            plan=plan,
+            to_table=to_table or None,
+            previous=previous or (),
+            progress=told,
+            **words,
         )
         release.write(out, progress=told)
     if as_json:
@@ -88,7 +105,7 @@ def _word(path: str | Path) -> str:
     return shlex.quote(_shared.printable(str(path)))
 
 
-def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -> None:
+def _draft(table: str, target: Path, read: list[str] | None, known: dict[str, Any], *, as_json: bool) -> None:
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
     from shoal.disk.atomic import write_text
@@ -97,7 +114,7 @@ def _draft(table: str, target: Path, read: list[str] | None, *, as_json: bool) -
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told)
+        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told, **known)
     write_text(target, draft_policy(found))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})

@@ -26,10 +26,10 @@ def attack(
     as_json: _shared.Json = False,
 ) -> None:
     """Try to link, infer, join and difference. Exit code 1 when an attack does better than the release claims."""
-    from shoal.api.attack import attack as run
+    import shoal
 
     with _shared.progress("attacking"):
-        report = run(folder, external=external, previous=previous or (), seed=seed)
+        report = shoal.attack(folder, with_=external, previous=previous or (), seed=seed)
     if as_json:
         _shared.put_json(report)
     else:

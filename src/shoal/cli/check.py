@@ -16,28 +16,37 @@ def register(app: typer.Typer) -> None:
 
 def check(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Files, or ENGINE-URL::table.")],
-    policy: Annotated[Path, typer.Option("--policy", help="The policy (YAML).")],
+    policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML); or say it in words: --quasi, --k …")] = None,
+    quasi: _shared.Quasi = None,
+    sensitive: _shared.Sensitive = None,
+    direct: _shared.Direct = None,
+    insensitive: _shared.Insensitive = None,
+    unit: _shared.Unit = None,
+    weight: _shared.Weight = None,
+    k: Annotated[int | None, typer.Option("--k", help="Everybody must be alike with at least k - 1 others.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
+    qi: _shared.Qi = None,
 ) -> None:
     """Does a table (or each of several) meet a policy? Exit code 0 if so, 1 if not. The output holds counts only."""
     import shoal
     from shoal.disk.atomic import write_text
     from shoal.release.gate.check import FORMATS, render_all
-    from shoal.release.gate.check import check as look
 
     if form not in FORMATS:
         raise typer.BadParameter(f"format '{form}' is not known; use {', '.join(FORMATS)}.")
-    asked = shoal.Policy.load(policy)
+    words = _shared.asked(
+        policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
+    )
     with _shared.progress("counting") as told:
         options = _shared.read_options(read)
-        results = [look(shoal.open(table, **options), asked, progress=told) for table in tables]
+        results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:
         write_text(out, text)
     else:
         typer.echo(text, nl=False)
-    if not all(r.ok for r in results):
+    if not all(r.met for r in results):
         raise typer.Exit(1)

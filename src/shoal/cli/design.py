@@ -44,11 +44,10 @@ def design(
     """How identifying will a questionnaire be, and what is the cheapest change that reaches the target?"""
     if watch and as_json:
         raise typer.BadParameter("--watch shows the meter again and again; --json is one object. Choose one.")
-    people = None if population is None else size(population)
     if watch:
-        _watch(questions, people, respondents, target, registry, every=every, rounds=rounds)
+        _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
         return
-    q, meter, suggestion = _compute(questions, people, respondents, target, registry)
+    q, meter, suggestion = _compute(questions, population, respondents, target, registry)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
@@ -74,30 +73,14 @@ def design(
         raise typer.Exit(1)
 
 
-def size(text: str) -> int:
-    """A number of people: 1200, 17.5M, 3e8, 250k.
-
-    >>> size("17.5M"), size("1_200"), size("3e8")
-    (17500000, 1200, 300000000)
-    """
-    word = text.strip().lower().replace("_", "").replace(",", "")
-    factor = {"k": 1e3, "m": 1e6, "b": 1e9}.get(word[-1:], 1.0)
-    try:
-        value = float(word[:-1] if factor > 1 else word) * factor
-    except ValueError:
-        raise typer.BadParameter("a population is a number of people, such as 1200 or 17.5M.") from None
-    if not 1 <= value < 2**53 or round(value) != value:
-        raise typer.BadParameter("a population is a whole number of at least 1.")
-    return int(value)
-
-
 def _compute(
-    path: Path, population: int | None, respondents: int | None, target: str | None, registry: str | None
+    path: Path, population: str | None, respondents: int | None, target: str | None, registry: str | None
 ) -> tuple[Questionnaire, Meter, Suggestion]:
+    import shoal
     from shoal.api.design import questionnaire
 
     q = questionnaire(path, registry=registry, population=population, respondents=respondents, target=target)
-    return q, q.meter(), q.suggest()
+    return q, shoal.design(q), q.suggest()
 
 
 def _answers(text: str) -> dict[str, int | str]:
@@ -132,7 +115,7 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
 
 def _watch(
     path: Path,
-    population: int | None,
+    population: str | None,
     respondents: int | None,
     target: str | None,
     registry: str | None,

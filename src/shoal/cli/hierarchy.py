@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def hierarchy(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    table: _shared.Table,
     column: Annotated[str, typer.Option("--column", help="The column.")],
     rule: Annotated[
         str | None,
@@ -31,52 +31,24 @@ def hierarchy(
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
-    from shoal.hierarchies import from_policy, infer, lint, preview, write_arx
 
     with shoal.open(table, **_shared.read_options(read)) as opened:
-        opened.schema.require(column)
-        values, counts = opened.values(column)
-        there = values.is_valid().to_numpy(zero_copy_only=False)
-        values, counts = values.drop_null(), counts[there]
-        spec = _parsed(rule)
-        made = infer(opened.schema[column], values, counts) if spec is None else from_policy(spec).fit(column, values, counts)
-    rows = getattr(made, "rows", None)
-    findings = [f.message for f in lint(rows, values=_texts(values), counts=counts)] if rows is not None else []
-    levels = made.over(column, values, counts)
-    shown = preview(levels, counts, k=k)
+        found = shoal.hierarchy(opened, column=column, rule=_parsed(rule), k=k)
     if out is not None:
-        write_arx(levels, out)
+        found.write(out)
     if as_json:
-        parts = [{n: getattr(p, n) for n in ("level", "groups", "smallest", "largest", "below_k")} for p in shown]
-        for part, p in zip(parts, shown, strict=True):
-            part["shown"] = [{"label": label, "records": n} for label, n in p.shown]
-        _shared.put_json(
-            {"column": column, "rule": made.kind, "why": getattr(made, "why", ""), "levels": parts, "lint": findings}
-        )
+        _shared.put_json(found.to_json())
         return
-    if getattr(made, "why", ""):
-        typer.echo(f"guessed  {_shared.printable(made.why)}")
-    lines = [
-        [
-            str(p.level),
-            str(p.groups),
-            str(p.smallest),
-            str(p.largest),
-            str(p.below_k),
-            ", ".join(f"{n} ({c})" for n, c in p.shown[:4]),
-        ]
-        for p in shown
-    ]
+    if found.why:
+        typer.echo(f"guessed  {_shared.printable(found.why)}")
+    lines = []
+    for p in found.levels:
+        numbers = [str(n) for n in (p.level, p.groups, p.smallest, p.largest, p.below_k)]
+        lines.append([*numbers, ", ".join(f"{n} ({c})" for n, c in p.shown[:4])])
     heads = ["level", "groups", "smallest", "largest", f"below {k}", "largest groups"]
     _shared.console().print(_shared.table_of(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4)))
-    for message in findings:
+    for message in found.findings:
         typer.echo(f"lint  {_shared.printable(message)}")
-
-
-def _texts(values: Any) -> list[str]:
-    from shoal.kernels.text import canonical_text
-
-    return [str(t) for t in canonical_text(values).to_pylist()]
 
 
 def _parsed(rule: str | None) -> Any:

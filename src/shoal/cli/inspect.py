@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,15 +17,25 @@ def register(app: typer.Typer) -> None:
 
 
 def inspect(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    table: _shared.Table,
+    quasi: _shared.Quasi = None,
+    sensitive: _shared.Sensitive = None,
+    direct: _shared.Direct = None,
+    insensitive: _shared.Insensitive = None,
+    unit: _shared.Unit = None,
+    weight: _shared.Weight = None,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
+    qi: _shared.Qi = None,
 ) -> None:
-    """Which columns identify people? Suggested roles with a reason each; no data value is shown."""
+    """Which columns identify people? Suggested roles with a reason each; no data value is shown. Roles that you name are kept."""
     import shoal
 
+    known = _shared.roles(
+        quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
+    )
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told)
+        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told, **known)
     if as_json:
         _shared.put_json(found.to_json())
     else:
@@ -52,7 +62,7 @@ def show(found: Inspection, table: str = "TABLE") -> None:
     for note in found.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
     if found.quasi:
-        words = ["shoal", "measure", table, "--qi", ",".join(found.quasi)]
+        words = ["shoal", "measure", table, "--quasi", ",".join(found.quasi)]
         words += ["--sensitive", ",".join(found.sensitive)] if found.sensitive else []
         words += ["--unit", found.unit] if found.unit else []
         out.print(_shared.printable("Next: " + " ".join(words)), markup=False)

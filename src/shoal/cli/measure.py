@@ -10,7 +10,7 @@ import typer
 from shoal.cli import _shared
 
 if TYPE_CHECKING:
-    from shoal.api.measure import Measurement
+    from shoal import Measurement
 
 Text = str | None
 
@@ -20,13 +20,15 @@ def register(app: typer.Typer) -> None:
 
 
 def measure(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
-    qi: Annotated[
-        Text, typer.Option("--qi", help="Quasi-identifiers: a,b,c. Without it roles are proposed and asked for.")
+    table: _shared.Table,
+    quasi: Annotated[
+        Text, typer.Option("--quasi", help="Quasi-identifiers: a,b,c. Without it roles are proposed and asked for.")
     ] = None,
-    sensitive: Annotated[Text, typer.Option("--sensitive", help="Sensitive columns: a,b.")] = None,
-    unit: Annotated[Text, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")] = None,
-    weight: Annotated[Text, typer.Option("--weight", help="Sampling weights, for the individual risk.")] = None,
+    sensitive: _shared.Sensitive = None,
+    direct: _shared.Direct = None,
+    insensitive: _shared.Insensitive = None,
+    unit: _shared.Unit = None,
+    weight: _shared.Weight = None,
     population: Annotated[Text, typer.Option("--population", help="Size (17.5M) or table of the population.")] = None,
     missing: Annotated[str, typer.Option("--missing", help="Rule for missing values: own, wildcard or drop.")] = "own",
     by: Annotated[Text, typer.Option("--by", help="Also inside each value of this column.")] = None,
@@ -41,23 +43,22 @@ def measure(
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
+    qi: _shared.Qi = None,
 ) -> None:
     """How anonymous is a table? Every number, with the sentence that explains it."""
     import shoal
 
-    names = _shared.names(qi)
-    secret = _shared.names(sensitive)
+    words = _shared.roles(
+        quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
+    )
     opened = shoal.open(table, **_shared.read_options(read))
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
-    if not names:
-        names = _proposed(opened, as_json=as_json)
+    if not quasi and not qi:
+        words["quasi"] = _proposed(opened, as_json=as_json)
     trees = dict(_pair(h) for h in hierarchy or ())
     with _shared.progress("counting") as told:
-        found = shoal.measure(
-            opened, qi=names, sensitive=secret, unit=unit, weight=weight, population=population, missing=missing, by=by,
-            hierarchies=trees, progress=told,
-        )  # fmt: skip
+        found = shoal.measure(opened, population=population, missing=missing, by=by, hierarchies=trees, progress=told, **words)
     checked = found.check(require) if require else None
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")
@@ -87,18 +88,16 @@ def _proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     from shoal.cli.inspect import show
     from shoal.errors import UsageError
 
-    if opened.schema.quasi:
-        return tuple(opened.schema.quasi)
     if as_json or not sys.stdin.isatty():
         raise UsageError(
             f"no quasi-identifier of '{opened.name}' is named, and none is guessed.",
-            hint="Name them with --qi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
+            hint="Name them with --quasi a,b. 'shoal inspect TABLE' suggests roles with a reason each.",
         )
     found = shoal.inspect(opened)
     show(found)
     _shared.say(f"Proposed quasi-identifiers: {', '.join(found.quasi) or 'none'}")
     if not found.quasi or not typer.confirm("Measure with these?", default=True, err=True):
-        raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --qi a,b.")
+        raise UsageError("no quasi-identifiers were chosen.", hint="Name them with --quasi a,b.")
     return tuple(found.quasi)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from shoal.cli import _shared
 from shoal.cli._predict import shared as given
 from shoal.cli._predict.shared import Text
-from shoal.errors import UsageError
 
 Uniform = Annotated[int | None, typer.Option("--uniform", help="N equally likely cells.")]
 Counts = Annotated[Text, typer.Option("--counts", help="People per cell: FILE.csv or FILE.csv:column.")]
@@ -65,21 +64,23 @@ def uniqueness(
     as_json: _shared.Json = False,
 ) -> None:
     """The probability that all people of a group are unique."""
-    from shoal import predict
+    import shoal
 
-    cell_options = {"--uniform": uniform, "--counts": counts, "--p": p}
-    if kappa is not None:
-        given.alone("--kappa", {**cell_options, "--power-sums": power_sums})
-        answer = predict.uniqueness_from_kappa(kappa, given.needed(cells, "--cells"), group_size, p_max=p_max)
-    elif power_sums is not None:
-        given.alone("--power-sums", cell_options)
-        sums = given.numbers(power_sums)
-        off = given.rounding(power_sums) if sums_error is None else sums_error
-        answer = predict.uniqueness_from_power_sums(sums, group_size, p_max=p_max, cells=cells, error=off)
-    else:
-        d = given.distribution(uniform, counts, p, cells, normalize)
-        answer = predict.uniqueness(d, group_size, method=method)  # type: ignore[arg-type]
-    given.tell(f"probability that all {group_size} people are unique", answer, as_json=as_json)
+    found = shoal.predict(
+        "uniqueness",
+        group_size=group_size,
+        uniform=uniform,
+        counts=counts,
+        p=given.numbers(p),
+        normalize=normalize,
+        cells=cells,
+        kappa=kappa,
+        p_max=p_max,
+        power_sums=power_sums,
+        sums_error=sums_error,
+        method=cast("Any", method),  # an unknown word is refused in the room
+    )
+    given.tell(found, as_json=as_json)
 
 
 def singletons(
@@ -98,37 +99,23 @@ def singletons(
     as_json: _shared.Json = False,
 ) -> None:
     """How many people of a group will be unique, and how likely it is that nobody is."""
-    from shoal import predict
+    import shoal
 
-    if kappa is not None:
-        others = {
-            "--uniform": uniform,
-            "--counts": counts,
-            "--p": p,
-            "--sizes": sizes,
-            "--law": law,
-            "--best": best,
-            "--plot": plot,
-        }
-        given.alone("--kappa", others)
-        n = given.needed(cells, "--cells")
-        mean = predict.singletons_from_kappa(kappa, n, group_size, p_max=p_max)
-        spread = predict.variance_from_kappa(kappa, n, group_size, p_max=p_max)
-        given.tell(f"expected unique people among {group_size}", mean, {"variance": spread.value}, as_json=as_json)
-        return
-    d = given.distribution(uniform, counts, p, cells, normalize)
-    s = predict.singletons(d, group_size)
-    extra: dict[str, Any] = {k: v for k, v in s.to_json().items() if k not in s.mean.to_json()}
-    if sizes:
-        extra["in_groups_of"] = {str(j): s.in_groups_of(j).value for j in range(1, sizes + 1)}
-    if law:
-        extra["pmf"], extra["interval"] = s.pmf(), s.interval()
-    if best:
-        at, most = predict.largest_mean(d)
-        extra["best"] = {"group_size": at, "mean": most}
-    if plot is not None:
-        given.singletons_plot(d, group_size, plot)
-    given.tell(f"expected unique people among {group_size}", s.mean, extra, as_json=as_json)
+    found = shoal.predict(
+        "singletons",
+        group_size=group_size,
+        uniform=uniform,
+        counts=counts,
+        p=given.numbers(p),
+        normalize=normalize,
+        cells=cells,
+        kappa=kappa,
+        p_max=p_max,
+        sizes=sizes,
+        law=law,
+        best=best,
+    )
+    given.tell(found, plot, as_json=as_json)
 
 
 def interval(
@@ -146,28 +133,22 @@ def interval(
     as_json: _shared.Json = False,
 ) -> None:
     """How many people stay unique when a value is rounded to intervals; or the width that a target needs."""
-    from shoal import predict
-    from shoal.model.estimate import Estimate
+    import shoal
 
-    if second is not None:
-        given.alone(
-            "--second", {"--target": target, "--exponential": exponential, "--length": length, "--sample": sample, "--plot": plot}
-        )
-        sd2, width2, rho = given.exactly(given.numbers(second), 3, "--second")
-        d = predict.bivariate_normal((given.needed(normal, "--normal"), sd2), rho, (given.needed(width, "--width"), width2))
-        given.tell(f"expected unique people among {group_size}", predict.singletons(d, group_size).mean, as_json=as_json)
-        return
-    values = given.values(normal, exponential, length, sample)
-    if plot is not None:
-        given.interval_plot(values, group_size, origin, width, plot)
-    if target is not None:
-        found, share = predict.width_for(values, group_size, target, origin=origin)
-        answer = Estimate.exact(found, method="bisection over exact shares", share=share)
-        given.tell(f"width for a share of at most {target:g}", answer, as_json=as_json)
-        return
-    step = given.needed(width, "--width", "Or --target, for the width that a share of unique people needs.")
-    answer = predict.interval_singletons(values, step, group_size, origin=origin, method=method)  # type: ignore[arg-type]
-    given.tell(f"expected unique people among {group_size}", answer, as_json=as_json)
+    found = shoal.predict(
+        "interval",
+        group_size=group_size,
+        width=width,
+        target=target,
+        normal=normal,
+        exponential=exponential,
+        length=length,
+        sample=sample,
+        origin=origin,
+        second=given.three(second, "--second"),
+        method=cast("Any", method),  # an unknown word is refused in the room
+    )
+    given.tell(found, plot, as_json=as_json)
 
 
 def quasi(
@@ -181,41 +162,33 @@ def quasi(
     as_json: _shared.Json = False,
 ) -> None:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
-    from shoal import predict
+    import shoal
 
-    sizes = given.sizes(values)
-    test = predict.quasi_test(sizes, people, alpha)
-    extra: dict[str, Any] = {"combinations": test.combinations, "possible": test.possible, "needed": test.needed}
-    if subsets:
-        ranked = predict.rank_subsets(sizes, people, alpha, largest=subsets)
-        extra["subsets"] = [
-            {"columns": list(t.columns), "combinations": t.combinations, "bound": t.bound.value, "possible": t.possible}
-            for t in ranked[:50]
-        ]
-    if k is not None:
-        budget = predict.cell_budget(people, k, beta)
-        w = given.numbers(weights) if weights else [1.0] * len(sizes)
-        kept = predict.integer_split(w, list(sizes.values()), budget.cells)
-        extra["allowed"] = {"cells": budget.cells, "values": dict(zip(sizes, kept, strict=True)), "notes": list(budget.notes)}
-    given.tell("largest expected share of unique people, whatever the distribution", test.bound, extra, as_json=as_json)
+    found = shoal.predict(
+        "quasi",
+        values=given.sizes(values),
+        people=people,
+        alpha=alpha,
+        subsets=subsets,
+        k=k,
+        beta=beta,
+        weights=given.numbers(weights),
+    )
+    given.tell(found, as_json=as_json)
 
 
 def population(
-    population_size: Annotated[str, typer.Option("--population", help="People in the population: 5000, 17.5M.")],
+    people: Annotated[str, typer.Option("--population", help="People in the population: 5000, 17.5M.")],
     classes: Annotated[Text, typer.Option("--classes", help="Sizes of the sample's classes: FILE.csv[:column].")] = None,
     frequencies: Annotated[Text, typer.Option("--frequencies", help="Classes by size: 1=120,2=25,3=10.")] = None,
     cells: Cells = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
-    from shoal import predict
-    from shoal.api.readers.counts import read_counts
-    from shoal.cli.design import size
+    import shoal
 
-    if (classes is None) == (frequencies is None):
-        raise UsageError("give either --classes or --frequencies.")
-    data: Any = read_counts(None, classes) if classes else given.frequencies(str(frequencies))
-    found = predict.population(data, size(population_size), cells=cells)
+    by_size = None if frequencies is None else given.frequencies(frequencies)
+    found = shoal.predict("population", population=people, classes=classes, frequencies=by_size, cells=cells)
     if as_json:
         _shared.put_json(found.to_json())
         return
@@ -245,26 +218,17 @@ def zipf(
     as_json: _shared.Json = False,
 ) -> None:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
-    from shoal import predict
-    from shoal.api.readers.counts import read_counts
+    import shoal
 
-    extra: dict[str, Any] = {}
-    data = read_counts(None, counts) if counts else None
-    if data is not None:
-        fitted = predict.fit_zipf(data, method=fit)  # type: ignore[arg-type]
-        law = fitted.law
-        extra["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
-    else:
-        law = predict.Zipf(
-            given.needed(exponent, "--exponent", "With --places; or --counts, to fit it."), given.needed(places, "--places")
-        )
-    answer = predict.expected_share(law, people, records, k=k)
-    if law.c > 0:
-        rank = predict.threshold_rank(law, people, records, k=k)
-        extra |= {"threshold_rank": rank, "mean_rank": rank ** (1 / records)}
-        extra["share_below_threshold"] = predict.share_below(law, rank, records).value
-    if limit is not None:
-        extra["records_allowed"] = predict.pseudonym_life(law, people, limit, k=k)
-    if plot is not None:
-        given.zipf_plot(data, law, people, records, k, plot)
-    given.tell(f"expected share of people in cells with fewer than {k}", answer, extra, as_json=as_json)
+    found = shoal.predict(
+        "zipf",
+        people=people,
+        records=records,
+        exponent=exponent,
+        places=places,
+        counts=counts,
+        fit=cast("Any", fit),
+        k=k,
+        limit=limit,
+    )
+    given.tell(found, plot, as_json=as_json)

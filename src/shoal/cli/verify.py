@@ -24,10 +24,10 @@ def verify(
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
-    from shoal.release.certificate.verify import verify as look
+    import shoal
 
     with _shared.progress("verifying") as told:
-        result = look(folder, key=key or None, table=_opened(table), private=private, progress=told)
+        result = shoal.verify(folder, key=key or None, table=table or None, private=private, progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:
@@ -36,11 +36,3 @@ def verify(
         typer.echo("Verified." if result.ok else "This release does NOT verify. Do not use it.")
     if not result.ok:
         raise typer.Exit(1)
-
-
-def _opened(table: str) -> object:
-    if not table:
-        return None
-    import shoal
-
-    return shoal.open(table)

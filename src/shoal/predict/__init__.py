@@ -8,6 +8,7 @@
 1.357
 """
 
+from shoal._room import callable_room
 from shoal.predict.attributes.allocation import (
     Budget,
     cell_budget,
@@ -138,3 +139,5 @@ __all__ = [
     "variance_from_kappa",
     "width_for",
 ]
+
+callable_room(__name__)

@@ -5,6 +5,7 @@ centres, noise, permutation, rank swapping, PRAM, date shifts, masks. :func:`gua
 carries one out on a table in memory; engines carry them out where the data are.
 """
 
+from shoal._room import callable_room
 from shoal.hierarchies.rule import Generalize
 from shoal.transform.apply import Applied, apply
 from shoal.transform.coarsen.generalize import TreeCut, best_cut, generalize, level_for
@@ -84,3 +85,5 @@ __all__ = [
     "suppress_records",
     "top_bottom",
 ]
+
+callable_room(__name__)

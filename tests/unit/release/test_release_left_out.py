@@ -87,7 +87,7 @@ def test_people_in_a_joined_group_are_linked_too(tmp_path):
     table = pa.table({"town": town * 3, "s": ["x", "y", "z"] * 100})
     policy = {"roles": {"quasi": {"town": {"min_level": 1}}, "sensitive": ["s"]}, "require": {"k": 5}}
     release = shoal.anonymize(table, policy)
-    found = attack(release.write(tmp_path / "out"), external=table)
+    found = attack(release.write(tmp_path / "out"), with_=table)
     known = next(r for r in found.results if r.name == "linkage: known person")
     published = release.certificate["after"]["records"]
     assert f"{published} people match a class" in known.sentence

@@ -55,7 +55,7 @@ def test_certificate_verify_attack_and_analyses_know_the_columns(tmp_path, form)
     assert release.certificate["data"]["columns"] == ["-age", "=sex", "+ill", "@cost"]
     assert "not published" not in release.certificate["utility"]["analyses"][0]["change"]
     assert verify(folder).ok
-    found = attack(folder, external=people(), previous=[folder])
+    found = attack(folder, with_=people(), previous=[folder])
     assert {"linkage: known person", "intersection: joined records"} <= {r.name for r in found.results}
     assert found.holds
 

@@ -40,13 +40,17 @@ class Check:
         return {"check": self.name, "ok": self.ok, "sentence": self.sentence}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """The outcome: ``ok`` only when every check holds."""
 
     folder: str
     checks: tuple[Check, ...]
-    certificate: dict[str, Any] = field(default_factory=dict, repr=False)
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        said = "verified" if self.ok else f"NOT verified ({', '.join(c.name for c in self.failed) or 'nothing checked'})"
+        return f"<Verification of {Path(self.folder).name}: {said}, {len(self.checks)} checks>"
 
     @property
     def ok(self) -> bool:

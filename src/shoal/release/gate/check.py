@@ -21,7 +21,7 @@ Progress = Callable[[float, str], None]
 FORMATS = ("text", "json", "junit", "sarif", "md")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckResult:
     """What the gate found.
 
@@ -35,8 +35,11 @@ class CheckResult:
     below: tuple[int, int]
     file: str = ""
 
+    def __repr__(self) -> str:
+        return f"<CheckResult of {self.table}: {len(self.findings) - len(self.failed)} of {len(self.findings)} requirements met>"
+
     @property
-    def ok(self) -> bool:
+    def met(self) -> bool:
         return all(f.met for f in self.findings)
 
     @property
@@ -45,7 +48,7 @@ class CheckResult:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "ok": self.ok,
+            "ok": self.met,
             "table": self.table,
             "k": self.facts.k,
             "records": self.facts.records,
@@ -72,7 +75,7 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
         raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
     texts = [r.render(form) for r in results]
     if form == "json":
-        return json.dumps({"ok": all(r.ok for r in results), "tables": [r.to_json() for r in results]}, indent=2) + "\n"
+        return json.dumps({"ok": all(r.met for r in results), "tables": [r.to_json() for r in results]}, indent=2) + "\n"
     if form == "junit":
         head, *_ = texts[0].split("\n", 1)
         return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
@@ -169,7 +172,7 @@ def _line(f: Finding) -> str:
 
 def _text(result: CheckResult) -> str:
     lines = [f"{'ok  ' if f.met else 'FAIL'} {_line(f)}" for f in result.findings]
-    end = "The gate is open." if result.ok else f"{result.below[0]:,} classes with {result.below[1]:,} members are too small."
+    end = "The gate is open." if result.met else f"{result.below[0]:,} classes with {result.below[1]:,} members are too small."
     return "\n".join([*lines, end]) + "\n"
 
 
@@ -230,7 +233,7 @@ def _location(result: CheckResult) -> dict[str, Any]:
 
 
 def _markdown(result: CheckResult) -> str:
-    head = "### Shoal: requirements met" if result.ok else "### Shoal: requirements not met"
+    head = "### Shoal: requirements met" if result.met else "### Shoal: requirements not met"
     lines: Sequence[str] = [
         f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.asked)} | {_shown(f.found)} |"
         for f in result.findings

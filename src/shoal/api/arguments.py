@@ -1,0 +1,161 @@
+"""What the verbs take: tables, roles of columns, rules and numbers of people, in the same words everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from shoal.engines.open import open as open_source
+from shoal.engines.table import Table
+from shoal.errors import PolicyError, UsageError
+from shoal.model.roles import MissingPolicy
+
+if TYPE_CHECKING:
+    from shoal.release.policy.policy import Policy
+
+Progress = Callable[[float, str], None]
+"""``progress(done between 0 and 1, what is being done)``."""
+
+
+class Frame(Protocol):
+    """A data frame: pandas, polars, pyarrow, a DuckDB relation."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+class ArrowStream(Protocol):
+    """Anything that speaks Arrow's C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Source = Table | str | Path | Frame | ArrowStream | Mapping[str, Sequence[Any]]
+"""A table: what ``shoal.open`` gave, a path, ``ENGINE-URL::table``, a data frame, or columns by name."""
+
+Names = str | Iterable[str]
+"""One column, or several."""
+
+
+class PolicyWords(TypedDict, total=False):
+    """What a policy says, as keywords."""
+
+    quasi: Names | Mapping[str, Any]
+    qi: Names | Mapping[str, Any]
+    sensitive: Names | Mapping[str, Any]
+    direct: Names | Mapping[str, Any]
+    insensitive: Names
+    unit: str | Mapping[str, Any]
+    weight: str
+    missing: str
+    population: int
+    k: int
+    require: Mapping[str, Any]
+    allow: Mapping[str, Any]
+    preset: str
+    optimize: str
+    method: str
+    transform: Mapping[str, Any]
+    sample: Mapping[str, Any]
+    seed: int
+    time_limit: float
+    hardened: bool
+    analyses: Sequence[Mapping[str, Any]]
+    title: str
+    purpose: str
+    recipient: str
+    release: str
+    run_by: str
+    approved_by: str
+    contact: str
+    date: str
+    review: str
+    controls: Mapping[str, Any]
+
+
+def names(given: Names | None) -> tuple[str, ...]:
+    """Columns from one name or several.
+
+    >>> names("age"), names(["age", "sex"]), names(None)
+    (('age',), ('age', 'sex'), ())
+    """
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def quasi_of(quasi: Any, qi: Any) -> Any:
+    """The quasi-identifiers, whichever of the two words was used; both at once are refused."""
+    if quasi is not None and qi is not None:
+        raise UsageError("quasi and qi mean the same, and both are given.", hint="Name the quasi-identifiers once, as quasi.")
+    return qi if quasi is None else quasi
+
+
+def opened(
+    table: Source,
+    *,
+    quasi: Names | None = None,
+    sensitive: Names | None = None,
+    direct: Names | None = None,
+    insensitive: Names | None = None,
+    unit: str | None = None,
+    weight: str | None = None,
+) -> Table:
+    """The table, opened where it is not yet, with these roles added."""
+    found = table if isinstance(table, Table) else open_source(table)
+    roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
+    return found.with_roles(**{role: names(given) for role, given in roles.items()}, unit=unit, weight=weight)
+
+
+def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, words: PolicyWords) -> Policy:
+    """The policy of a file, a mapping or keywords; beside a file or a Policy only a ``seed`` may be given, instead of its own."""
+    from shoal.release.policy.policy import Policy
+
+    said = dict(words)
+    if "qi" in said:
+        said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
+    if policy is None or isinstance(policy, Mapping):
+        for role in ("quasi", "sensitive", "direct", "insensitive"):
+            if role in said and not isinstance(said[role], Mapping):
+                said[role] = list(names(said[role]))  # type: ignore[arg-type]
+        return Policy.of(policy, **said)
+    seed = said.pop("seed", None)
+    if said:
+        raise PolicyError(f"a policy and '{next(iter(said))}' were given together.", hint="Say it in the policy.")
+    asked = Policy.of(policy)
+    return asked if seed is None else asked.edited("seed", seed)
+
+
+def missing_rule(missing: str | MissingPolicy) -> MissingPolicy:
+    """The rule for missing values by its name."""
+    if isinstance(missing, MissingPolicy):
+        return missing
+    try:
+        return MissingPolicy(missing)
+    except ValueError:
+        raise UsageError("the rule for missing values is not known.", hint="Rules: own, wildcard, drop.") from None
+
+
+_PEOPLE = re.compile(r"^\s*([+-]?)\s*([0-9][0-9_,]*(?:\.[0-9]*)?(?:e[0-9]{1,2})?)\s*(k|m|bn|b|g)?\s*$", re.IGNORECASE)
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "bn": 10**9}
+MOST_PEOPLE = 2**53
+
+
+def number_of_people(text: str) -> int | None:
+    """A number of people from text; None where the text is not a number. Negative numbers and fractions are refused.
+
+    >>> number_of_people("17.5M"), number_of_people("1_200"), number_of_people("3e8"), number_of_people("people.csv")
+    (17500000, 1200, 300000000, None)
+    """
+    from fractions import Fraction
+
+    found = _PEOPLE.match(text)
+    if found is None:
+        return None
+    sign, digits, unit = found.groups()
+    if sign == "-":
+        raise UsageError("a population is a number of people, so it cannot be negative.", hint="Use for example 17.5M.")
+    number = Fraction(digits.replace("_", "").replace(",", "")) * _UNITS[(unit or "").lower()]
+    if number.denominator != 1 or not 1 <= number < MOST_PEOPLE:
+        raise UsageError("a population is a whole number of people, at least 1.", hint="Use for example 1200 or 17.5M.")
+    return int(number)

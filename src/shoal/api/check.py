@@ -1,0 +1,44 @@
+"""``check``: does a table, as it is, meet a policy? The gate of pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+from shoal.api.arguments import PolicyWords, Progress, Source, opened, policy_of
+from shoal.release.gate.check import CheckResult
+from shoal.release.gate.check import check as judge_table
+from shoal.release.policy.policy import Policy
+
+
+def check(
+    table: Source,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    **words: Unpack[PolicyWords],
+) -> CheckResult:
+    """Count a table where it is and judge it by a policy; nothing is written and nothing is changed.
+
+    Direct identifiers that the policy names must be gone: each one still there is a failed requirement.
+
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+        Whatever :func:`shoal.open` takes, or what it gave.
+    policy : Policy, mapping or path
+        What is asked; keywords (``quasi=…, sensitive=…, k=5``) may say it instead.
+
+    Returns
+    -------
+    CheckResult
+        ``c.met``, ``c.findings``, ``c.failed``, ``c.render("junit")``.
+
+    Examples
+    --------
+    >>> people = {"age": [31, 31, 45, 45], "ill": ["flu", "cold", "flu", "cold"]}
+    >>> check(people, quasi=["age"], sensitive=["ill"], k=2).met, check(people, quasi=["age"], sensitive=["ill"], k=3).met
+    (True, False)
+    """
+    return judge_table(opened(table), policy_of(policy, words), progress=progress)

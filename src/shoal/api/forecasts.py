@@ -1,0 +1,291 @@
+"""The six questions that ``predict`` answers, each from whatever of the distribution is known.
+
+The keywords of a question are a ``TypedDict``: type checkers see them at the verb, the command line uses the same words.
+"""
+
+# no "from __future__ import annotations": a TypedDict knows its required keys at run time only without it
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Required, TypedDict, Unpack
+
+from shoal.api.arguments import number_of_people
+from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
+from shoal.api.readers.counts import read_counts
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate
+from shoal.predict import (
+    Distribution,
+    PopulationEstimate,
+    Zipf,
+    bivariate_normal,
+    cell_budget,
+    expected_share,
+    fit_zipf,
+    integer_split,
+    interval_singletons,
+    largest_mean,
+    population,
+    pseudonym_life,
+    quasi_test,
+    rank_subsets,
+    share_below,
+    singletons,
+    singletons_from_kappa,
+    threshold_rank,
+    uniqueness,
+    uniqueness_from_kappa,
+    uniqueness_from_power_sums,
+    variance_from_kappa,
+    width_for,
+)
+
+Counted = str | Path | Sequence[float]
+"""Numbers, or the file that holds them: ``FILE.csv`` or ``FILE.csv:column``."""
+Approximation = Literal["auto", "exact", "saddlepoint", "poisson", "kappa", "kappa-limit", "chi", "collisions"]
+
+
+class Cells(TypedDict, total=False):
+    """What is known of the cells that people fall into: their number, their counts, their probabilities, or only kappa."""
+
+    uniform: int | None
+    counts: Counted | None
+    p: Sequence[float] | None
+    normalize: bool
+    cells: int | None
+    kappa: float | None
+    p_max: float | None
+
+
+class UniquenessWords(Cells, total=False):
+    group_size: Required[int]
+    power_sums: str | Sequence[float] | None
+    sums_error: float | None
+    method: Approximation
+
+
+class SingletonsWords(Cells, total=False):
+    group_size: Required[int]
+    sizes: int
+    law: bool
+    best: bool
+
+
+class IntervalWords(TypedDict, total=False):
+    group_size: Required[int]
+    width: float | None
+    target: float | None
+    normal: float | None
+    exponential: float | None
+    length: float | None
+    sample: Counted | None
+    origin: float
+    second: tuple[float, float, float] | None
+    method: Literal["exact", "first", "second", "integral"]
+
+
+class QuasiWords(TypedDict, total=False):
+    values: Required[Mapping[str, int]]
+    people: Required[int]
+    alpha: float
+    subsets: int
+    k: int | None
+    beta: float
+    weights: Sequence[float] | None
+
+
+class PopulationWords(TypedDict, total=False):
+    population: Required[int | str]
+    classes: Counted | None
+    frequencies: Mapping[int, int] | None
+    cells: int | None
+
+
+class ZipfWords(TypedDict, total=False):
+    people: Required[int]
+    records: int
+    exponent: float | None
+    places: int | None
+    counts: Counted | None
+    fit: Literal["mle", "least-squares"]
+    k: int
+    limit: float | None
+
+
+def ask_uniqueness(**words: Unpack[UniquenessWords]) -> Prediction:
+    """The probability that all people of a group are unique."""
+    size, kappa, sums = words["group_size"], words.get("kappa"), words.get("power_sums")
+    if kappa is not None:
+        _alone(words, "kappa", "uniform", "counts", "p", "power_sums")
+        answer = uniqueness_from_kappa(kappa, _needed(words, "cells"), size, p_max=words.get("p_max"))
+    elif sums is not None:
+        _alone(words, "power_sums", "uniform", "counts", "p")
+        error = words.get("sums_error")
+        digits = _rounding(sums) if isinstance(sums, str) else 0.0
+        numbers = [float(x) for x in _parts(sums)] if isinstance(sums, str) else sums
+        off = digits if error is None else error
+        answer = uniqueness_from_power_sums(numbers, size, p_max=words.get("p_max"), cells=words.get("cells"), error=off)
+    else:
+        answer = uniqueness(_distribution(words), size, method=words.get("method", "auto"))
+    return Prediction(f"probability that all {size} people are unique", answer)
+
+
+def ask_singletons(**words: Unpack[SingletonsWords]) -> Prediction:
+    """How many people of a group will be unique, and how likely it is that nobody is."""
+    size, kappa = words["group_size"], words.get("kappa")
+    what = f"expected number of unique people among {size}"
+    if kappa is not None:
+        _alone(words, "kappa", "uniform", "counts", "p", "sizes", "law", "best")
+        n, p_max = _needed(words, "cells"), words.get("p_max")
+        spread = variance_from_kappa(kappa, n, size, p_max=p_max)
+        return Prediction(what, singletons_from_kappa(kappa, n, size, p_max=p_max), {"variance": spread.value})
+    known = _distribution(words)
+    found = singletons(known, size)
+    more = {name: value for name, value in found.to_json().items() if name not in found.mean.to_json()}
+    if words.get("sizes"):
+        more["in_groups_of"] = {str(j): found.in_groups_of(j).value for j in range(1, words["sizes"] + 1)}
+    if words.get("law"):
+        more |= {"pmf": found.pmf(), "interval": found.interval()}
+    if words.get("best"):
+        at, most = largest_mean(known)
+        more["best"] = {"group_size": at, "mean": most}
+    return Prediction(what, found.mean, more, partial(draw_singletons, known, size))
+
+
+def ask_interval(**words: Unpack[IntervalWords]) -> Prediction:
+    """How many people stay unique when a value is rounded to intervals; or the width that a target needs."""
+    size, target, origin = words["group_size"], words.get("target"), words.get("origin", 0.0)
+    what = f"expected number of unique people among {size}"
+    second = words.get("second")
+    if second is not None:
+        _alone(words, "second", "target", "exponential", "length", "sample")
+        deviation, width, correlation = second
+        spreads, widths = (_needed(words, "normal"), deviation), (_needed(words, "width"), width)
+        return Prediction(what, singletons(bivariate_normal(spreads, correlation, widths), size).mean)
+    values = _values(words)
+    draw = partial(draw_interval, values, size, origin, words.get("width"))
+    if target is not None:
+        found, share = width_for(values, size, target, origin=origin)
+        exact = Estimate.exact(found, method="bisection over exact shares", share=share)
+        return Prediction(f"width for a share of at most {target:g}", exact, {}, draw)
+    step = _needed(words, "width", hint="Or target, for the width that a share of unique people needs.")
+    answer = interval_singletons(values, step, size, origin=origin, method=words.get("method", "exact"))
+    return Prediction(what, answer, {}, draw)
+
+
+def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
+    """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
+    sizes, people, alpha, k = words["values"], words["people"], words.get("alpha", 0.5), words.get("k")
+    test = quasi_test(sizes, people, alpha)
+    more: dict[str, Any] = {"combinations": test.combinations, "possible": test.possible, "needed": test.needed}
+    if words.get("subsets"):
+        ranked = rank_subsets(sizes, people, alpha, largest=words["subsets"])
+        more["subsets"] = [
+            {"columns": list(t.columns), "combinations": t.combinations, "bound": t.bound.value, "possible": t.possible}
+            for t in ranked[:50]
+        ]
+    if k is not None:
+        budget = cell_budget(people, k, words.get("beta", 0.1))
+        kept = integer_split(words.get("weights") or [1.0] * len(sizes), list(sizes.values()), budget.cells)
+        allowed = dict(zip(sizes, kept, strict=True))
+        more["allowed"] = {"cells": budget.cells, "values": allowed, "notes": list(budget.notes)}
+    return Prediction("largest expected share of unique people, whatever the distribution", test.bound, more)
+
+
+def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:
+    """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
+    classes, frequencies, size = words.get("classes"), words.get("frequencies"), words["population"]
+    if (classes is None) == (frequencies is None):
+        raise UsageError("give either classes or frequencies.")
+    people = number_of_people(size) if isinstance(size, str) else size
+    if people is None:
+        raise UsageError("a population is a number of people.", hint="Use for example 1200 or 17.5M.")
+    return population(frequencies if classes is None else _counted(classes), people, cells=words.get("cells"))
+
+
+def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:
+    """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
+    people, records, k, counts = words["people"], words.get("records", 1), words.get("k", 2), words.get("counts")
+    more: dict[str, Any] = {}
+    data = None if counts is None else _counted(counts)
+    if data is None:
+        exponent = _needed(words, "exponent", hint="With places; or counts, to fit it.")
+        law = Zipf(exponent, _needed(words, "places"))
+    else:
+        fitted = fit_zipf(data, method=words.get("fit", "mle"))
+        law = fitted.law
+        more["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
+    answer = expected_share(law, people, records, k=k)
+    if law.c > 0:
+        rank = threshold_rank(law, people, records, k=k)
+        more |= {"threshold_rank": rank, "mean_rank": rank ** (1 / records)}
+        more["share_below_threshold"] = share_below(law, rank, records).value
+    limit = words.get("limit")
+    if limit is not None:
+        more["records_allowed"] = pseudonym_life(law, people, limit, k=k)
+    what = f"expected share of people in cells with fewer than {k}"
+    return Prediction(what, answer, more, partial(draw_zipf, data, law, people, records, k))
+
+
+def _distribution(words: Cells) -> Distribution:
+    uniform, counts, p = words.get("uniform"), words.get("counts"), words.get("p")
+    if sum(x is not None for x in (uniform, counts, p)) != 1:
+        raise UsageError("give exactly one of uniform, counts and p.", hint="Or kappa with cells.")
+    if uniform is not None:
+        return Distribution.uniform(uniform)
+    if counts is not None:
+        return Distribution.counts(_counted(counts), cells=words.get("cells"))
+    return Distribution.of(p, normalize=words.get("normalize", False))
+
+
+def _values(words: IntervalWords) -> Any:
+    """A law of scipy, or a sample."""
+    from scipy import stats
+
+    spreads = {name: words.get(name) for name in ("normal", "exponential", "length")}
+    sample = words.get("sample")
+    if sum(x is not None for x in (*spreads.values(), sample)) != 1:
+        raise UsageError("give exactly one of normal, exponential, length and sample.")
+    if sample is not None:
+        return _counted(sample)
+    name, scale = next((n, float(x)) for n, x in spreads.items() if x is not None)  # type: ignore[arg-type]
+    if not scale > 0:
+        raise UsageError(f"a spread, rate or length is positive; found {scale!r}.")
+    if name == "normal":
+        return stats.norm(scale=scale)
+    return stats.expon(scale=1 / scale) if name == "exponential" else stats.uniform(0, scale)
+
+
+def _counted(given: Counted) -> list[float]:
+    return read_counts(None, str(given)) if isinstance(given, str | Path) else [float(x) for x in given]
+
+
+def _parts(text: str) -> list[Decimal]:
+    try:
+        return [Decimal(x.strip()) for x in text.split(",") if x.strip()]
+    except InvalidOperation:
+        raise UsageError("numbers are given as 0.4,0.3,0.3.") from None
+
+
+def _rounding(text: str) -> list[float]:
+    """How far each number may be off, relative to it, when its last digit was rounded.
+
+    >>> _rounding("0.0105,2.5e-4")
+    [0.004761904761904762, 0.02]
+    """
+    return [float(Decimal(5).scaleb(int(p.as_tuple().exponent) - 1) / abs(p)) if p else 0.0 for p in _parts(text)]
+
+
+def _alone(words: Mapping[str, Any], word: str, *others: str) -> None:
+    """Refuse words that say nothing beside another: what is given and not used misleads."""
+    unused = [name for name in others if words.get(name) not in (None, False, 0)]
+    if unused:
+        raise UsageError(f"{', '.join(unused)} cannot be used with {word}.", hint="Leave one of them out.")
+
+
+def _needed(words: Mapping[str, Any], word: str, *, hint: str = "") -> Any:
+    if words.get(word) is None:
+        raise UsageError(f"{word} is needed here.", hint=hint or "Without it the question has no answer.")
+    return words[word]

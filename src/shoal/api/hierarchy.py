@@ -1,0 +1,91 @@
+"""``hierarchy``: the levels of a column, seen before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.api.arguments import Source, opened
+from shoal.hierarchies import LevelPreview, Rule, from_policy, infer, lint, preview, write_arx
+from shoal.kernels.text import canonical_text
+from shoal.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ColumnLevels:
+    """The levels of a hierarchy over one column.
+
+    ``levels`` tells groups, smallest, largest and how many are below k, per level; groups of fewer than k records are counted,
+    never named. ``findings`` is what lint says, ``why`` the reason of a guessed rule.
+    """
+
+    column: str
+    rule: Rule
+    levels: tuple[LevelPreview, ...]
+    findings: tuple[str, ...]
+    hierarchy: Hierarchy
+
+    def __repr__(self) -> str:
+        groups = " → ".join(f"{level.groups:,}" for level in self.levels)
+        return f"<ColumnLevels of {self.column} ({self.rule.kind}): {groups} groups, {len(self.findings)} findings>"
+
+    @property
+    def why(self) -> str:
+        return self.rule.why
+
+    def write(self, path: str | Path) -> Path:
+        """Write the levels as a file of ARX (``value;level 1;…``). It holds the values of the column."""
+        target = Path(path)
+        write_arx(self.hierarchy, target)
+        return target
+
+    def to_json(self) -> dict[str, Any]:
+        levels = [{**asdict(p), "shown": [{"label": label, "records": n} for label, n in p.shown]} for p in self.levels]
+        return {
+            "column": self.column,
+            "rule": self.rule.kind,
+            "why": self.why,
+            "levels": levels,
+            "lint": list(self.findings),
+        }
+
+
+def hierarchy(
+    table: Source, *, column: str, rule: Rule | Mapping[str, Any] | str | Path | None = None, k: int = 5
+) -> ColumnLevels:
+    """Build the levels of a column, or check given ones, and preview them.
+
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+        Whatever :func:`shoal.open` takes, or what it gave.
+    column : str
+        The column.
+    rule : Rule, mapping, path or word, optional
+        As in a policy: ``{"intervals": [5, 10]}``, a file of ARX, a rule of :mod:`shoal.hierarchies`. Guessed from the data
+        where it is left out.
+    k : int
+        Groups of fewer records are counted, not named.
+
+    Examples
+    --------
+    >>> found = hierarchy({"age": [31, 32, 45, 46]}, column="age", rule={"intervals": [10]}, k=2)
+    >>> [level.groups for level in found.levels], found
+    ([4, 2, 1], <ColumnLevels of age (intervals): 4 → 2 → 1 groups, 0 findings>)
+    """
+    source = opened(table)
+    source.schema.require(column)
+    values, counts = source.values(column)
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    values, counts = values.drop_null(), counts[there]
+    if rule is None:
+        made = infer(source.schema[column], values, counts)
+    else:
+        made = from_policy(rule).fit(column, values, counts)
+    rows = getattr(made, "rows", None)
+    texts = [str(t) for t in canonical_text(values).to_pylist()]
+    findings = () if rows is None else tuple(f.message for f in lint(rows, values=texts, counts=counts))
+    levels = made.over(column, values, counts)
+    return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels)

@@ -1,0 +1,124 @@
+"""Measurement: what ``measure`` returns. The numbers come from the counts; some questions go back to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InternalError, UsageError
+from shoal.kernels.group import count_by, group_codes
+from shoal.measures.classes.missing import adds_up, drop_missing
+from shoal.measures.result.measurement import Measured
+from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.roles import MissingPolicy
+
+MOST_RECOUNTS = 60
+"""Subsets that are counted anew without being asked for, where people have rows in several classes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Measured):
+    """All numbers of a table; a card in Jupyter.
+
+    ``m.k, m.unique, m.risk, m.diversity["diagnosis"], m.closeness["diagnosis"], m.explain(), m.worst_subsets(3),
+    m.check("k>=5"), m.to_json(), m.report("out.html")``.
+
+    A pickled measurement keeps the counts and every number that follows from them, not the table: what must count the table again
+    (``per_record``; subsets where people have rows in several classes) then needs a new measurement.
+    """
+
+    source: Any = field(default=None, repr=False)
+    left: ClassCounts | None = field(default=None, repr=False)
+    """Under the rule ``drop`` with a unit: the classes by person and quasi-identifiers without a missing one."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @cached_property
+    def counts(self) -> ClassCounts:
+        if self.left is None:
+            return super().counts
+        return drop_missing(self.base, n_people=_people(self.left, ()).n_members)
+
+    @property
+    def knows_subsets(self) -> bool:
+        return self.source is not None or super().knows_subsets
+
+    def recount(self, columns: Sequence[str]) -> ClassCounts:
+        """Count the table over other columns, people where a unit is named; only rows that the rule for missing values leaves."""
+        if self.left is not None:
+            return _people(self.left, columns)
+        if self.source is None:
+            return super().recount(columns)
+        found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
+        return found
+
+    def _affordable(self) -> int:
+        if adds_up(self.counts):
+            return super()._affordable()
+        width = len(self.quasi)
+        return 2 if width + comb(width, 2) <= MOST_RECOUNTS else 1
+
+    def per_record(self, of_class: npt.ArrayLike) -> npt.NDArray[Any]:
+        """A number per class as a number per row of the table, in its order: ``m.per_record(m.suda().score)``.
+
+        >>> import shoal
+        >>> m = shoal.measure({"age": [30, 41, 30]}, quasi=["age"])
+        >>> m.per_record(m.counts.sizes).tolist()
+        [2, 1, 2]
+        """
+        if self.source is None or self.policy is MissingPolicy.DROP:
+            raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
+        values = np.asarray(of_class)
+        parts = [values[_classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
+        out: npt.NDArray[Any] = np.concatenate(parts)
+        return out
+
+    def _repr_html_(self) -> str:
+        from shoal.report.card import card
+
+        return card(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained HTML report: no data value, nothing loaded from elsewhere."""
+        from shoal.report.measure_report import write_report
+
+        return write_report(self, Path(path))
+
+
+def _people(left: ClassCounts, columns: Sequence[str]) -> ClassCounts:
+    """People in each class over some columns, from classes by person (the first column) and all of them."""
+    codes = [left.codes[left.column(name)] for name in columns]
+    pairs = group_codes([left.codes[0], *codes])  # a person with several rows in a class is in it once
+    grouping = group_codes([c[pairs.first] for c in codes], n_rows=pairs.n)
+    first = pairs.first[grouping.first]
+    return ClassCounts(count_by(grouping.ids, grouping.n), columns=tuple(columns), codes=[c[first] for c in codes])
+
+
+def _classes_of(batch: Any, counts: ClassCounts) -> IntArray:
+    """The class of each row of a batch."""
+    import pyarrow.compute as pc
+
+    codes = []
+    for j, name in enumerate(counts.columns):
+        categories = counts.categories[j]
+        found = pc.index_in(batch.column(name).cast(categories.type), value_set=categories)
+        codes.append(
+            np.concatenate((counts.codes[j], np.nan_to_num(found.to_numpy(zero_copy_only=False), nan=-1).astype(np.int32)))
+        )
+    grouping = group_codes(codes)
+    n = counts.n_classes
+    if grouping.n > n:
+        raise InternalError("rows of the table are in no counted class.", hint="Was the table changed while it was measured?")
+    out: IntArray = grouping.ids[n:]  # classes come first, each its own, so their numbers are their positions
+    return out

@@ -1,0 +1,94 @@
+"""``shoal.open``: any source as a table, with the roles of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from shoal.api.arguments import Names, Source, names, quasi_of
+from shoal.engines.open import open as open_source
+from shoal.engines.table import Table
+
+
+def open(
+    source: Source,
+    *,
+    quasi: Names | None = None,
+    sensitive: Names | None = None,
+    direct: Names | None = None,
+    insensitive: Names | None = None,
+    unit: str | None = None,
+    weight: str | None = None,
+    name: str | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    null: str | Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    dates: Mapping[str, str] | None = None,
+    sheet: str | int | None = None,
+    user_missing: Literal["value", "missing"] | None = None,
+    booleans: bool | None = None,
+    qi: Names | None = None,
+) -> Table:
+    """Open a table; only its schema is read (of a CSV file, a sample).
+
+    Parameters
+    ----------
+    source : path, URL or frame
+        A file by its ending (CSV/TSV, Parquet file, folder or glob, JSON lines, Arrow/Feather, Excel, SPSS/Stata/SAS),
+        ``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…``, ``spark://…``, ``spark::path``,
+        ``duckdb://file.db::t``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation, columns by name).
+    quasi, sensitive, direct, insensitive : names of columns, optional
+        Roles. ``qi`` is accepted for ``quasi``.
+    unit, weight : str, optional
+        The column that names a person; the column of sampling weights.
+    name : str, optional
+        What to call the table in messages.
+    format : str, optional
+        Where the ending does not tell it.
+    delimiter, quote, encoding, decimal, header, null, dates : optional
+        How a CSV file is read, where the guess is wrong; ``dates`` are forms by column: ``{"born": "%d.%m.%Y"}``.
+    types : mapping of column to kind, optional
+        ``{"zip": "text"}``.
+    sheet : str or int, optional
+        Of a workbook.
+    user_missing : {"value", "missing"}, optional
+        What a value declared missing in SPSS is taken for.
+    booleans : bool, optional
+        Whether MySQL's ``TINYINT(1)`` is taken for true and false.
+
+    Examples
+    --------
+    >>> t = open({"age": [30, 30, 41], "sex": ["f", "f", "m"]}, quasi=["age", "sex"])
+    >>> t.n_rows(), t.schema.quasi
+    (3, ('age', 'sex'))
+    """
+    reading: dict[str, Any] = {
+        "format": format,
+        "delimiter": delimiter,
+        "quote": quote,
+        "encoding": encoding,
+        "decimal": decimal,
+        "header": header,
+        "null": null,
+        "types": types,
+        "dates": dates,
+        "sheet": sheet,
+        "user_missing": user_missing,
+        "booleans": booleans,
+    }
+    return open_source(
+        source,
+        quasi=names(quasi_of(quasi, qi)),
+        sensitive=names(sensitive),
+        direct=names(direct),
+        insensitive=names(insensitive),
+        unit=unit,
+        weight=weight,
+        name=name,
+        **{option: value for option, value in reading.items() if value is not None},
+    )

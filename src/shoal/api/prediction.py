@@ -1,0 +1,92 @@
+"""Prediction: the answer to a question asked of ``predict``, what else was found, and its plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate, Grade
+from shoal.predict import Distribution, Zipf, threshold_rank
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Prediction:
+    """An :class:`~shoal.model.estimate.Estimate` with the words that say of what, and whatever else was asked for.
+
+    ``p.value, p.low, p.high, p.grade, p.method``; ``p.more["variance"]``; ``p.to_json()`` is what the command prints.
+    """
+
+    what: str
+    answer: Estimate
+    more: Mapping[str, Any] = field(default_factory=dict)
+    draw: Callable[[Path], Path] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Prediction of the {self.what}: {self.answer}>"
+
+    def __float__(self) -> float:
+        return self.answer.value
+
+    @property
+    def value(self) -> float:
+        return self.answer.value
+
+    @property
+    def low(self) -> float:
+        return self.answer.low
+
+    @property
+    def high(self) -> float:
+        return self.answer.high
+
+    @property
+    def grade(self) -> Grade:
+        return self.answer.grade
+
+    @property
+    def method(self) -> str:
+        return self.answer.method
+
+    def plot(self, path: str | Path) -> Path:
+        """Write the curve that belongs to this answer: .svg, .png or .html."""
+        if self.draw is None:
+            raise UsageError(f"there is no plot of the {self.what}.", hint="Ask for singletons, interval or zipf.")
+        return self.draw(Path(path))
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.answer.to_json(), **self.more}
+
+
+def draw_singletons(distribution: Distribution, group_size: int, path: Path) -> Path:
+    """Unique people against group size, up to twice the size asked for."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
+    return save(plots.singletons_curve(distribution, sizes), path)
+
+
+def draw_interval(values: Any, group_size: int, origin: float, width: float | None, path: Path) -> Path:
+    """Unique people against the width of an interval, up to twice the width (or spread)."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    spread = float(values.std()) if hasattr(values, "std") else float(np.std(values))
+    top = 2 * width if width else 2 * spread
+    figure = plots.interval_curve(values, np.linspace(top / 50, top, 50).tolist(), group_size, origin=origin)
+    return save(figure, path)
+
+
+def draw_zipf(counts: list[float] | None, law: Zipf, people: int, records: int, k: int, path: Path) -> Path:
+    """Places by rank, and the rank at which cells become too small."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    rank = threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
+    figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
+    return save(figure, path)

@@ -1,0 +1,39 @@
+"""``verify``: prove a release again, offline, from its folder alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.api.arguments import Progress, Source, opened
+from shoal.release.certificate.verify import Verification
+from shoal.release.certificate.verify import verify as prove_again
+
+
+def verify(
+    folder: str | Path,
+    *,
+    key: str | None = None,
+    table: Source | None = None,
+    private: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
+
+    Parameters
+    ----------
+    folder : path
+        What ``release.write`` or ``shoal anonymize --out`` left.
+    key : str, optional
+        The public key (base64) or fingerprint that the publisher announced. Without it the signature shows that nothing
+        changed since signing, not who signed.
+    table : Table, path, URL or frame, optional
+        The published table, where the data of the release are in a database.
+    private : path, optional
+        The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
+
+    Returns
+    -------
+    Verification
+        ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
+    """
+    return prove_again(folder, key=key, table=None if table is None else opened(table), private=private, progress=progress)
