@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.2.0"
+from shoal.version import __version__
 
 __all__ = [
     "AttackReport",
@@ -26,6 +26,7 @@ __all__ = [
     "Transformed",
     "Vault",
     "Verification",
+    "__version__",
     "anonymize",
     "attack",
     "check",
@@ -121,4 +122,4 @@ else:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({"__version__", *__all__})
+        return sorted(__all__)

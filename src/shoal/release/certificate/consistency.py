@@ -16,6 +16,7 @@ from shoal.release.certificate import document as cert
 from shoal.release.policy.presets import class_for
 from shoal.release.proof.recount import alike
 from shoal.steps import Drop
+from shoal.version import __version__
 
 ALWAYS = {
     "after", "attackers", "attacks", "before", "columns", "data", "date", "files", "format", "input", "k", "key", "limits",
@@ -68,7 +69,6 @@ def check_report(place: Path, certificate: Mapping[str, Any]) -> None:
     """The page is the one that follows from the certificate; one made by another version must hold the same verdict."""
     from html import unescape
 
-    from shoal import __version__
     from shoal.report.release_report import render
 
     page = (place / cert.REPORT).read_text(encoding="utf-8")

@@ -22,6 +22,7 @@ from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.judge import Finding
 from shoal.release.proof.recount import Facts
 from shoal.steps import Drop, Keep
+from shoal.version import __version__
 
 NOT_STATED = "not stated"
 WHO_ROWS = 8
@@ -73,8 +74,6 @@ def body(prepared: Prepared, decision: Decision, made: Written) -> dict[str, Any
 
 def _identity(prepared: Prepared, made: Written) -> dict[str, Any]:
     """What the release is, what it claims and who asked for it."""
-    from shoal import __version__
-
     policy = prepared.policy
     told = {
         "k": made.k,

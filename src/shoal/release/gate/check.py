@@ -16,6 +16,7 @@ from shoal.model.roles import Schema
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.judge import Finding, judge, recursive_levels
 from shoal.release.proof.recount import Facts, Inside
+from shoal.version import __version__
 
 Progress = Callable[[float, str], None]
 FORMATS = ("text", "json", "junit", "sarif", "md")
@@ -201,8 +202,6 @@ def _xml(text: str) -> str:
 
 def _sarif(*results: CheckResult) -> str:
     """One run over all tables; each rule stands once."""
-    from shoal import __version__
-
     rules = {f.requirement: {"id": f.requirement, "shortDescription": {"text": f.sentence}} for r in results for f in r.findings}
     found = [
         {

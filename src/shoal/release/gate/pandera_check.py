@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from shoal.engines.open import open as open_table
 from shoal.errors import UsageError, need
 
 
@@ -21,12 +22,10 @@ def smallest_class(frame: Any, quasi_identifiers: Sequence[str], *, unit: str | 
     >>> smallest_class(pd.DataFrame({"a": [1, 1, None]}), ["a"])
     1
     """
-    import shoal
-
     if len(frame) == 0:
         return 0
     wanted = [*quasi_identifiers, *([unit] if unit else [])]
-    counts = shoal.open(frame[wanted]).count(tuple(quasi_identifiers), unit=unit)
+    counts = open_table(frame[wanted]).count(tuple(quasi_identifiers), unit=unit)
     return int(counts.sizes.min())
 
 
