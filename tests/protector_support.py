@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from shoal.protector import Session, Vault
-from shoal.protector.crypto import master_keys as keys
-from shoal.protector.crypto.master_keys import LocalKey, Secret
+from shoal.protector import Session, Vault, keys
+from shoal.protector.crypto.master_keys import LocalKey
+from shoal.protector.crypto.secret import Secret
 
 PEOPLE = {"Olga": "operator", "Rita": "requester", "Aldo": "approver", "Ana": "approver"}
 

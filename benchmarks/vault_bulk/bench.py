@@ -15,8 +15,10 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import Vault  # noqa: E402
-from shoal.protector.crypto import master_keys as keys  # noqa: E402
+from shoal.protector import (
+    Vault,
+    keys,
+)
 from shoal.protector.pseudonyms.domains import Context  # noqa: E402
 
 BATCH = 250_000
@@ -78,7 +80,7 @@ def main(largest: int) -> None:
 def lookup(vault: Vault, stored: int) -> float:
     """Median time of one look-up inside a transaction (no log, no commit)."""
     with vault.store.read() as tx:
-        opened = vault.opened(tx, vault.domain(tx, "random"))
+        opened = vault.keyring.opened(tx, vault.keyring.domain(tx, "random"))
         seconds = []
         for i in range(2000):
             text = f"{(i * 7919) % stored:010d}"

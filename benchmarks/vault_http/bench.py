@@ -19,8 +19,11 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import Limit, Vault  # noqa: E402
-from shoal.protector.crypto import master_keys as keys  # noqa: E402
+from shoal.protector import (  # noqa: E402
+    Limit,
+    Vault,
+    keys,
+)
 
 STORED = 100_000
 SERVER = """

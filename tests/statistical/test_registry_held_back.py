@@ -17,8 +17,8 @@ from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.holder import Ledger, propose, publish
 from shoal.registry.publish.seed import _public
-from shoal.registry.publish.summary import summarize
 from shoal.registry.records.population import Population
+from shoal.registry.records.summary import summarize
 
 SIZES = (2, 7, 10, 33, 100, 250, 777, 1000, 3100, 12_345, 100_000, 700_000)
 

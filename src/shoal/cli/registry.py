@@ -36,7 +36,6 @@ def register(app: typer.Typer) -> None:
         ("revoke", _registry_holder.revoke),
         ("token", _registry_holder.token),
         ("seed", seed),
-        ("migrate", migrate),
     ):
         group.command(name)(command)
     app.add_typer(group, name="registry")
@@ -45,7 +44,7 @@ def register(app: typer.Typer) -> None:
 def query(attributes: Codes, population: People, registry: Source, trust: Trust = "", as_json: _shared.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
-    from shoal.registry.answer.tell import shown
+    from shoal.registry.answer.as_json import shown
 
     answer = _asked(registry, trust).query(_split(attributes), population)
     if as_json:
@@ -77,7 +76,7 @@ def analyse(
 ) -> None:
     """How many of a group will be one of a kind? And, with --my-share, will you be?"""
     from shoal.registry.answer.analyse import one_person
-    from shoal.registry.answer.tell import analysed
+    from shoal.registry.answer.as_json import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
     found = analysed(_asked(registry, trust).query(_split(attributes), population), group)
@@ -168,20 +167,6 @@ def mirror(
         _shared.put_json({"folder": str(folder)})
     else:
         typer.echo(f"Mirrored into {folder}/")
-
-
-def migrate(
-    registry: Annotated[str, typer.Option("--registry", help="SQLite file or database URL of the registry.")],
-    as_json: _shared.Json = False,
-) -> None:
-    """Bring the tables of a registry to the version of this program. Make a backup first."""
-    from shoal.registry.keep.store import upgrade
-
-    before, after = upgrade(registry if "://" in registry else f"sqlite:///{registry}")
-    if as_json:
-        _shared.put_json({"before": before, "after": after})
-    else:
-        typer.echo(f"Tables are at version {after}" + (f" (were at {before})." if before != after else "."))
 
 
 def seed(

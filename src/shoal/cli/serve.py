@@ -49,8 +49,7 @@ def serve(
     store = Store(registry if "://" in registry else f"sqlite:///{registry}")
     opened = None
     if vault is not None:
-        from shoal.protector import Vault
-        from shoal.protector.crypto import master_keys as keys
+        from shoal.protector import Vault, keys
 
         opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
     _shared.say(f"Serving on http{'s' if tls_cert else ''}://{host}:{port}/registry/v1/ (stop with Ctrl-C)")

@@ -56,7 +56,7 @@ def key(
     json: Json = False,
 ) -> None:
     """Make a master key. Without --out it is printed, for a secret store."""
-    from shoal.protector.crypto import master_keys as keys
+    from shoal.protector import keys
 
     if out is None:
         typer.echo(keys.generate())

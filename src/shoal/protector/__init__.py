@@ -1,13 +1,16 @@
 """The identity protector: pseudonyms with controlled reversal, a log that cannot be quietly changed, and alarms.
 
-Start with :class:`Vault`; :mod:`shoal.protector.crypto.master_keys` says where master keys come from.
+Start with :class:`Vault`. ``keys`` (:mod:`shoal.protector.crypto.master_keys`) says where master keys come from, and
+:mod:`shoal.protector.care` is what owner and auditor do beside the daily work.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.protector.crypto import master_keys as keys
     from shoal.protector.people.limits import Limit
     from shoal.protector.people.requests import Request
     from shoal.protector.pseudonyms.domains import Domain, Renewal
@@ -27,12 +30,16 @@ _WHERE = {
     "Holder": "pseudonyms.self_generated",
 }
 
-__all__ = ["Created", "Domain", "Holder", "Limit", "Renewal", "Request", "Revealed", "Session", "Vault"]
+__all__ = ["Created", "Domain", "Holder", "Limit", "Renewal", "Request", "Revealed", "Session", "Vault", "keys"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "keys":
+        return importlib.import_module("shoal.protector.crypto.master_keys")
     if name not in _WHERE:
         raise AttributeError(f"module 'shoal.protector' has no attribute '{name}'")
-    import importlib
-
     return getattr(importlib.import_module(f"shoal.protector.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""The vault: create, open, log in; rotation, shredding and verification live in :mod:`shoal.protector.care.upkeep`.
+"""The vault: create, open, log in; rotation, shredding and full checks are in :mod:`shoal.protector.care`.
 
 >>> import os, tempfile
 >>> from shoal.protector.crypto import master_keys as keys
@@ -25,23 +25,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
-from shoal.protector import migrate
-from shoal.protector.care import upgrading
-from shoal.protector.crypto.master_keys import KeyProvider, Secret, require_provider
-from shoal.protector.interior import Interior
-from shoal.protector.log import audit, resolution
-from shoal.protector.migrate import VERSIONS
-from shoal.protector.people import actors
-from shoal.protector.pseudonyms.domains import Domain
-from shoal.protector.store import connection as storage
+from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.crypto.master_keys import KeyProvider, require_provider
+from shoal.protector.crypto.secret import Secret
+from shoal.protector.log import audit, shares
+from shoal.protector.people import accounts
+from shoal.protector.pseudonyms.keyring import Keyring
+from shoal.protector.session import Session
+from shoal.protector.store import connection as database
 from shoal.protector.store import head
 from shoal.protector.store.anchor import Anchor, Mark
-from shoal.protector.store.storage import DOMAIN, Tx
+from shoal.protector.store.database import Store
+from shoal.protector.store.kinds import DOMAIN
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-    from shoal.protector.session import Session
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,25 @@ class Created:
         return "<Created: tokens and shares are attributes>"
 
 
-class Vault(Interior):
+class Vault:
     """An open pseudonym vault. People work with it through :meth:`login`."""
+
+    def __init__(self, store: Store, root: Secret, place: str, key: KeyProvider, clock: Callable[[], float]) -> None:
+        self._open = OpenVault(store, root, place, key.key_id, key.location, clock)
+
+    @property
+    def id(self) -> str:
+        return self.store.vault_id
+
+    @property
+    def store(self) -> Store:
+        """The sealed database."""
+        return self._open.store
+
+    @property
+    def keyring(self) -> Keyring:
+        """The domains with their keys."""
+        return self._open.keyring
 
     @classmethod
     def create(
@@ -74,10 +89,10 @@ class Vault(Interior):
     ) -> Created:
         """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten."""
         provider = require_provider(key)
-        if actors.same_name(owner, auditor):
+        if accounts.same_name(owner, auditor):
             raise UsageError("owner and auditor must be two people.", hint="Name another auditor.")
         head.require_separation(place, provider)
-        engine = storage.connect(place)
+        engine = database.connect(place)
         vault_id = os.urandom(16).hex()
         root = Secret(os.urandom(32))
         vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
@@ -87,12 +102,11 @@ class Vault(Interior):
             raise UsageError(f"the anchor file '{fresh.path.name}' belongs to another vault.", hint="Name a new one.")
 
         def prepare(connection: Connection) -> None:
-            if VERSIONS.found(connection) is not None:
+            if head.exists(connection):
                 raise UsageError(
-                    f"there is a vault at {storage.describe(place)} already.", hint="Open it, or name another place."
+                    f"there is a vault at {database.describe(place)} already.", hint="Open it, or name another place."
                 )
-            VERSIONS.upgrade(connection)
-            head.write(connection, vault_id, provider, root)
+            head.create(connection, vault_id, provider, root)
             vault.store.begin(connection)
 
         try:
@@ -106,15 +120,15 @@ class Vault(Interior):
     def _begin(self, prepare: Callable[[Connection], None], owner: str, auditor: str) -> Created:
         """The first transaction: tables, keys, the first two people."""
         with self.store.write(prepare) as tx:
-            now = tx.now(self.clock)
+            now = tx.now(self._open.clock)
             audit.new_signer(tx)
-            shares = resolution.create(tx)
+            pair = shares.create(tx)
             for name, role in ((owner, "owner"), (auditor, "auditor")):
-                actors.add(tx, name, [role], now)
-                self.remember_actor(tx, name)
-            tokens = actors.issue_token(tx, owner), actors.issue_token(tx, auditor)
-            self.record(tx, now, owner, "create", detail="vault")
-        return Created(self, *tokens, *shares)
+                accounts.add(tx, name, [role], now)
+                self._open.recorder.remember_actor(tx, name)
+            tokens = accounts.issue_token(tx, owner), accounts.issue_token(tx, auditor)
+            self._open.recorder.record(tx, now, owner, "create", detail="vault")
+        return Created(self, *tokens, *pair)
 
     @classmethod
     def open(
@@ -133,48 +147,18 @@ class Vault(Interior):
         """
         provider = require_provider(key)
         if "://" not in str(place) and not Path(place).is_file():
-            raise DataError(f"there is no vault at {storage.describe(place)}.", hint="Make one with `shoal vault init`.")
+            raise DataError(f"there is no vault at {database.describe(place)}.", hint="Make one with `shoal vault init`.")
         head.require_separation(place, provider)
-        engine = storage.connect(place)
+        engine = database.connect(place)
         try:
-            with storage.engine_errors(), engine.connect() as connection:
-                migrate.require_current(connection, place=storage.describe(place))
-                vault_id, root = head.read(connection, provider)
+            with database.engine_errors(), engine.connect() as connection:
+                vault_id, root = head.read(connection, provider, place=database.describe(place))
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault._meet_anchor(accept)
         except BaseException:
             engine.dispose()
             raise
         return vault
-
-    @classmethod
-    def migrate(
-        cls, place: str | Path, *, key: KeyProvider, anchor: str | Path | None = None, clock: Callable[[], float] = _time.time
-    ) -> None:
-        """Bring the tables of a vault to the version of this program: in one transaction, whole or not at all."""
-        provider = require_provider(key)
-        engine = storage.connect(place)
-        try:
-            with storage.engine_errors(), engine.connect() as connection:
-                migrate.require_known(connection, place=storage.describe(place))
-                vault_id, root = head.read(connection, provider)
-            vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
-            vault._meet_anchor(None)
-            with vault.store.write(VERSIONS.upgrade) as tx:
-                if upgrading.is_needed(tx):
-                    vault._convert(tx)
-                vault.record(tx, tx.now(clock), "", "migrate", detail=f"tables of version {migrate.HEAD}")
-        finally:
-            engine.dispose()
-
-    def _convert(self, tx: Tx) -> None:
-        """Bring the rows of all domains into today's form."""
-        for domain in map(Domain.from_json, tx.all(DOMAIN)):
-            if domain.kind == "random" and domain.shredded:
-                upgrading.forget(tx, domain.number)
-            elif domain.kind == "random":
-                upgrading.convert(tx, self.opened(tx, domain).keys)
-        upgrading.drop_rows(tx)
 
     def _meet_anchor(self, accept: str | None) -> None:
         anchor = self.store.anchor
@@ -192,10 +176,10 @@ class Vault(Interior):
         self.store.anchor = None
         try:
             with self.store.write() as tx:
-                now = tx.now(self.clock)
-                who = actors.who(tx, actors.token_digest(self.store, token), now)
+                now = tx.now(self._open.clock)
+                who = accounts.caller(tx, accounts.token_digest(self.store, token), now)
                 who.require("anchor")
-                self.record(tx, now, who.name, "anchor", detail="accepted")
+                self._open.recorder.record(tx, now, who.name, "anchor", detail="accepted")
                 state = tx.state
         finally:
             self.store.anchor = anchor
@@ -211,41 +195,35 @@ class Vault(Interior):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def id(self) -> str:
-        return self.store.vault_id
-
     def login(self, token: str) -> Session:
         """A session of the person who holds this token; a wrong token is refused and logged."""
-        from shoal.protector.session import Session
-
-        digest = actors.token_digest(self.store, token)
+        digest = accounts.token_digest(self.store, token)
         try:
             with self.store.read() as tx:
-                found = actors.who(tx, digest, max(self.clock(), tx.state.clock))
+                found = accounts.caller(tx, digest, max(self._open.clock(), tx.state.clock))
         except AccessError as refusal:
-            self._log_failed_login()
+            self._open.recorder.failed_login()
             raise refusal from None
-        return Session(self, digest, found)
+        return Session(self._open, digest, found.name)
 
     def status(self) -> dict[str, Any]:
         """What may be told without logging in: ids and places, the proof that key and data are kept apart."""
         with self.store.read() as tx:
             return {
                 "vault": self.id,
-                "place": storage.describe(self.place),
+                "place": database.describe(self._open.place),
                 "storage": self.store.dialect,
                 "generation": tx.state.generation,
                 "audit_events": tx.state.audit_seq,
-                "master_key": self.key_id,
-                "key_kept_in": "environment" if self.key_location == "environment" else "another place",
+                "master_key": self._open.key_id,
+                "key_kept_in": "environment" if self._open.key_location == "environment" else "another place",
                 "anchor": str(self.store.anchor.path.name) if self.store.anchor else "",
                 "domains": len(tx.all(DOMAIN)),
                 "signing_keys": audit.signing_keys(tx),
             }
 
     def __repr__(self) -> str:
-        return f"<Vault {self.id[:8]} at {storage.describe(self.place)}>"
+        return f"<Vault {self.id[:8]} at {database.describe(self._open.place)}>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a vault cannot be pickled or copied")

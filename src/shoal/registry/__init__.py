@@ -11,7 +11,7 @@ _WHERE = {
     "Record": "records.record",
     "Registry": "answer.query",
     "Store": "keep.store",
-    "summarize": "publish.summary",
+    "summarize": "records.summary",
 }
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector.care import upkeep
+from shoal.protector import care
 from shoal.protector.log import audit
-from shoal.protector.log.plot import timeline
+from shoal.protector.care.timeline import timeline
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def busy(house: House) -> House:
     house.owner.create_domain("d")
     made = house.operator.pseudonymize("d", ["0012", "0013"])
     house.reveal("d", made[:1])
-    house.outside = upkeep.checkpoint(house.owner)  # type: ignore[attr-defined]
+    house.outside = care.checkpoint(house.owner)  # type: ignore[attr-defined]
     for i in range(5):
         house.operator.find("d", str(i))
     return house
@@ -37,8 +37,8 @@ def test_untouched_log_holds(busy: House) -> None:
     found = verdict(busy)
     assert found.ok, found.problems
     assert found.checkpoints >= 3
-    assert upkeep.verify_log(busy.auditor).ok
-    assert upkeep.read_log(busy.auditor)[-1]["action"] == "audit"
+    assert care.verify_log(busy.auditor).ok
+    assert care.read_log(busy.auditor)[-1]["action"] == "audit"
 
 
 def test_every_deletion_is_found(busy: House) -> None:
@@ -103,7 +103,7 @@ def test_edit_reorder_and_closing_of_gaps_are_found(busy: House, rechain: bool) 
 
 def test_cut_tail_is_found_by_the_outside_checkpoint_alone(busy: House) -> None:
     """Even an intruder with the key, who can write the state, is held by a checkpoint kept outside."""
-    from shoal.protector.store.storage import Tx
+    from shoal.protector.store.database import Tx
 
     with busy.vault.store.read() as tx:
         hashes = audit._check_chain(tx, [])
@@ -139,39 +139,39 @@ def test_checkpoints_come_by_themselves(sqlite_house: House) -> None:
 
 
 def test_the_log_is_pseudonymous(busy: House) -> None:
-    text = json.dumps(upkeep.read_log(busy.auditor))
+    text = json.dumps(care.read_log(busy.auditor))
     for name in ("Otto", "Udo", "Olga", "Rita", "Aldo", "0012", "0013"):
         assert name not in text
-    actors = {e["actor"] for e in upkeep.read_log(busy.auditor)}
+    actors = {e["actor"] for e in care.read_log(busy.auditor)}
     assert all(a.startswith("A-") for a in actors)
     assert len(actors) == 4  # Otto, Olga, Rita and Aldo have acted
 
 
 def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:
-    (event,) = [e for e in upkeep.read_log(busy.auditor) if e["action"] == "reveal"]
+    (event,) = [e for e in care.read_log(busy.auditor) if e["action"] == "reveal"]
     shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
-    told = upkeep.resolve(busy.owner, busy.auditor, event["actor"], reason="complaint", **shares)
+    told = care.resolve(busy.owner, busy.auditor, event["actor"], reason="complaint", **shares)
     assert told == "Rita"
-    assert upkeep.resolve(busy.owner, busy.auditor, event["subjects"][0], reason="complaint", **shares) == "0012"
-    resolved = [e for e in upkeep.read_log(busy.auditor) if e["action"] == "resolve"]
+    assert care.resolve(busy.owner, busy.auditor, event["subjects"][0], reason="complaint", **shares) == "0012"
+    resolved = [e for e in care.read_log(busy.auditor) if e["action"] == "resolve"]
     assert [e["of"] for e in resolved] == [event["actor"], event["subjects"][0]]
     assert resolved[0]["together_with"] != resolved[0]["actor"]
     with pytest.raises(UsageError, match="two people"):
-        upkeep.resolve(busy.owner, busy.owner, event["actor"], reason="x", **shares)
+        care.resolve(busy.owner, busy.owner, event["actor"], reason="x", **shares)
     with pytest.raises(AccessError):
-        upkeep.resolve(busy["Rita"], busy.auditor, event["actor"], reason="x", **shares)
+        care.resolve(busy["Rita"], busy.auditor, event["actor"], reason="x", **shares)
     wrong = busy.auditor_share[:-6] + ("000000" if not busy.auditor_share.endswith("000000") else "111110")
     with pytest.raises(AccessError, match="do not belong together"):
-        upkeep.resolve(busy.owner, busy.auditor, event["actor"], reason="x", owner_share=busy.owner_share, auditor_share=wrong)
+        care.resolve(busy.owner, busy.auditor, event["actor"], reason="x", owner_share=busy.owner_share, auditor_share=wrong)
     with pytest.raises(UsageError, match="auditor's share"):
-        upkeep.resolve(
+        care.resolve(
             busy.owner, busy.auditor, event["actor"], reason="x", owner_share=busy.owner_share, auditor_share=busy.owner_share
         )
 
 
 def test_not_even_the_vault_can_open_a_name(busy: House) -> None:
     """One share, or the master key alone, opens nothing: the stored form needs the private half."""
-    from shoal.protector.store.storage import SETTING
+    from shoal.protector.store.kinds import SETTING
 
     with busy.vault.store.read() as tx:
         name = audit.actor_pseudonym(busy.vault.store, "Rita")
@@ -185,7 +185,7 @@ def test_report_and_timeline(busy: House, tmp_path: Path) -> None:
     busy.clock.now += 40 * 86400
     made = busy.operator.pseudonymize("d", ["0012", "0013"])
     busy.reveal("d", made)
-    rows = upkeep.report(busy.auditor)
+    rows = care.report(busy.auditor)
     assert [(r["period"], r["reveals"], r["records"], r["people"]) for r in rows] == [("2025-10", 1, 1, 1), ("2025-11", 1, 2, 2)]
     assert {r["purpose"] for r in rows} == {"adverse event"}
     timeline(busy.auditor, tmp_path / "one.svg")
@@ -194,9 +194,9 @@ def test_report_and_timeline(busy: House, tmp_path: Path) -> None:
     text = (tmp_path / "one.svg").read_text()
     assert "Rita" not in text
     with pytest.raises(UsageError, match="period"):
-        upkeep.report(busy.auditor, period="week")
+        care.report(busy.auditor, period="week")
     with pytest.raises(AccessError):
-        upkeep.report(busy.owner)
+        care.report(busy.owner)
 
 
 def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
@@ -212,7 +212,7 @@ def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
     busy["Rita"].reveal(asked.id)
     with pytest.raises(AccessError):
         busy["Rita"].reveal(asked.id)
-    rows = upkeep.reveals(busy.auditor)
+    rows = care.reveals(busy.auditor)
     assert [(r["time"][:7], r["domain"], r["purpose"]) for r in rows] == [
         ("2025-10", "d", "adverse event"),
         ("2025-11", "d", "adverse event"),
@@ -221,17 +221,17 @@ def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
         ("2025-11", "e", "Complaint"),
     ]
     shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
-    subject = upkeep.subject_of(busy.owner, busy.auditor, "d", "0012", reason="asked for it", **shares)
+    subject = care.subject_of(busy.owner, busy.auditor, "d", "0012", reason="asked for it", **shares)
     assert [r["subject"] == subject for r in rows] == [True, True, False, False, False]
-    assert upkeep.reveals(busy.auditor, of=subject) == rows[:2]
-    assert upkeep.resolve(busy.owner, busy.auditor, subject, reason="check", **shares) == "0012"
-    composed = upkeep.subject_of(busy.owner, busy.auditor, "e", "\u00e9", reason="asked for it", **shares)
+    assert care.reveals(busy.auditor, of=subject) == rows[:2]
+    assert care.resolve(busy.owner, busy.auditor, subject, reason="check", **shares) == "0012"
+    composed = care.subject_of(busy.owner, busy.auditor, "e", "\u00e9", reason="asked for it", **shares)
     assert [r["subject"] for r in rows][4] == composed
-    assert upkeep.reveals(busy.auditor, purpose=" complaint ") == rows[3:]
-    assert upkeep.reveals(busy.auditor, until="2025-10-31") == rows[:1]
-    assert upkeep.reveals(busy.auditor, since=rows[1]["time"][:10], of=rows[0]["actor"]) == rows[1:]
-    assert upkeep.reveals(busy.auditor, of="A-0000000000000000") == []
-    counts = upkeep.report(busy.auditor, by="subject", period="year")
+    assert care.reveals(busy.auditor, purpose=" complaint ") == rows[3:]
+    assert care.reveals(busy.auditor, until="2025-10-31") == rows[:1]
+    assert care.reveals(busy.auditor, since=rows[1]["time"][:10], of=rows[0]["actor"]) == rows[1:]
+    assert care.reveals(busy.auditor, of="A-0000000000000000") == []
+    counts = care.report(busy.auditor, by="subject", period="year")
     assert {(r["subject"], r["purpose"], r["period"], r["reveals"], r["actors"]) for r in counts if r["domain"] == "d"} == {
         (subject, "adverse event", "2025", 2, 1),
         (rows[2]["subject"], "adverse event", "2025", 1, 1),
@@ -241,20 +241,18 @@ def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
 def test_reports_say_what_they_do_not_know(busy: House) -> None:
     shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
     with pytest.raises(UsageError, match="audit pseudonym"):
-        upkeep.reveals(busy.auditor, of="Rita")
+        care.reveals(busy.auditor, of="Rita")
     with pytest.raises(UsageError, match="2025-01-31"):
-        upkeep.reveals(busy.auditor, since="yesterday")
+        care.reveals(busy.auditor, since="yesterday")
     with pytest.raises(UsageError, match="actor, subject"):
-        upkeep.report(busy.auditor, by="name")
+        care.report(busy.auditor, by="name")
     with pytest.raises(AccessError):
-        upkeep.reveals(busy["Rita"])
+        care.reveals(busy["Rita"])
     with pytest.raises(AccessError, match="belong together"):
-        upkeep.subject_of(
-            busy.owner, busy.auditor, "d", "0012", reason="x", **{**shares, "owner_share": "share-owner-" + "0" * 52}
-        )
+        care.subject_of(busy.owner, busy.auditor, "d", "0012", reason="x", **{**shares, "owner_share": "share-owner-" + "0" * 52})
     with pytest.raises(UsageError, match="two people"):
-        upkeep.subject_of(busy.owner, busy.owner, "d", "0012", reason="x", **shares)
-    assert [e["outcome"] for e in upkeep.read_log(busy.auditor, actions=["resolve"])] == ["refused"]
+        care.subject_of(busy.owner, busy.owner, "d", "0012", reason="x", **shares)
+    assert [e["outcome"] for e in care.read_log(busy.auditor, actions=["resolve"])] == ["refused"]
 
 
 def test_broken_log_event_is_named(busy: House) -> None:
@@ -262,4 +260,4 @@ def test_broken_log_event_is_named(busy: House) -> None:
     database.execute(f"UPDATE vault_audit SET sealed = {mark} WHERE seq = 2", (os.urandom(200),))
     database.close()
     with pytest.raises(TamperError, match="log event"):
-        upkeep.read_log(busy.auditor)
+        care.read_log(busy.auditor)

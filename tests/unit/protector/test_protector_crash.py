@@ -17,18 +17,17 @@ import pytest
 
 from protector_support import House
 from shoal.errors import AccessError
-from shoal.protector.care import upkeep
+from shoal.protector import care
 
 ROOT = Path(__file__).resolve().parents[3]
 NURSERY = """
 import json, os, signal, sys
-from shoal.protector import Vault, session
-from shoal.protector.care import rotation, upkeep
-from shoal.protector.crypto import master_keys as keys
+from shoal.protector import Vault, care, keys
+from shoal.protector.care import rotation
 from shoal.protector.log import audit
 from shoal.protector.pseudonyms import references
-from shoal.protector.store import entries, index, storage as store
-import alembic, pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
+from shoal.protector.store import database, entries, index
+import pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
 
 def work(at, nth, todo, rest):
     left = [nth]
@@ -39,7 +38,7 @@ def work(at, nth, todo, rest):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    for module in (store, audit, entries, index, references, rotation):
+    for module in (database, audit, entries, index, references, rotation):
         module.step = step
     vault = Vault.open(os.environ["P"], key=keys.from_env("K"), anchor=os.environ["A"])
     acting = vault.login(os.environ["T"])
@@ -54,7 +53,7 @@ def work(at, nth, todo, rest):
         print(list(acting.reveal(rest[0]).identities.values()), flush=True)
     elif todo == "rotate":
         rotation._CHUNK = 500
-        upkeep.rotate_domain(acting, "d")
+        care.rotate_domain(acting, "d")
     vault.close()
     print("end", flush=True)
 
@@ -124,13 +123,13 @@ class Shared:
 
 @pytest.fixture
 def shared(house: House, nursery: Any, monkeypatch: pytest.MonkeyPatch) -> Shared:
-    from shoal.protector.crypto import master_keys as keys
+    from shoal.protector import keys
 
     key = keys.generate()
     monkeypatch.setenv("SHOAL_TEST_CHILD_KEY", key)
     house.key = keys.from_env("SHOAL_TEST_CHILD_KEY")
     house.clock.now = time.time()
-    upkeep.rotate_master(house.owner, house.key)
+    care.rotate_master(house.owner, house.key)
     house.owner.create_domain("d")
     return Shared(house, key, nursery)
 
@@ -152,11 +151,11 @@ def require_whole(house: House, told: dict[str, str], n: int) -> None:
     for identity, pseudonym in told.items():
         assert made[int(identity)] == pseudonym
     with vault.store.read() as tx:
-        opened = vault.opened(tx, vault.domain(tx, "d"))
+        opened = vault.keyring.opened(tx, vault.keyring.domain(tx, "d"))
         assert [p.decode() for p in opened.resolve(tx, made) if p] == ids
         assert tx.rows(opened.domain.number).used == n
     vault.close()
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok
 
 
 @pytest.mark.slow
@@ -202,7 +201,7 @@ def test_kill_after_delivery_delivers_at_most_once(shared: Shared) -> None:
     assert (code, lines) == (-signal.SIGKILL, [])
     with pytest.raises(AccessError, match="delivered before"):
         house["Rita"].reveal(asked.id)
-    assert [e["outcome"] for e in upkeep.read_log(house.auditor, actions=["reveal"])] == ["done", "refused"]
+    assert [e["outcome"] for e in care.read_log(house.auditor, actions=["reveal"])] == ["done", "refused"]
 
 
 @pytest.mark.slow
@@ -213,8 +212,8 @@ def test_kill_during_rotation(shared: Shared, at: str, nth: int) -> None:
     token = house.owner.issue_token("Otto")
     ((code, _),) = shared.run((token, at, nth, "rotate", []))
     assert code == -signal.SIGKILL
-    assert upkeep.verify(house.owner).ok
-    upkeep.rotate_domain(house.owner, "d")
+    assert care.verify(house.owner).ok
+    care.rotate_domain(house.owner, "d")
     require_whole(house, {f"{i:05d}": p for i, p in enumerate(made)}, 1100)
 
 
@@ -246,4 +245,4 @@ def test_sixteen_threads_make_one_pseudonym_each(house: House) -> None:
         answers = list(pool.map(work, range(16)))
     assert all(a == answers[0] for a in answers)
     assert len(set(answers[0])) == 400
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok

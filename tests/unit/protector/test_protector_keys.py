@@ -15,9 +15,9 @@ import pytest
 
 from protector_support import House, new_key
 from shoal.errors import ShoalError, TamperError
-from shoal.protector import Holder, Vault
-from shoal.protector.crypto import master_keys as keys
-from shoal.protector.crypto.master_keys import KeyRefusedError, LocalKey, Secret
+from shoal.protector import Holder, Vault, keys
+from shoal.protector.crypto.master_keys import KeyRefusedError, LocalKey
+from shoal.protector.crypto.secret import Secret
 
 
 @pytest.mark.parametrize(

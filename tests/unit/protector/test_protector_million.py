@@ -45,7 +45,7 @@ def test_a_million_there_and_back(house: House) -> None:
         made = pa.concat_arrays([house.operator.pseudonymize(name, column.slice(start, N // 4)) for start in range(0, N, N // 4)])
         assert len(made.unique()) == N
         with house.vault.store.read() as tx:
-            opened = house.vault.opened(tx, house.vault.domain(tx, name))
+            opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, name))
             step = 100_000
             for start in range(0, N, step):
                 back = opened.resolve(tx, made.slice(start, step).to_pylist())

@@ -8,8 +8,7 @@ import pytest
 
 from protector_support import House, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import Limit, Vault
-from shoal.protector.care import upkeep
+from shoal.protector import Limit, Vault, care
 
 
 def objects(house: House) -> dict[bytes, tuple[int, bytes]]:
@@ -98,7 +97,7 @@ def test_pseudonymising_a_planted_identity_raises_an_alarm(house: House) -> None
     house.owner.plant_honeytoken("d", "nobody")
     house.operator.pseudonymize("d", ["somebody"])
     house.operator.pseudonymize("d", ["somebody", "nobody"])
-    events = upkeep.read_log(house.auditor, actions=["pseudonymize"])
+    events = care.read_log(house.auditor, actions=["pseudonymize"])
     assert [e["outcome"] for e in events] == ["done", "done", "alarm"]
 
 
@@ -154,7 +153,7 @@ def test_an_auditor_stays_one(house: House) -> None:
             house.owner.grant(name, roles)
     house.owner.grant("Udo", ["auditor"], enabled=False)
     with pytest.raises(AccessError, match="not valid"):
-        upkeep.read_log(house.auditor)
+        care.read_log(house.auditor)
 
 
 def test_a_text_that_cannot_be_a_pseudonym_is_not_asked_for(house: House) -> None:
@@ -194,7 +193,7 @@ def test_text_in_place_of_bytes_is_noticed(sqlite_house: House, table: str, colu
         with pytest.raises(TamperError):
             vault.login(sqlite_house.tokens["Olga"])
     else:
-        assert not upkeep.verify_log(sqlite_house.auditor).ok
+        assert not care.verify_log(sqlite_house.auditor).ok
     vault.close()
 
 
@@ -208,6 +207,6 @@ def test_text_in_place_of_the_state_is_noticed(sqlite_house: House) -> None:
 def test_events_before_the_first_are_noticed(house: House) -> None:
     with contextlib.closing(raw_database(house)) as database:
         database.execute("INSERT INTO vault_audit (seq, sealed, hash) SELECT -5, sealed, hash FROM vault_audit WHERE seq = 3")
-    found = upkeep.verify_log(house.auditor)
+    found = care.verify_log(house.auditor)
     assert not found.ok
     assert "before the first" in found.problems[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import TamperError
-from shoal.protector.care import upkeep
+from shoal.protector import care
 from shoal.protector.pseudonyms.domains import Renewal
 from shoal.protector.store import entries, pages
 
@@ -65,11 +65,11 @@ def test_texts_of_every_length_there_and_back(house: House) -> None:
         assert house.operator.pseudonymize("r", ids, role="r" * 255, relation="q" * 250) == scoped
         with house.vault.store.read() as tx:
             for name, pseudonyms in (("d", made), ("r", scoped)):
-                opened = house.vault.opened(tx, house.vault.domain(tx, name))
+                opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, name))
                 assert opened.resolve(tx, pseudonyms) == [i.encode() for i in ids]
-        assert upkeep.verify(house.owner).ok
-        upkeep.rotate_domain(house.owner, "d")
-        upkeep.rotate_domain(house.owner, "r")
+        assert care.verify(house.owner).ok
+        care.rotate_domain(house.owner, "d")
+        care.rotate_domain(house.owner, "r")
     with house.vault.store.read() as tx:
         assert [r.used for r in tx.state.domains.values()] > [len(ids)]
 
@@ -80,7 +80,7 @@ def test_uses_are_counted_across_pages(house: House) -> None:
     first = house.operator.pseudonymize("d", ids)
     assert house.operator.pseudonymize("d", ids[::-1])[::-1] == first
     assert not set(house.operator.pseudonymize("d", ids)) & set(first)
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok
 
 
 def put_back(house: House, before: Any) -> None:
@@ -107,7 +107,7 @@ def test_a_page_put_back_doubles_nobody(house: House) -> None:
         house["Rita"].reveal(asked.id)
     with pytest.raises(TamperError, match="page"):
         house.operator.find("d", "b3")
-    assert not upkeep.verify(house.owner).ok
+    assert not care.verify(house.owner).ok
     put_back(house, now)
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok
     assert list(house["Rita"].reveal(asked.id).identities.values()) == ["a0", "b3"]  # not used up by the refusal

@@ -9,13 +9,12 @@ import pytest
 
 from protector_support import PEOPLE, House
 from shoal.errors import AccessError, ShoalError, UsageError
-from shoal.protector import Holder, Limit
-from shoal.protector.care import upkeep
-from shoal.protector.people.actors import PERMITS, ROLES
+from shoal.protector import Holder, Limit, care
+from shoal.protector.people.accounts import PERMITS, ROLES
 
 
 def log(house: House, **wanted: Any) -> list[dict[str, Any]]:
-    return [e for e in upkeep.read_log(house.auditor) if all(e.get(k) == v for k, v in wanted.items())]
+    return [e for e in care.read_log(house.auditor) if all(e.get(k) == v for k, v in wanted.items())]
 
 
 @pytest.fixture
@@ -136,11 +135,11 @@ ACTIONS: dict[str, Any] = {
     "actor": lambda s: s.add_actor("new", ["operator"]),
     "limit": lambda s: s.set_limit("find", Limit(1.0, 1, 1)),
     "honeytoken": lambda s: s.plant_honeytoken("d", "h"),
-    "rotate": lambda s: upkeep.rotate_signer(s),
-    "shred": lambda s: upkeep.shred(s, "k", confirm="k"),
-    "checkpoint": lambda s: upkeep.checkpoint(s),
-    "verify": lambda s: upkeep.verify(s),
-    "audit": lambda s: upkeep.verify_log(s),
+    "rotate": lambda s: care.rotate_signer(s),
+    "shred": lambda s: care.shred(s, "k", confirm="k"),
+    "checkpoint": lambda s: care.checkpoint(s),
+    "verify": lambda s: care.verify(s),
+    "audit": lambda s: care.verify_log(s),
 }
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from protector_support import House, build, new_key
 from shoal.errors import AccessError, TamperError, UsageError
-from shoal.protector import Vault
-from shoal.protector.care import rotation, upkeep
-from shoal.protector.crypto import master_keys as keys
+from shoal.protector import Vault, care, keys
+from shoal.protector.care import rotation
 from shoal.protector.store import pages
-from shoal.protector.store.storage import KEY
+from shoal.protector.store.kinds import KEY
 
 
 def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +32,7 @@ def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.Mo
         return real(session, name)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rotation, "_reseal_part", between)
-    after = upkeep.rotate_domain(house.owner, "d")
+    after = care.rotate_domain(house.owner, "d")
     assert parts >= 5
     assert [(v, s) for v, s, _ in after.versions] == [(1, "destroyed"), (2, "active")]
     assert house.operator.pseudonymize("d", ids) == made
@@ -41,7 +40,7 @@ def test_random_pseudonyms_survive_rotation(house: House, monkeypatch: pytest.Mo
     with house.vault.store.read() as tx:
         assert {sealed[0] for _, sealed in pages.stored(tx, after.number, 0, 5000)} == {2}
         assert tx.get_secret(KEY, f"{after.id} 1") is None
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok
 
 
 def test_broken_off_rotation_goes_on(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,35 +59,35 @@ def test_broken_off_rotation_goes_on(sqlite_house: House, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(rotation, "_reseal_part", stops)
     with pytest.raises(KeyboardInterrupt):
-        upkeep.rotate_domain(house.owner, "d")
-    assert upkeep.verify(house.owner).ok
+        care.rotate_domain(house.owner, "d")
+    assert care.verify(house.owner).ok
     assert house.operator.pseudonymize("d", [str(i) for i in range(700)]) == made
-    done = upkeep.rotate_domain(house.owner, "d")
+    done = care.rotate_domain(house.owner, "d")
     assert (done.active, done.reseal) == (2, 0)
     assert house.operator.pseudonymize("d", [str(i) for i in range(700)]) == made
-    assert upkeep.verify(house.owner).ok
+    assert care.verify(house.owner).ok
 
 
 @pytest.mark.parametrize("kind", ["reversible", "keyed"])
 def test_cipher_kinds_after_rotation(house: House, kind: str) -> None:
     house.owner.create_domain("d", kind=kind)
     old = house.operator.pseudonymize("d", ["person"])[0]
-    after = upkeep.rotate_domain(house.owner, "d")
+    after = care.rotate_domain(house.owner, "d")
     new = house.operator.pseudonymize("d", ["person"])[0]
     assert old != new
     assert after.key_id.split(".")[1] == "2"
     if kind == "reversible":
         assert house.reveal("d", [old, new]) == {old: "person", new: "person"}
-        upkeep.destroy_key(house.owner, "d", 1)
+        care.destroy_key(house.owner, "d", 1)
         assert house.reveal("d", [old, new]) == {old: None, new: "person"}
         with pytest.raises(UsageError, match="not a retired one"):
-            upkeep.destroy_key(house.owner, "d", 2)
+            care.destroy_key(house.owner, "d", 2)
 
 
 def test_format_preserving_asks_for_the_key_version(house: House) -> None:
     house.owner.create_domain("f", kind="format-preserving")
     old = house.operator.pseudonymize("f", ["0012345"])[0]
-    upkeep.rotate_domain(house.owner, "f")
+    care.rotate_domain(house.owner, "f")
     asked = house.request("f", [old])
     house["Aldo"].approve(asked.id)
     with pytest.raises(UsageError, match="Name the key version"):
@@ -105,7 +104,7 @@ def test_master_key_rotation(place: str, tmp_path: Path) -> None:
     made = house.operator.pseudonymize("d", ["person"])
     running = house.reopen()
     fresh = new_key()
-    assert upkeep.rotate_master(house.owner, fresh) == fresh.key_id
+    assert care.rotate_master(house.owner, fresh) == fresh.key_id
     assert running.login(house.tokens["Olga"]).pseudonymize("d", ["person"]) == made
     running.close()
     with pytest.raises(TamperError, match="does not open"):
@@ -125,19 +124,19 @@ def test_anchor_follows_the_key_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     second = keys.from_file(keys.write_file(tmp_path / "k2" / "v.key"))
     made = Vault.create(tmp_path / "data" / "a.vault", key=first, owner="a", auditor="b")
     assert list((tmp_path / "k1").glob("*.anchor"))
-    upkeep.rotate_master(made.vault.login(made.owner_token), second)
+    care.rotate_master(made.vault.login(made.owner_token), second)
     made.vault.close()
     Vault.open(tmp_path / "data" / "a.vault", key=second).close()
 
 
 def test_retired_signing_keys_verify_old_logs(house: House) -> None:
-    outside = upkeep.checkpoint(house.owner)
-    first = upkeep.rotate_signer(house.owner)
-    second = upkeep.rotate_signer(house.owner)
+    outside = care.checkpoint(house.owner)
+    first = care.rotate_signer(house.owner)
+    second = care.rotate_signer(house.owner)
     assert first != second
-    verdict = upkeep.verify_log(house.auditor, anchors=[outside])
+    verdict = care.verify_log(house.auditor, anchors=[outside])
     assert verdict.ok, verdict.problems
-    assert outside["key"] != upkeep.checkpoint(house.owner)["key"] == second
+    assert outside["key"] != care.checkpoint(house.owner)["key"] == second
 
 
 @pytest.mark.parametrize("kind", ["random", "reversible", "keyed", "format-preserving", "self-generated"])
@@ -156,14 +155,14 @@ def test_after_shredding_nothing_resolves(house: House, kind: str) -> None:
     subject = ""
     if kind != "keyed":
         house.reveal("d", made)
-        (event,) = [e for e in upkeep.read_log(house.auditor) if e["action"] == "reveal"]
+        (event,) = [e for e in care.read_log(house.auditor) if e["action"] == "reveal"]
         subject = event["subjects"][0]
     asked = house.request("d", made)
     house["Aldo"].approve(asked.id)
     with pytest.raises(UsageError, match="confirm"):
-        upkeep.shred(house.owner, "d", confirm="")
-    certificate = upkeep.shred(house.owner, "d", confirm="d")
-    upkeep.check_shred(house.vault, certificate)
+        care.shred(house.owner, "d", confirm="")
+    certificate = care.shred(house.owner, "d", confirm="d")
+    care.check_shred(house.vault, certificate)
     fresh = house.reopen()  # also a new process with the master key
     for vault in (house.vault, fresh):
         with pytest.raises(AccessError, match="shredded"):
@@ -177,11 +176,11 @@ def test_after_shredding_nothing_resolves(house: House, kind: str) -> None:
             assert tx.get_secret(KEY, f"{domain.id} 1") is None
     if subject:
         with pytest.raises(AccessError, match="shredded"):
-            upkeep.resolve(
+            care.resolve(
                 house.owner, house.auditor, subject, reason="x", owner_share=house.owner_share, auditor_share=house.auditor_share
             )
-    assert upkeep.verify(house.owner).ok
-    assert upkeep.verify_log(house.auditor).ok
+    assert care.verify(house.owner).ok
+    assert care.verify_log(house.auditor).ok
     fresh.close()
 
 
@@ -192,7 +191,7 @@ def test_shredded_keys_leave_the_file(sqlite_house: House) -> None:
     house.operator.pseudonymize("d", ["person"])
     with house.vault.store.read() as tx:
         sealed = [tx._sealed(KEY, house.vault.store.tag(KEY, f"{domain.id} {part}")) for part in ("base", "1")]
-    upkeep.shred(house.owner, "d", confirm="d")
+    care.shred(house.owner, "d", confirm="d")
     content = b"".join(f.read_bytes() for f in Path(house.place).parent.glob("data.vault*"))
     assert all(s is not None and s not in content for s in sealed)
 
@@ -200,10 +199,10 @@ def test_shredded_keys_leave_the_file(sqlite_house: House) -> None:
 def test_forged_shred_certificates(house: House) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
-    good = upkeep.shred(house.owner, "d", confirm="d")
+    good = care.shred(house.owner, "d", confirm="d")
     for forged in ({**good, "name": "e"}, {**good, "time": "2020"}, {**good, "signature": "00" * 64}, {**good, "key": "x"}):
         with pytest.raises(TamperError):
-            upkeep.check_shred(house.vault, forged)
+            care.check_shred(house.vault, forged)
 
 
 def test_keys_put_back_after_shredding(sqlite_house: House) -> None:
@@ -214,8 +213,8 @@ def test_keys_put_back_after_shredding(sqlite_house: House) -> None:
     tag = house.vault.store.tag(KEY, f"{domain.id} base")
     with sqlite3.connect(house.place) as raw:
         (sealed,) = raw.execute("SELECT sealed FROM vault_objects WHERE tag = ?", (tag,)).fetchone()
-    certificate = upkeep.shred(house.owner, "d", confirm="d")
+    certificate = care.shred(house.owner, "d", confirm="d")
     with sqlite3.connect(house.place) as raw:
         raw.execute("INSERT INTO vault_objects VALUES (?, ?, ?)", (tag, KEY, sealed))
     with pytest.raises(TamperError, match="missing, added or older"):
-        upkeep.check_shred(house.vault, certificate)
+        care.check_shred(house.vault, certificate)

@@ -1,7 +1,8 @@
-"""V4: a stolen file tells nothing. V5: every change and every older copy is noticed. Migrations."""
+"""V4: a stolen file tells nothing. V5: every change and every older copy is noticed. Versions."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import stat
@@ -11,8 +12,8 @@ import pytest
 
 from protector_support import House, build, new_key, parameter_mark, raw_database
 from shoal.errors import AccessError, DataError, ShoalError, TamperError, UsageError
-from shoal.protector import Vault, migrate
-from shoal.protector.care import checking, upkeep
+from shoal.protector import Vault, care
+from shoal.protector.care import checking
 from shoal.protector.store.connection import connect
 from shoal.protector.store.entries import size_class
 from shoal.protector.store.pages import PER_PAGE
@@ -121,7 +122,7 @@ def detected(house: House) -> bool:
     except TamperError:
         return True
     try:
-        return not upkeep.verify(vault.login(house.owner_token)).ok  # type: ignore[attr-defined]
+        return not care.verify(vault.login(house.owner_token)).ok  # type: ignore[attr-defined]
     except TamperError:
         return True
     except AccessError:  # the token itself is gone: let the check run without it
@@ -324,7 +325,7 @@ def test_creation_is_whole_or_not(place: str, tmp_path: Path) -> None:
 
 
 def test_crash_during_creation_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.protector.store import storage as store
+    from shoal.protector.store import database as store
 
     def stop(name: str) -> None:
         if name == "before-commit":
@@ -345,30 +346,37 @@ def test_no_vault_there(tmp_path: Path) -> None:
         Vault.open(tmp_path / "text.vault", key=new_key())
 
 
-def test_migrations_make_the_tables_of_the_schema(place: str) -> None:
-    """The migrations and the schema agree; every step can be undone."""
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-    from alembic.script import ScriptDirectory
+def test_a_new_vault_has_the_tables_of_the_schema_and_says_its_version(house: House) -> None:
+    from sqlalchemy import inspect
 
     from shoal.protector.store.schema import metadata
 
-    engine = connect(place)
-    with engine.begin() as connection:
-        assert migrate.VERSIONS.found(connection) is None
-        migrate.VERSIONS.upgrade(connection)
-        assert migrate.VERSIONS.found(connection) == migrate.HEAD
-        assert ScriptDirectory.from_config(migrate.VERSIONS.config(connection)).get_heads() == [migrate.HEAD]
-        migration = MigrationContext.configure(connection, opts={"version_table": "vault_version"})
-        assert compare_metadata(migration, metadata) == []
-        migrate.VERSIONS.downgrade(connection, "base")
-        migrate.VERSIONS.upgrade(connection)
-    engine.dispose()
+    assert set(metadata.tables) == {n for n in inspect(house.vault.store.engine).get_table_names() if n.startswith("vault_")}
+    with contextlib.closing(raw_database(house)) as database:
+        (found,) = database.execute("SELECT value FROM vault_meta WHERE name = 'format'").fetchone()
+    assert bytes(found) == b"shoal-vault/1"
 
 
-def test_other_table_versions_are_refused(sqlite_house: House) -> None:
-    sqlite_house.vault.close()
-    with sqlite3.connect(sqlite_house.place) as raw:
-        raw.execute("UPDATE vault_version SET version_num = '0000'")
-    with pytest.raises(DataError, match="vault migrate"):
+@pytest.mark.parametrize("version", [b"0", b"2", b"10", b""])
+def test_a_vault_of_another_version_is_refused_in_words(house: House, version: bytes) -> None:
+    with contextlib.closing(raw_database(house)) as database:
+        mark = parameter_mark(house)
+        database.execute(f"UPDATE vault_meta SET value = {mark} WHERE name = 'format'", [b"shoal-vault/" + version])
+    with pytest.raises(DataError, match="another version than 1") as refused:
+        house.reopen()
+    assert "version of Shoal that made it" in refused.value.hint
+
+
+def test_a_head_without_its_format_is_tampering(sqlite_house: House) -> None:
+    with contextlib.closing(raw_database(sqlite_house)) as database:
+        database.execute("UPDATE vault_meta SET value = ? WHERE name = 'format'", [b"something else"])
+    with pytest.raises(TamperError, match="head record"):
         sqlite_house.reopen()
+
+
+def test_a_database_without_a_vault(place: str, tmp_path: Path) -> None:
+    """An empty database is refused when it is opened, and taken when a vault is made."""
+    connect(place).dispose()
+    with pytest.raises(DataError, match="no vault"):
+        Vault.open(place, key=new_key(), anchor=tmp_path / "anchor")
+    build(place, tmp_path).vault.close()

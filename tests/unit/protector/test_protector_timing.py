@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from protector_support import House
-from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto import base32
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.store import entries
 
@@ -72,14 +72,14 @@ def test_hit_and_miss_take_the_same_time(asked: tuple[House, list[str], list[str
     house, known, made = asked
     n = N if house.vault.store.dialect == "sqlite" else N // 5  # the same steps, with a server between them
     with house.vault.store.read() as tx:
-        opened = house.vault.opened(tx, house.vault.domain(tx, "d"))
+        opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, "d"))
         if direction == "identity":
             hits, misses = known, [f"{i:06d}" for i in range(500_000, 501_024)]
             assert opened.find(tx, hits[:1], Context(), 0.0) == made[:1]
             assert opened.find(tx, misses[:1], Context(), 0.0) == [None]
             assert not leaks(lambda text: opened.find(tx, [text], Context(), 0.0), hits, misses, n)
         else:
-            hits, misses = made, ["P-" + crypto.encode(os.urandom(16)) for _ in range(1024)]
+            hits, misses = made, ["P-" + base32.encode(os.urandom(16)) for _ in range(1024)]
             assert opened.resolve(tx, [hits[0]]) == [known[0].encode()]
             assert opened.resolve(tx, [misses[0]]) == [None]
             assert not leaks(lambda text: opened.resolve(tx, [text]), hits, misses, n)
@@ -98,6 +98,6 @@ def test_a_look_up_that_stops_early_would_be_found(
 
     monkeypatch.setattr(entries, "find_one", hasty)
     with house.vault.store.read() as tx:
-        opened = house.vault.opened(tx, house.vault.domain(tx, "d"))
+        opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, "d"))
         misses = [f"{i:06d}" for i in range(500_000, 501_024)]
         assert leaks(lambda text: opened.find(tx, [text], Context(), 0.0), known, misses, 1000)

@@ -14,11 +14,11 @@ from shoal.kernels.signatures import signer
 from shoal.predict.group.uniqueness import uniqueness
 from shoal.predict.summaries.power_sums import uniqueness_from_power_sums
 from shoal.registry.answer.analyse import everybody_unique, expected_crowd, unique_share
+from shoal.registry.answer.as_json import analysed
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
-from shoal.registry.answer.tell import analysed
-from shoal.registry.publish.summary import Rounded, summarize
 from shoal.registry.records.population import Population
+from shoal.registry.records.summary import Rounded, summarize
 from shoal.registry.records.trust import Statement
 from shoal.registry.records.vocabulary import CHAINS, LABELS, label
 

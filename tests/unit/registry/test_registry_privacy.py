@@ -12,8 +12,8 @@ from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
 from shoal.registry.publish.differencing import refuse
 from shoal.registry.publish.holder import FIRST, Ledger, propose
-from shoal.registry.publish.summary import MIN_POPULATION, STATISTICS, summarize
 from shoal.registry.records.population import Population
+from shoal.registry.records.summary import MIN_POPULATION, STATISTICS, summarize
 
 many = st.builds(
     lambda exponent, cells, people: np.maximum(1, people * np.arange(1, cells + 1) ** -exponent).astype(int).tolist() + [1000],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
 from shoal.registry.answer.analyse import combine, everybody_unique, expected_crowd, smallest_group, unique_share
-from shoal.registry.publish.summary import GROUP_SIZES, STATISTICS, largest_moves, statistics, summarize
+from shoal.registry.records.summary import GROUP_SIZES, STATISTICS, largest_moves, statistics, summarize
 
 
 def share(p: np.ndarray, k: int) -> float:

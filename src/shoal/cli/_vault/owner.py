@@ -20,7 +20,6 @@ from shoal.cli._vault.shared import (
     TokenFile,
     TokenOut,
     acting,
-    master_key,
     opened,
     read_secret,
     require_ok,
@@ -51,7 +50,6 @@ def register(vault: typer.Typer) -> None:
     vault.command("verify")(verify)
     vault.command("checkpoint")(checkpoint)
     vault.command("anchor")(anchor_command)
-    vault.command("migrate")(migrate)
 
 
 @acting
@@ -170,19 +168,18 @@ def rotate(
     destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
 ) -> Answer:
     """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
-    from shoal.protector.care import upkeep
-    from shoal.protector.crypto import master_keys as keys
+    from shoal.protector import care, keys
 
     if sum((domain is not None, master is not None, signing)) != 1:
         raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, or --signing.")
     if domain is not None and destroy is not None:
-        made = upkeep.destroy_key(session, domain, destroy).key_id
+        made = care.destroy_key(session, domain, destroy).key_id
     elif domain is not None:
-        made = upkeep.rotate_domain(session, domain).key_id
+        made = care.rotate_domain(session, domain).key_id
     elif master is not None:
-        made = upkeep.rotate_master(session, keys.from_file(master))
+        made = care.rotate_master(session, keys.from_file(master))
     else:
-        made = upkeep.rotate_signer(session)
+        made = care.rotate_signer(session)
     return {"key_id": made}, f"Now in use: key {made}."
 
 
@@ -194,10 +191,10 @@ def shred(
     out: Annotated[Path, typer.Option("--out", help="New file for the signed certificate.")],
 ) -> Answer:
     """Destroy every key of a domain: its pseudonyms can never be reversed again. Cannot be undone."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
     with secret_file(out) as put:
-        certificate = upkeep.shred(session, domain, confirm=confirm)
+        certificate = care.shred(session, domain, confirm=confirm)
         put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
     return certificate, f"Domain '{domain}' is irreversible. Certificate in {out}."
 
@@ -232,9 +229,9 @@ def honeytoken(
 @acting
 def verify(session: Any) -> Answer:
     """Check every row, object and event of the vault."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
-    found = upkeep.verify(session)
+    found = care.verify(session)
     require_ok(found.ok, (*found.problems, *found.log.problems))
     return found.to_json(), f"All holds: {found.objects} objects, {found.log.events} events, rows whole."
 
@@ -245,9 +242,9 @@ def checkpoint(
     out: Annotated[Path, typer.Option("--out", help="File to keep outside.")],
 ) -> Answer:
     """Sign the log as it stands, to be kept where nobody here can change it."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
-    made = upkeep.checkpoint(session)
+    made = care.checkpoint(session)
     write_json(out, made)
     return made, f"Checkpoint at event {made['seq']} in {out}."
 
@@ -265,15 +262,6 @@ def anchor_command(
     mark = place.store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
-
-
-def migrate(vault: Place, key_file: KeyFile = None, anchor: AnchorFile = None, json: Json = False) -> None:
-    """Bring the tables of the vault to the version of this program."""
-    from shoal.protector.migrate import HEAD
-    from shoal.protector.vault import Vault
-
-    Vault.migrate(vault, key=master_key(key_file), anchor=anchor)
-    tell({"version": HEAD}, f"The tables have version {HEAD}.", as_json=json)
 
 
 def _by_zipf(text: str) -> object:

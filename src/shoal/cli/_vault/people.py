@@ -96,20 +96,20 @@ def audit(
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
     """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
     if verify or checkpoint is not None:
-        verdict = upkeep.verify_log(session, anchors=[] if checkpoint is None else [read_json(checkpoint, "a checkpoint")])
+        verdict = care.verify_log(session, anchors=[] if checkpoint is None else [read_json(checkpoint, "a checkpoint")])
         require_ok(verdict.ok, verdict.problems)
         return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
     if report is not None or plot is not None:
-        rows = upkeep.report(session, period=report or "month", by=by)
+        rows = care.report(session, period=report or "month", by=by)
         if plot is not None:
-            from shoal.protector.log.plot import timeline
+            from shoal.protector.care.timeline import timeline
 
             timeline(session, plot, period=report or "month")
         return {"reveals": rows}, _table("Reveals", rows)
-    events = upkeep.read_log(session, last=last)
+    events = care.read_log(session, last=last)
     return {"events": events}, _table("Log", [_event(e) for e in events])
 
 
@@ -122,9 +122,9 @@ def reveals(
     until: Annotated[str, typer.Option("--until", help="Only up to this day.")] = "",
 ) -> Answer:
     """List every identity that was revealed: whose, to whom, when, what for. All under audit pseudonyms (auditor)."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
-    rows = upkeep.reveals(session, of=of, purpose=purpose, since=since, until=until)
+    rows = care.reveals(session, of=of, purpose=purpose, since=since, until=until)
     shown = [{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")} for r in rows]
     days = [{"day": r["time"][:10], **told} for r, told in zip(rows, shown, strict=True)]
     return {"reveals": rows}, _table("Reveals", days)
@@ -150,16 +150,16 @@ def resolve(
     domain: Annotated[str, typer.Option("--domain", help="Domain of that identity.")] = "",
 ) -> Answer:
     """Who is behind an audit pseudonym, or which one a person has: owner and auditor together, and the log remembers it."""
-    from shoal.protector.care import upkeep
+    from shoal.protector import care
 
     if (pseudonym is None) == (identity_file is None) or bool(domain) != (identity_file is not None):
         raise UsageError("resolve takes an audit pseudonym, or --identity-file with --domain.")
     owner, auditor = vault.login(read_secret(owner_token)), vault.login(read_secret(auditor_token))
     told = {"owner_share": read_secret(owner_share), "auditor_share": read_secret(auditor_share), "reason": reason}
     if identity_file is not None:
-        subject = upkeep.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
+        subject = care.subject_of(owner, auditor, domain, read_secret(identity_file), **told)
         return {"pseudonym": subject}, f"{subject}: see `shoal vault reveals --of {subject}`."
-    name = upkeep.resolve(owner, auditor, pseudonym or "", **told)
+    name = care.resolve(owner, auditor, pseudonym or "", **told)
     return {"pseudonym": pseudonym, "name": name}, name
 
 

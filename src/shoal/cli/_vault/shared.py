@@ -91,7 +91,7 @@ def opened(place: str, key_file: Path | None, anchor: Path | None, **options: An
 
 def master_key(file: Path | None) -> KeyProvider:
     """The master key from a file or the environment."""
-    from shoal.protector.crypto import master_keys as keys
+    from shoal.protector import keys
 
     return keys.from_file(file) if file is not None else keys.from_env(forget=True)
 

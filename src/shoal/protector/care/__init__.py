@@ -1,1 +1,30 @@
-"""Care of a vault: rotation, shredding, full checks."""
+"""Care of a vault: what owner and auditor do beside the daily work. Every function takes a session.
+
+>>> from shoal.protector import care
+>>> [name for name in care.__all__ if name.startswith("rotate")]
+['rotate_domain', 'rotate_master', 'rotate_signer']
+"""
+
+from shoal.protector.care.checking import Findings, checkpoint, verify, verify_log
+from shoal.protector.care.naming import resolve, subject_of
+from shoal.protector.care.reports import read_log, report, reveals
+from shoal.protector.care.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
+from shoal.protector.care.shredding import check_shred, shred
+
+__all__ = [
+    "Findings",
+    "check_shred",
+    "checkpoint",
+    "destroy_key",
+    "read_log",
+    "report",
+    "resolve",
+    "reveals",
+    "rotate_domain",
+    "rotate_master",
+    "rotate_signer",
+    "shred",
+    "subject_of",
+    "verify",
+    "verify_log",
+]

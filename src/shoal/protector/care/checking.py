@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import TamperError
-from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto import primitives as crypto
 from shoal.protector.log import audit
 from shoal.protector.log.audit import Verdict
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import blobs, entries, index, pages
 from shoal.protector.store.blobs import INDEX
+from shoal.protector.store.buckets import ENTRY
+from shoal.protector.store.connection import blob
+from shoal.protector.store.database import Tx, object_sum
+from shoal.protector.store.kinds import DOMAIN
 from shoal.protector.store.pages import PER_PAGE, SLOT_BITS
 from shoal.protector.store.row_keys import DomainKeys
-from shoal.protector.store.storage import DOMAIN, Tx, blob, object_sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.protector.actions.open_vault import OpenVault
     from shoal.protector.session import Session
-    from shoal.protector.vault import Vault
 
 _CHUNK = 2048
 
@@ -52,7 +55,7 @@ def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Fi
     """Check everything: each row and object opens in its place, none is missing or put back, and the log holds."""
     vault = session.vault
     problems: list[str] = []
-    with session._reading("verify") as (tx, _):
+    with session.frame.reading("verify") as (tx, _):
         objects = check_objects(tx, problems)
         rows = _check_rows(vault, tx, problems)
         log = audit.verify(tx, anchors=anchors)
@@ -62,6 +65,23 @@ def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Fi
         except TamperError as error:
             problems.append(error.message)
     return Findings(log.ok and not problems, rows, objects, log, tuple(problems))
+
+
+def verify_log(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
+    """The auditor's check of the log (see :func:`shoal.protector.log.audit.verify`); the check itself is logged."""
+    with session.frame.reading("audit") as (tx, _):
+        verdict = audit.verify(tx, anchors=anchors)
+    if verdict.ok:
+        with session.frame.acting("audit") as (tx, now):
+            session.frame.log(tx, now, "audit", detail="log verified")
+    return verdict
+
+
+def checkpoint(session: Session) -> dict[str, Any]:
+    """Sign the log as it stands, to be kept outside."""
+    with session.frame.acting("checkpoint") as (tx, now):
+        session.frame.log(tx, now, "checkpoint")
+        return audit.sign_checkpoint(tx, now)
 
 
 def check_objects(tx: Tx, problems: list[str]) -> int:
@@ -77,13 +97,13 @@ def check_objects(tx: Tx, problems: list[str]) -> int:
     return len(found)
 
 
-def _check_rows(vault: Vault, tx: Tx, problems: list[str]) -> int:
+def _check_rows(vault: OpenVault, tx: Tx, problems: list[str]) -> int:
     """Check pages and index of every domain; the number of slots that are there."""
     domains = {d.number: d for d in map(Domain.from_json, tx.all(DOMAIN))}
     seen = 0
     for number in sorted(set(domains) | {int(n) for n in tx.state.domains}):
         domain = domains.get(number)
-        keys = vault.opened(tx, domain).keys if domain is not None and not domain.shredded else None
+        keys = vault.keyring.opened(tx, domain).keys if domain is not None and not domain.shredded else None
         seen += _check_domain(tx, number, keys, problems)
     stored = tx.first("SELECT count(*) FROM vault_entries")[0]
     if stored != seen:
@@ -179,7 +199,7 @@ def _index_agrees(tx: Tx, keys: DomainKeys, version: int, seen: Seen) -> bool:
         return False
     heads, slots = seen
     mine = heads["version"] == version
-    rows = np.empty(int(mine.sum()), dtype=index.ENTRY)
+    rows = np.empty(int(mine.sum()), dtype=ENTRY)
     rows["tag"] = heads["lookup"][mine, 0]
     rows["slot"] = slots[mine]
     if version == keys.active:

@@ -13,13 +13,14 @@ from shoal.protector.log import audit
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import entries, head, index, pages
 from shoal.protector.store.anchor import default_path, replace_path
+from shoal.protector.store.database import Tx, step
+from shoal.protector.store.kinds import DOMAIN, KEY
 from shoal.protector.store.pages import PER_PAGE
-from shoal.protector.store.storage import DOMAIN, KEY, Tx, step
 
 if TYPE_CHECKING:
+    from shoal.protector.actions.open_vault import OpenVault
     from shoal.protector.pseudonyms.minting import OpenDomain
     from shoal.protector.session import Session
-    from shoal.protector.vault import Vault
 
 _CHUNK = 20_000
 
@@ -30,18 +31,18 @@ def rotate_domain(session: Session, name: str) -> Domain:
     ``random``: every row is sealed anew, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
     new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
     """
-    with session._acting("rotate", name) as (tx, now):
-        domain = session.vault.domain(tx, name)
+    with session.frame.acting("rotate", name) as (tx, now):
+        domain = session.vault.keyring.domain(tx, name)
         old = domain.active
         if domain.reseal:
             made = domain  # an earlier rotation was broken off: go on with it
         else:
             if old >= 250:
                 raise UsageError("a domain can have at most 250 key versions.", hint="Make a new domain and translate.")
-            made = session.vault.new_key_version(tx, domain.with_version(old, "retired"), old + 1)
+            made = session.vault.keyring.new_version(tx, domain.with_version(old, "retired"), old + 1)
             made = replace(made, reseal=1 if made.kind == "random" else 0)
             tx.put(DOMAIN, name, made.to_json())
-            session._log(tx, now, "rotate", domain=name, key=made.key_id, detail="new key version")
+            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="new key version")
     while made.reseal:
         made = _reseal_part(session, name)
     return made
@@ -49,9 +50,9 @@ def rotate_domain(session: Session, name: str) -> Domain:
 
 def _reseal_part(session: Session, name: str) -> Domain:
     """Seal the next part of the rows under the newest key; at the end destroy the older ones."""
-    with session._acting("rotate", name) as (tx, now):
-        domain = session.vault.domain(tx, name)
-        opened = session.vault.opened(tx, domain)
+    with session.frame.acting("rotate", name) as (tx, now):
+        domain = session.vault.keyring.domain(tx, name)
+        opened = session.vault.keyring.opened(tx, domain)
         made = replace(domain, reseal=_reseal_pages(tx, opened, domain.reseal))
         if not made.reseal:
             for version, state, _ in domain.versions:
@@ -59,7 +60,7 @@ def _reseal_part(session: Session, name: str) -> Domain:
                     tx.remove(KEY, f"{domain.id} {version}")
                     index.drop(tx, domain.number, version)
                     made = made.with_version(version, "destroyed")
-            session._log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
+            session.frame.log(tx, now, "rotate", domain=name, key=made.key_id, detail="all rows sealed anew, old key destroyed")
         tx.put(DOMAIN, name, made.to_json())
     return made
 
@@ -86,15 +87,15 @@ def _reseal_pages(tx: Tx, opened: OpenDomain, slot: int) -> int:
 
 def destroy_key(session: Session, name: str, version: int) -> Domain:
     """Destroy a retired key version: its pseudonyms no longer lead back."""
-    with session._acting("rotate", name) as (tx, now):
-        domain = session.vault.domain(tx, name)
+    with session.frame.acting("rotate", name) as (tx, now):
+        domain = session.vault.keyring.domain(tx, name)
         state = {v: s for v, s, _ in domain.versions}.get(version)
         if state != "retired" or domain.reseal:
             raise UsageError(f"key version {version} is not a retired one.", hint="Rotate first; the key in use stays.")
         tx.remove(KEY, f"{domain.id} {version}")
         made = domain.with_version(version, "destroyed")
         tx.put(DOMAIN, name, made.to_json())
-        session._log(tx, now, "rotate", domain=name, detail=f"key version {version} destroyed")
+        session.frame.log(tx, now, "rotate", domain=name, detail=f"key version {version} destroyed")
     return made
 
 
@@ -103,19 +104,19 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     provider = require_provider(new_key)
     head.require_separation(session.vault.place, provider)
     vault = session.vault
-    with session._acting("rotate") as (tx, now):
+    with session.frame.acting("rotate") as (tx, now):
         from shoal.protector.store.schema import meta
 
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
         for name, value in (("root", wrapped), ("master_key", provider.key_id.encode())):
             tx.connection.execute(meta.update().where(meta.c.name == name).values(value=value))
-        session._log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")
+        session.frame.log(tx, now, "rotate", detail=f"master key {vault.key_id} to {provider.key_id}")
     _move_anchor(vault, provider)
     vault.key_id, vault.key_location = provider.key_id, provider.location
     return provider.key_id
 
 
-def _move_anchor(vault: Vault, provider: KeyProvider) -> None:
+def _move_anchor(vault: OpenVault, provider: KeyProvider) -> None:
     """Where the anchor stands beside the key, let one stand beside the new key too."""
     old = vault.store.anchor
     target = default_path(vault.id, provider.location)
@@ -127,8 +128,8 @@ def _move_anchor(vault: Vault, provider: KeyProvider) -> None:
 
 def rotate_signer(session: Session) -> str:
     """A new key for signing the log; checkpoints of the old one stay valid. Its id."""
-    with session._acting("rotate") as (tx, now):
-        session._log(tx, now, "rotate", detail="last event signed by the old signing key")
+    with session.frame.acting("rotate") as (tx, now):
+        session.frame.log(tx, now, "rotate", detail="last event signed by the old signing key")
         key_id = audit.new_signer(tx)
-        session._log(tx, now, "rotate", detail=f"signing key {key_id}")
+        session.frame.log(tx, now, "rotate", detail=f"signing key {key_id}")
     return key_id

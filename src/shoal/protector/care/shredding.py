@@ -13,12 +13,13 @@ from shoal.errors import TamperError, UsageError
 from shoal.protector.care.checking import check_objects
 from shoal.protector.log import audit
 from shoal.protector.pseudonyms.domains import Domain
+from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import size_class
-from shoal.protector.store.storage import DOMAIN, KEY, SIGNER, Tx
+from shoal.protector.store.kinds import DOMAIN, KEY, SIGNER
 
 if TYPE_CHECKING:
+    from shoal.protector.actions.open_vault import OpenVault
     from shoal.protector.session import Session
-    from shoal.protector.vault import Vault
 
 FORMAT = "shoal-shred/1"
 
@@ -28,8 +29,8 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
     if confirm != name:
         raise UsageError("shredding cannot be undone: confirm it by repeating the name of the domain.")
     vault = session.vault
-    with session._acting("shred", name) as (tx, now):
-        domain = vault.domain(tx, name)
+    with session.frame.acting("shred", name) as (tx, now):
+        domain = vault.keyring.domain(tx, name)
         names = [f"{domain.id} base", *(f"{domain.id} {v}" for v, _, _ in domain.versions)]
         sealed = [s for s in (tx.remove(KEY, n) for n in names) if s is not None]
         stamp = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
@@ -37,7 +38,7 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
         for version, _, _ in domain.versions:
             dead = dead.with_version(version, "destroyed")
         tx.put(DOMAIN, name, dead.to_json())
-        session._log(tx, now, "shred", domain=name, key=domain.key_id)
+        session.frame.log(tx, now, "shred", domain=name, key=domain.key_id)
         body = {
             "format": FORMAT,
             "vault": vault.id,
@@ -50,13 +51,13 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
             "audit_head": tx.state.audit_head,
             "master_key": vault.key_id,
         }
-    vault.forget(domain)
+    vault.keyring.forget(domain)
     _scrub(vault, sealed)
     with vault.store.read() as tx:
         return _signed(tx, body)
 
 
-def check_shred(vault: Vault, certificate: Mapping[str, Any]) -> None:
+def check_shred(vault: OpenVault, certificate: Mapping[str, Any]) -> None:
     """Refuse a shred certificate that is forged, or that the vault contradicts (a key came back)."""
     body = {k: v for k, v in certificate.items() if k not in ("signature", "key")}
     with vault.store.read() as tx:
@@ -98,7 +99,7 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(body), separators=(",", ":"), sort_keys=True).encode()
 
 
-def _scrub(vault: Vault, sealed: Sequence[bytes]) -> None:
+def _scrub(vault: OpenVault, sealed: Sequence[bytes]) -> None:
     """Remove the sealed keys from the files of the database too, and look whether they are gone."""
     engine = vault.store.engine
     if vault.store.dialect == "sqlite":

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import DataError, UsageError, need
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.secret import Opaque, Secret
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ SMALLEST_FORMAT_DOMAIN = 1_000_000
 _BLOCK = 16
 
 
-class Keyed(crypto._Opaque):
+class Keyed(Opaque):
     """One-way: the first 128 bits of HMAC-SHA256(key, frame || identity)."""
 
     def __init__(self, secret: Secret) -> None:
@@ -36,7 +36,7 @@ class Keyed(crypto._Opaque):
         return np.frombuffer(digests, dtype=np.uint8).reshape(-1, 16)
 
 
-class Reversible(crypto._Opaque):
+class Reversible(Opaque):
     """Deterministic authenticated encryption (AES-256-SIV, RFC 5297) of frame and identity, padded to blocks of 16 bytes.
 
     A pseudonym that was not made by this key is recognised as such.
@@ -81,7 +81,7 @@ class Reversible(crypto._Opaque):
         return plain[3 : 3 + size], plain[3 + size + skip :]
 
 
-class FormatPreserving(crypto._Opaque):
+class FormatPreserving(Opaque):
     """FF1 (NIST SP 800-38G) over an alphabet; characters of ``keep`` stay in place. See docs/decisions/0003-ff1.md.
 
     FF1 carries no authentication: a wrong key version gives a wrong identity without an error, so the version is asked for.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
 import itertools
 import os
 import stat
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from shoal.errors import TamperError, UsageError
+from shoal.protector.crypto.primitives import derive
+from shoal.protector.crypto.secret import Secret
 
 ENVIRONMENT = "SHOAL_VAULT_KEY"
 KEY_BYTES = 32
@@ -28,47 +29,6 @@ _CONFIG_SUFFIXES = {".yml", ".yaml", ".toml", ".json", ".ini", ".cfg", ".conf", 
 
 class KeyRefusedError(UsageError):
     """A master key is missing, weak, badly kept or in the wrong place."""
-
-
-class Secret:
-    """Bytes that do not show themselves: no text form, no pickle, no copy; compared in constant time.
-
-    >>> s = Secret(b"k" * 32)
-    >>> s
-    <secret>
-    >>> import pickle
-    >>> pickle.dumps(s)
-    Traceback (most recent call last):
-    TypeError: a secret cannot be pickled or copied
-    """
-
-    __slots__ = ("__value",)
-
-    def __init__(self, value: bytes) -> None:
-        self.__value = bytes(value)
-
-    def expose(self) -> bytes:
-        """The bytes, for handing to a cryptographic primitive and nothing else."""
-        return self.__value
-
-    def __repr__(self) -> str:
-        return "<secret>"
-
-    __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self.__value, other.expose())
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a secret cannot be pickled or copied")
-
-    def __copy__(self) -> NoReturn:
-        raise TypeError("a secret cannot be pickled or copied")
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        raise TypeError("a secret cannot be pickled or copied")
 
 
 @runtime_checkable
@@ -270,6 +230,4 @@ def _base64(text: str) -> bytes | None:
 
 
 def _fingerprint(secret: Secret) -> str:
-    from shoal.protector.crypto.operations import derive
-
     return derive(secret, "fingerprint").expose()[:8].hex()

@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shoal.errors import DataError
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.crypto import base32
+from shoal.protector.crypto.secret import Secret
+from shoal.protector.store.connection import blob
+from shoal.protector.store.database import Store, Tx, step
+from shoal.protector.store.kinds import SIGNER
 from shoal.protector.store.state import State, padded
-from shoal.protector.store.storage import SIGNER, Store, Tx, blob, step
 
 FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
@@ -53,7 +55,7 @@ class Verdict:
 
 def actor_pseudonym(store: Store, actor: str) -> str:
     """The audit pseudonym of an actor."""
-    return "A-" + crypto.encode(store.audit_names.digest(b"actor\0" + actor.encode())[:10])
+    return "A-" + base32.encode(store.audit_names.digest(b"actor\0" + actor.encode())[:10])
 
 
 def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:

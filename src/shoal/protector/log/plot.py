@@ -23,7 +23,7 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
     from shoal.report import charts
 
     rows = report(session, period=period, action=action)
-    with session._reading("audit") as (tx, _):
+    with session.frame.reading("audit") as (tx, _):
         limit = read(tx, action, "").get("*")
     most = limit.max if limit is not None and period == "day" and limit.seconds == DAY else None
     charts.save(drawn(rows, action, period, most), out)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.store.storage import LIMIT, USAGE, Tx
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import LIMIT, USAGE
 
 HOUR, DAY = 3600.0, 86400.0
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.store.storage import HONEY, REQUEST, Tx
+from shoal.protector.crypto import base32
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import HONEY, REQUEST
 
 Status = Literal["pending", "approved", "denied", "withdrawn", "delivered"]
 
@@ -88,7 +89,7 @@ def create(
     if not 0 < seconds <= LONGEST_LIFE:
         raise UsageError(f"a request lives at most {LONGEST_LIFE / 86400:g} days.", hint="Choose a shorter expiry.")
     request = Request(
-        id="REQ-" + crypto.encode(os.urandom(5)),
+        id="REQ-" + base32.encode(os.urandom(5)),
         requester=requester,
         domain=domain,
         pseudonyms=unique,

@@ -5,29 +5,28 @@ from __future__ import annotations
 import contextlib
 import gc
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector.crypto import ciphers
-from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto import base32, ciphers
+from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
-from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.crypto.secret import Opaque, Secret
 from shoal.protector.pseudonyms import references
 from shoal.protector.pseudonyms.domains import REVERSIBLE, Context, Domain, day
+from shoal.protector.pseudonyms.identities import encoded
+from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import pairs
 from shoal.protector.store.row_keys import DomainKeys, RowKeys
-from shoal.protector.store.storage import Tx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LONGEST_IDENTITY = 4096
 
-
-class OpenDomain(crypto._Opaque):
+class OpenDomain(Opaque):
     """A domain with its living keys, ready to make and read pseudonyms."""
 
     def __init__(self, domain: Domain, base: Secret, versions: dict[int, Secret]) -> None:
@@ -38,7 +37,7 @@ class OpenDomain(crypto._Opaque):
         self.keys = DomainKeys(domain.number, {v: RowKeys(v, s) for v, s in versions.items()}, domain.active, tokens)
         self.subjects = crypto.Prf(crypto.derive(base, "audit subjects"))
         self.subject_box = crypto.Box(crypto.derive(base, "audit subject names"))
-        self.own_box = crypto.Box(crypto.derive(base, "self-generated"))
+        self.holder_box = crypto.Box(crypto.derive(base, "self-generated"))
         self._ciphers: dict[int, Any] = {v: self._cipher(s, v) for v, s in versions.items()}
 
     def _cipher(self, secret: Secret, version: int) -> Any:
@@ -53,7 +52,7 @@ class OpenDomain(crypto._Opaque):
 
     def subject(self, identity: bytes) -> str:
         """The audit pseudonym of a data subject: one, however the identity is composed where the domain does not care."""
-        return "S-" + crypto.encode(self.subjects.digest(self.matched(identity))[:10])
+        return "S-" + base32.encode(self.subjects.digest(self.matched(identity))[:10])
 
     def matched(self, identity: bytes) -> bytes:
         """The identity as it is compared."""
@@ -91,7 +90,7 @@ class OpenDomain(crypto._Opaque):
                 hint="Pseudonymise the identity instead.",
             )
         frame = self.frame(context, time)
-        found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in _encoded(identities)]
+        found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in encoded(identities)]
         made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
         texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
         return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
@@ -119,7 +118,7 @@ class OpenDomain(crypto._Opaque):
     def canonical(self, pseudonym: str) -> str:
         """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
         raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
-        return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + crypto.encode(raw)
+        return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + base32.encode(raw)
 
     def has_form(self, pseudonym: str) -> bool:
         """Whether a text looks like a pseudonym of this domain (whether it is one takes a request)."""
@@ -132,7 +131,7 @@ class OpenDomain(crypto._Opaque):
         prefix = self.domain.prefix
         if pseudonym[: len(prefix)].upper() != prefix.upper():
             return None
-        return crypto.decode(pseudonym[len(prefix) :])
+        return base32.decode(pseudonym[len(prefix) :])
 
     def _reversed(self, raw: bytes | None) -> bytes | None:
         found = None
@@ -147,9 +146,9 @@ class OpenDomain(crypto._Opaque):
 
         texts = values.to_pylist()
         if self.domain.kind == "format-preserving":
-            _encoded(texts)
+            encoded(texts)
             return pa.array(self._ciphers[self.domain.active].encode(frame, texts), pa.string())
-        plain = _encoded(texts)
+        plain = encoded(texts)
         matched = plain if self.domain.matching == "exact" else [self.matched(p) for p in plain]
         if self.domain.kind == "keyed":
             return self._texts(self._ciphers[self.domain.active].encode(frame, matched))
@@ -172,7 +171,7 @@ class OpenDomain(crypto._Opaque):
     def _each(self, tx: Tx, column: Any, frame: bytes) -> Any:
         """A new pseudonym for every record (transaction pseudonyms)."""
         present = column.drop_null()
-        plain = _encoded(present.to_pylist())
+        plain = encoded(present.to_pylist())
         if self.domain.kind == "reversible":
             made = self._varied(self._ciphers[self.domain.active].encode_once(frame, plain))
         elif self.domain.kind == "keyed":
@@ -190,7 +189,7 @@ class OpenDomain(crypto._Opaque):
         """A pseudonym covers at most ``uses`` records of a person; then the person gets the next one."""
         texts = column.drop_null().to_pylist()
         people = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        plain = _encoded(list(people))
+        plain = encoded(list(people))
         matched = [self.matched(p) for p in plain]
         if len(set(matched)) != len(matched):
             raise DataError("identities that compose to the same text cannot be renewed by use in one call.")
@@ -216,7 +215,7 @@ class OpenDomain(crypto._Opaque):
 
         if len(tokens) == 0:
             return pa.array([], pa.string())
-        letters = crypto.encode_rows(tokens)
+        letters = base32.encode_rows(tokens)
         head = np.frombuffer(self.domain.prefix.encode(), dtype=np.uint8)
         chars = np.concatenate([np.broadcast_to(head, (len(letters), len(head))), letters], axis=1)
         offsets = (np.arange(len(chars) + 1, dtype=np.int64) * chars.shape[1]).astype(np.int64)
@@ -231,7 +230,7 @@ class OpenDomain(crypto._Opaque):
         lengths = np.fromiter((len(t) for t in tokens), dtype=np.int64, count=len(tokens))
         if len(tokens) and (lengths == lengths[0]).all():
             return self._texts(np.frombuffer(b"".join(tokens), dtype=np.uint8).reshape(len(tokens), -1))
-        return pa.array([self.domain.prefix + crypto.encode(t) for t in tokens], pa.string())
+        return pa.array([self.domain.prefix + base32.encode(t) for t in tokens], pa.string())
 
 
 _NONE = np.zeros((0, 16), dtype=np.uint8)
@@ -250,16 +249,6 @@ def _uncollected(count: int) -> Iterator[None]:
             gc.enable()
 
 
-def _encoded(texts: Sequence[str]) -> list[bytes]:
-    try:
-        plain = [text.encode() for text in texts]
-    except UnicodeEncodeError:
-        raise DataError("an identity is not valid Unicode text.", hint="Read the column as UTF-8 text.") from None
-    if plain and max(map(len, plain)) > LONGEST_IDENTITY:
-        raise DataError(f"an identity has more than {LONGEST_IDENTITY} bytes.", hint="Is this the right column?")
-    return plain
-
-
 def _spread(column: Any, made: Any) -> Any:
     """Values for the present cells, put back between the missing ones."""
     import pyarrow as pa
@@ -268,6 +257,3 @@ def _spread(column: Any, made: Any) -> Any:
         return made
     place = np.cumsum(~np.asarray(column.is_null())) - 1
     return made.take(pa.array(place, mask=np.asarray(column.is_null())))
-
-
-Resolver = Callable[[Sequence[str]], list[bytes | None]]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto import base32
 from shoal.protector.store import entries, pages
+from shoal.protector.store.database import Tx, step
 from shoal.protector.store.row_keys import DomainKeys
-from shoal.protector.store.storage import Tx, step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,4 +131,4 @@ def _longer_epoch(frame: bytes, suffix: bytes) -> bytes:
 
 
 def token_text(prefix: str, token: bytes) -> str:
-    return prefix + crypto.encode(token)
+    return prefix + base32.encode(token)

@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 
 from shoal.errors import AccessError, UsageError
 from shoal.kernels.ed25519 import is_weak
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.master_keys import Secret
-from shoal.protector.store.storage import CHALLENGE, Tx
+from shoal.protector.crypto import base32
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.secret import Secret
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import CHALLENGE
 
 _REGISTER = b"shoal-holder/1 register\0"
 _OWNERSHIP = b"shoal-holder/1 ownership\0"
@@ -43,14 +45,14 @@ class Holder:
     @classmethod
     def from_text(cls, text: str) -> Holder:
         """A holder from the text of its secret."""
-        value = crypto.decode(text.strip().removeprefix("holder-"))
+        value = base32.decode(text.strip().removeprefix("holder-"))
         if value is None or len(value) != 32:
             raise UsageError("this is not a holder's secret.")
         return cls(Secret(value))
 
     def to_text(self) -> str:
         """The secret as text, for the holder's own keeping."""
-        return "holder-" + crypto.encode(self._secret.expose())
+        return "holder-" + base32.encode(self._secret.expose())
 
     def public_key(self, domain_id: str) -> str:
         """The public key for a domain (hexadecimal)."""
@@ -89,7 +91,7 @@ class Holder:
 def commitment(domain_id: str, public_key: str) -> str:
     """The pseudonym that commits to a public key in a domain."""
     digest = hashlib.sha256(b"shoal-holder/1\0" + bytes.fromhex(domain_id) + bytes.fromhex(public_key)).digest()
-    return "H-" + crypto.encode(digest[:16])
+    return "H-" + base32.encode(digest[:16])
 
 
 def check_registration(vault_id: str, domain_id: str, given: dict[str, str]) -> None:
@@ -106,7 +108,7 @@ def check_registration(vault_id: str, domain_id: str, given: dict[str, str]) -> 
 
 def new_challenge(tx: Tx, domain_id: str, pseudonym: str, time: float) -> str:
     """A fresh challenge, good for five minutes and one answer."""
-    text = crypto.encode(os.urandom(20))
+    text = base32.encode(os.urandom(20))
     tx.put(CHALLENGE, text, {"domain": domain_id, "pseudonym": pseudonym, "expires": time + CHALLENGE_SECONDS})
     return text
 

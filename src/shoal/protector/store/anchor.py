@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.errors import EngineError, TamperError
-from shoal.protector.crypto.operations import Prf
+from shoal.protector.crypto.primitives import Prf
 
 _SLOT = 512
 _MAGIC = b"shoal-anchor/1\n"
@@ -126,3 +126,11 @@ def default_path(vault_id: str, key_location: str) -> Path:
         return key_file.with_name(f"{key_file.name}.{vault_id[:8]}.anchor")
     home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return home / "shoal" / f"{vault_id}.anchor"
+
+
+def rolled_back(found: int, expected: int) -> TamperError:
+    """The error for a database that is older than what was seen before."""
+    return TamperError(
+        f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
+        hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
+    )

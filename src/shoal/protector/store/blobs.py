@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shoal.errors import TamperError
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.operations import Box, Sum
-from shoal.protector.store.storage import Tx, blob
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.primitives import Box, Sum
+from shoal.protector.store.connection import blob
+from shoal.protector.store.database import Tx
 
 ENTRIES, INDEX = "vault_entries", "vault_index"
 SLICE = 4096

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import EngineError, TamperError, UsageError, need
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
 
 def connect(place: str | Path) -> Engine:
@@ -102,3 +102,20 @@ def engine_errors() -> Iterator[None]:
 
 def _damaged() -> TamperError:
     return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")
+
+
+def blob(cell: Any) -> bytes:
+    """A cell as bytes; a damaged one that holds none reads as empty, which nothing opens.
+
+    >>> blob(memoryview(b"ab")), blob("text put in from outside"), blob(None)
+    (b'ab', b'', b'')
+    """
+    return bytes(cell) if isinstance(cell, bytes | bytearray | memoryview) else b""
+
+
+def execute(connection: Connection, dialect: str, statement: str, *values: Any) -> Any:
+    """Run a statement written with question marks; on SQLite straight through the driver, which saves a third of the time."""
+    if dialect == "sqlite":
+        driver: Any = connection.connection.driver_connection
+        return driver.execute(statement, values)
+    return connection.exec_driver_sql(statement.replace("?", "%s"), values)

@@ -6,13 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import TamperError
-from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError, Secret
-from shoal.protector.crypto.operations import Prf, derive
+from shoal.errors import DataError, TamperError
+from shoal.protector.crypto.master_keys import KeyProvider, KeyRefusedError
+from shoal.protector.crypto.primitives import Prf, derive
+from shoal.protector.crypto.secret import Secret
 from shoal.protector.store.anchor import Anchor, default_path
-from shoal.protector.store.storage import Store
+from shoal.protector.store.database import Store
 
-FORMAT = b"shoal-vault/1"
+FORMAT = b"shoal-vault/"
+VERSION = b"1"
+"""The version of the tables and of everything sealed in them; a vault of another version is refused."""
 
 
 def new_store(engine: Any, vault_id: str, root: Secret, key: KeyProvider, anchor: str | Path | None) -> Store:
@@ -39,27 +42,42 @@ def context(vault_id: str) -> bytes:
     return b"shoal-vault root key " + bytes.fromhex(vault_id)
 
 
-def write(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> None:
-    """Write the head of a new vault."""
-    from shoal.protector.store.schema import meta
+def exists(connection: Any) -> bool:
+    """Whether the database holds a vault, of whatever version."""
+    from sqlalchemy import inspect
+
+    return bool(inspect(connection).has_table("vault_meta"))
+
+
+def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> None:
+    """Create the tables of a new vault and write its head."""
+    from shoal.protector.store.schema import meta, metadata
 
     values = {
-        "format": FORMAT,
+        "format": FORMAT + VERSION,
         "vault": bytes.fromhex(vault_id),
         "master_key": key.key_id.encode(),
         "root": key.wrap(root.expose(), context(vault_id)),
     }
+    metadata.create_all(connection)
     for name, value in values.items():
-        connection.execute(meta.delete().where(meta.c.name == name))
         connection.execute(meta.insert().values(name=name, value=value))
 
 
-def read(connection: Any, key: KeyProvider) -> tuple[str, Secret]:
-    """The id of a vault and its root key."""
+def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]:
+    """The id of a vault and its root key; a place without a vault, or with one of another version, is refused."""
     from shoal.protector.store.schema import meta
 
+    if not exists(connection):
+        raise DataError(f"there is no vault at {place}.", hint="Make one with `shoal vault init`.")
     found = {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
-    if found.get("format") != FORMAT or len(found.get("vault", b"")) != 16 or "root" not in found:
+    text = found.get("format", b"")
+    if not text.startswith(FORMAT) or len(found.get("vault", b"")) != 16 or "root" not in found:
         raise TamperError("the vault's head record is missing or altered.", hint="Restore the database from a trusted copy.")
+    if text != FORMAT + VERSION:
+        raise DataError(
+            f"the vault at {place} has another version than {VERSION.decode()}, the one this program knows.",
+            hint="Use the version of Shoal that made it.",
+        )
     vault_id = found["vault"].hex()
     return vault_id, Secret(key.unwrap(found["root"], context(vault_id)))

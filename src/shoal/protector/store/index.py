@@ -21,25 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.operations import Box
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.primitives import Box
 from shoal.protector.store import blobs
 from shoal.protector.store.blobs import INDEX
+from shoal.protector.store.buckets import BUCKET, ENTRY, FILL, NOTHING, ROOM, bucket_of, concatenated, joined, merged, taken
+from shoal.protector.store.database import Tx, step
 from shoal.protector.store.pages import ranges
 from shoal.protector.store.state import Shelf
-from shoal.protector.store.storage import Tx, step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Tags = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
-    Entries = tuple[Tags, NDArray[np.uint32]]  # tags in order, and the slot of each
+    from shoal.protector.store.buckets import Entries, Numbers, Tags
 
-ENTRY = np.dtype([("tag", "<u8"), ("slot", "<u4")])
-ROOM = 323  # entries in a bucket: sealed, it fits a page of 4 KiB
-FILL = 208  # planned entries: eight standard deviations below the room
-_BUCKET = np.dtype([("count", "<u2"), ("entries", ENTRY, (ROOM,))])
+
 _SMALLEST_YOUNG = 16_384
 _MOST_KEPT = 50_000_000
 _LABEL = b"index"
@@ -105,19 +101,19 @@ class Index:
         wanted_old = buckets_for(self._slots) if self._slots > _SMALLEST_YOUNG else 0
         wanted_young = buckets_for(min(room, self._slots))
         if shelf.buckets[OLD] < wanted_old or shelf.counts[YOUNG] + len(tags) > room:
-            everything = _merged(self._old(), _merged(self._all(YOUNG), fresh))
+            everything = merged(self._old(), merged(self._all(YOUNG), fresh))
             self._write_all(OLD, wanted_old, everything)
             self._keep(everything)
-            self._write_all(YOUNG, wanted_young, _NOTHING)
+            self._write_all(YOUNG, wanted_young, NOTHING)
         elif shelf.buckets[YOUNG] < wanted_young:
-            self._write_all(YOUNG, wanted_young, _merged(self._all(YOUNG), fresh))
+            self._write_all(YOUNG, wanted_young, merged(self._all(YOUNG), fresh))
         elif len(tags) and not self._write_some(fresh):
-            self._write_all(YOUNG, shelf.buckets[YOUNG] * 5 // 4 + 1, _merged(self._all(YOUNG), fresh))
+            self._write_all(YOUNG, shelf.buckets[YOUNG] * 5 // 4 + 1, merged(self._all(YOUNG), fresh))
         step("index")
 
     def entries(self) -> NDArray[Any]:
         """Every entry as it is stored, sorted by tag (for checking)."""
-        tags, slots = _merged(self._all(OLD), self._all(YOUNG))
+        tags, slots = merged(self._all(OLD), self._all(YOUNG))
         out = np.empty(len(tags), dtype=ENTRY)
         out["tag"], out["slot"] = tags, slots
         return out
@@ -138,7 +134,7 @@ class Index:
 
     def _keep(self, entries: Entries) -> None:
         small = len(entries[0]) <= _MOST_KEPT
-        self._tx.store.kept_index = (self._mark, entries) if small else (None, _NOTHING)
+        self._tx.store.kept_index = (self._mark, entries) if small else (None, NOTHING)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -146,22 +142,22 @@ class Index:
         """The entries of a tier that may have one of these tags (in order), perhaps with others."""
         total = self._shelf.buckets[tier]
         if total == 0 or len(wanted) == 0:
-            return _NOTHING
-        numbers = np.unique(_bucket(wanted, total))
+            return NOTHING
+        numbers = np.unique(bucket_of(wanted, total))
         if tier == OLD and (len(numbers) > total // 4 or self._tx.store.kept_index[0] == self._mark):
             return self._old()
-        return _joined([self._open(tier, self._fetch(part)) for part in self._keys(tier, numbers)])
+        return joined([self._open(tier, self._fetch(part)) for part in self._keys(tier, numbers)])
 
     def _all(self, tier: int) -> Entries:
         """Every entry of a tier as it is stored; a bucket that is missing or older than the vault's state is noticed."""
         parts, total = [], (0, 0)
         for keys in self._keys(tier, np.arange(self._shelf.buckets[tier])):
             rows = self._fetch(keys)
-            parts.append(_taken(self._unsealed(tier, rows)))
+            parts.append(taken(self._unsealed(tier, rows)))
             total = crypto.add(total, blobs.tag_sum(self._tx, rows))
         if total != self._shelf.sums[tier]:
             raise blobs.damaged(INDEX)
-        return _concatenated(parts)
+        return concatenated(parts)
 
     def _keys(self, tier: int, numbers: Numbers) -> list[list[int]]:
         """The ids of buckets, in parts that are handled at once."""
@@ -180,7 +176,7 @@ class Index:
         return self._unsealed(tier, rows)
 
     def _unsealed(self, tier: int, rows: list[blobs.Row]) -> NDArray[Any]:
-        return np.frombuffer(blobs.unseal(INDEX, self._label(tier), rows, lambda _: self._box), dtype=_BUCKET)
+        return np.frombuffer(blobs.unseal(INDEX, self._label(tier), rows, lambda _: self._box), dtype=BUCKET)
 
     def _label(self, tier: int) -> bytes:
         return _LABEL + bytes.fromhex(self._shelf.epochs[tier])
@@ -208,14 +204,14 @@ class Index:
     def _write_some(self, fresh: Entries) -> bool:
         """Put entries into the young buckets they belong to; False when one would overflow."""
         shelf = self._shelf
-        numbers, counts = np.unique(_bucket(fresh[0], shelf.buckets[YOUNG]), return_counts=True)
+        numbers, counts = np.unique(bucket_of(fresh[0], shelf.buckets[YOUNG]), return_counts=True)
         rows = [row for keys in self._keys(YOUNG, numbers) for row in self._fetch(keys)]
         buckets = self._open(YOUNG, rows)
         if (buckets["count"] + counts).max() > ROOM:
             return False
         before = self._young_tags()
         shelf.sums[YOUNG] = crypto.subtract(shelf.sums[YOUNG], blobs.tag_sum(self._tx, rows))
-        written = self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, _merged(_taken(buckets), fresh))
+        written = self._seal_and_put(YOUNG, numbers, buckets["count"] + counts, merged(taken(buckets), fresh))
         self._keep_young(before, written)
         shelf.counts[YOUNG] += len(fresh[0])
         return True
@@ -224,7 +220,7 @@ class Index:
         """Write a tier anew, with at least ``total`` buckets, holding these entries."""
         shelf = self._shelf
         total = max(total, shelf.buckets[tier])
-        while (counts := np.bincount(_bucket(entries[0], total), minlength=total)).size and counts.max() > ROOM:
+        while (counts := np.bincount(bucket_of(entries[0], total), minlength=total)).size and counts.max() > ROOM:
             total += total // 4 + 1  # hardly ever: tags are uniform
         shelf.sums[tier] = (0, 0)
         shelf.epochs[tier] = os.urandom(8).hex()
@@ -242,11 +238,11 @@ class Index:
         for keys in self._keys(tier, numbers):
             part = slice(start, start + len(keys))
             inside = slice(int(ends[start] - counts[start]), int(ends[part][-1]))
-            buckets = np.zeros(len(keys), dtype=_BUCKET)
+            buckets = np.zeros(len(keys), dtype=BUCKET)
             buckets["count"] = counts[part]
-            taken = np.arange(ROOM) < counts[part][:, None]
-            buckets["entries"]["tag"][taken] = entries[0][inside]
-            buckets["entries"]["slot"][taken] = entries[1][inside]
+            filled = np.arange(ROOM) < counts[part][:, None]
+            buckets["entries"]["tag"][filled] = entries[0][inside]
+            buckets["entries"]["slot"][filled] = entries[1][inside]
             rows = blobs.seal(self._box, self._label(tier), keys, buckets.tobytes())
             blobs.put(self._tx, INDEX, rows)
             self._shelf.sums[tier] = crypto.add(self._shelf.sums[tier], blobs.tag_sum(self._tx, rows))
@@ -269,38 +265,3 @@ def drop(tx: Tx, number: int, version: int) -> None:
     """Forget the index of a key version."""
     if tx.rows(number).index.pop(str(version), None) is not None:
         tx.run("DELETE FROM vault_index WHERE id BETWEEN ? AND ?", first_key(number, version), last_key(number, version))
-
-
-_NOTHING: Entries = (np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32))
-
-
-def _bucket(tags: Tags, total: int) -> Numbers:
-    """The bucket of each tag: equal shares of the range of tags, in order."""
-    return (((tags >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32)).astype(np.int64)
-
-
-def _joined(parts: list[NDArray[Any]]) -> Entries:
-    """The entries of buckets, one after the other."""
-    return _concatenated([_taken(buckets) for buckets in parts])
-
-
-def _taken(buckets: NDArray[Any]) -> Entries:
-    entries = buckets["entries"][np.arange(ROOM) < buckets["count"][:, None]]
-    return entries["tag"].astype(np.uint64), entries["slot"].astype(np.uint32)
-
-
-def _concatenated(parts: list[Entries]) -> Entries:
-    if not parts:
-        return _NOTHING
-    tags, slots = zip(*parts, strict=True)
-    return np.concatenate(tags), np.concatenate(slots)
-
-
-def _merged(large: Entries, small: Entries) -> Entries:
-    """Two ordered lists of entries as one."""
-    if len(large[0]) == 0:
-        return small
-    if len(small[0]) == 0:
-        return large
-    places = np.searchsorted(large[0], small[0])
-    return np.insert(large[0], places, small[0]), np.insert(large[1], places, small[1])

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.protector.crypto import operations as crypto
+from shoal.protector.crypto import primitives as crypto
 from shoal.protector.store import blobs
+from shoal.protector.store.database import Tx
 from shoal.protector.store.row_keys import DomainKeys
-from shoal.protector.store.storage import Tx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

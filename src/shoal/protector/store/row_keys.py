@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.master_keys import Secret
-from shoal.protector.crypto.operations import Blocks, Box, Prf
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.primitives import Blocks, Box, Prf
+from shoal.protector.crypto.secret import Secret
 
 
 class RowKeys:

@@ -1,4 +1,4 @@
-"""The tables of a vault. Every cell that could tell something is sealed; see :mod:`shoal.protector.store.storage`."""
+"""The tables of a vault. Every cell that could tell something is sealed; see :mod:`shoal.protector.store.database`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.protector.crypto.operations import Sum
+from shoal.protector.crypto.primitives import Sum
 from shoal.protector.store.anchor import Mark
 
 _BLOCK = 512
@@ -26,7 +26,7 @@ class Shelf:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Shelf:
-        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]], body.get("epochs", ["", ""]))
+        return cls(body["counts"], body["buckets"], [(a, b) for a, b in body["sums"]], body["epochs"])
 
 
 @dataclass
@@ -43,7 +43,7 @@ class DomainRows:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> DomainRows:
-        index = {version: Shelf.from_json(shelf) for version, shelf in body.get("index", {}).items()}
+        index = {version: Shelf.from_json(shelf) for version, shelf in body["index"].items()}
         return cls(body["used"], body["slots"], (body["sum"][0], body["sum"][1]), index)
 
 
@@ -61,7 +61,7 @@ class State:
     objects: int = 0
     objects_sum: Sum = (0, 0)
     guarded: int = 0
-    guarded_sum: Sum | None = (0, 0)
+    guarded_sum: Sum = (0, 0)
     domains: dict[str, DomainRows] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
@@ -75,8 +75,7 @@ class State:
     def from_bytes(cls, data: bytes) -> State:
         body = json.loads(data)
         body["objects_sum"] = tuple(body["objects_sum"])
-        guarded = body.get("guarded_sum")  # a vault of the first format has none: its next transaction begins to keep it
-        body["guarded_sum"] = None if guarded is None else tuple(guarded)
+        body["guarded_sum"] = tuple(body["guarded_sum"])
         body["domains"] = {number: DomainRows.from_json(rows) for number, rows in body["domains"].items()}
         return cls(**body)
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
-from shoal.registry.publish.summary import GROUP_SIZES, LARGER, LEVEL, Summary
+from shoal.registry.records.summary import GROUP_SIZES, LARGER, LEVEL, Summary
 
 ASSUMPTION = "The group is drawn at random from the population; people who answer are not always."
 AVERAGE = "This is an average over people: somebody with a rare answer is far likelier to be alone."
@@ -27,7 +27,7 @@ def unique_share(summary: Summary, group_size: int, *, sampled: bool = False) ->
     They hold for people drawn one by one from the population with or without putting them back. ``sampled``: the record is of a
     random sample of the population, whose error the bounds then allow for.
 
-    >>> from shoal.registry.publish.summary import summarize
+    >>> from shoal.registry.records.summary import summarize
     >>> e = unique_share(summarize([600] * 90 + [10] * 5, cells=95), 100)
     >>> e.grade, e.low < 0.331 < e.high
     ('B', True)
@@ -162,7 +162,7 @@ def expected_crowd(summary: Summary, group_size: int, *, sampled: bool = False) 
 
 def everybody_unique(summary: Summary, group_size: int, *, sampled: bool = False) -> Estimate:
     """Chance that nobody in the group shares a cell: the range that the published power sums leave open."""
-    from shoal.registry.answer.everybody import everybody_unique as of_record
+    from shoal.registry.answer.all_unique import everybody_unique as of_record
 
     found = of_record(summary, checked_group(group_size))
     if sampled and found.grade != "A":

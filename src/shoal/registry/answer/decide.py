@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.registry.answer.query import Answer, Registry
+from shoal.registry.answer.answer import Answer
+from shoal.registry.answer.query import Registry
 from shoal.registry.records.population import Population
 from shoal.registry.records.vocabulary import attribute, canonical, coarser, label
 

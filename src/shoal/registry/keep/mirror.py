@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.errors import DataError, OutputError, TamperError, UnreadableError
 from shoal.kernels.signatures import canonical
+from shoal.model import strict_json
 from shoal.model.roles import look
-from shoal.registry.records import strict_json
 from shoal.registry.records.chain import START, Replay
 from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from shoal.errors import DataError, EngineError, RequirementError, UsageError
-from shoal.registry.records import strict_json
+from shoal.model import strict_json
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement
 

@@ -16,17 +16,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, TamperError, UsageError
+from shoal.errors import DataError, EngineError, TamperError
 from shoal.kernels.signatures import canonical
 from shoal.model.roles import look
-from shoal.registry import migrate
-from shoal.registry.keep.tables import sa
+from shoal.registry.keep.database import open_database, writing
 from shoal.registry.records.chain import START, digest_of, link
 from shoal.registry.records.record import LARGEST_BYTES, Record
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
 _TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
 _CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
@@ -64,26 +63,8 @@ class Store:
     """Records, statements and log in a database. ``local`` tells that reading is quicker than changing threads."""
 
     def __init__(self, url: str = "sqlite://") -> None:
-        self.engine = connect(url)
+        self.engine = open_database(url)
         self.local = self.engine.dialect.name == "sqlite"
-        try:
-            with self.engine.connect() as db:
-                found = migrate.version(db)
-            if found is None:
-                self._make()
-            migrate.refuse_other(found or migrate.HEAD)
-        except (sa.exc.SQLAlchemyError, DataError) as error:
-            self.engine.dispose()
-            if isinstance(error, DataError):
-                raise
-            raise EngineError(
-                f"the registry's database cannot be opened: {type(error).__name__}.", hint="Check the URL."
-            ) from None
-
-    def _make(self) -> None:
-        with self._writing() as db:
-            if migrate.version(db) is None:  # another process may have been quicker
-                migrate.upgrade(db)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -213,44 +194,6 @@ class Store:
         return (int(rows[0][0]), str(rows[0][1])) if rows else (0, START)
 
 
-def connect(url: str) -> Engine:
-    """The engine of a registry's database."""
-    try:
-        engine = sa.create_engine(_driver(url), **_options(url))
-    except (sa.exc.ArgumentError, ImportError):
-        raise UsageError("the registry's database URL is not one.", hint="Write a file name, or postgresql://…") from None
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _sqlite_settings)
-    return engine
-
-
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that all writers queue for."""
-    with engine.begin() as db:
-        if engine.dialect.name == "postgresql":
-            db.execute(sa.text("SELECT pg_advisory_xact_lock(7461)"))
-        else:
-            db.exec_driver_sql("BEGIN IMMEDIATE")
-        yield db
-
-
-def upgrade(url: str) -> tuple[str | None, str]:
-    """Bring a registry's tables to this program's version; the versions before and after."""
-    engine = connect(url)
-    try:
-        with writing(engine) as db:
-            before = migrate.version(db)
-            if before is not None and before > migrate.HEAD:
-                migrate.refuse_other(before)
-            migrate.upgrade(db)
-            return before, migrate.HEAD
-    except sa.exc.SQLAlchemyError as error:
-        raise EngineError(f"the registry could not be migrated: {type(error).__name__}.", hint="Check the URL.") from None
-    finally:
-        engine.dispose()
-
-
 def check_time(date: str, before: str = "") -> None:
     """Refuse a date that is still to come, or before that of the version it follows."""
     tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
@@ -303,19 +246,3 @@ def _token_digest(token: str) -> str:
 
 def _codes(codes: Sequence[str]) -> str:
     return ",".join(codes)
-
-
-def _driver(url: str) -> str:
-    return "postgresql+psycopg" + url[len("postgresql") :] if url.startswith("postgresql:") else url
-
-
-def _options(url: str) -> dict[str, Any]:
-    if url in ("sqlite://", "sqlite:///:memory:"):
-        return {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
-    return {} if url.startswith("sqlite") else {"pool_pre_ping": True}
-
-
-def _sqlite_settings(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by hand
-    for setting in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {setting}")

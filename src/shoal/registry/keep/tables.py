@@ -1,4 +1,4 @@
-"""Tables of the registry's store. A test holds them equal to what the migrations make."""
+"""Tables of the registry's store, and their version."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ try:
 except ImportError:
     raise need("server", "sqlalchemy") from None
 
-__all__ = ["LOG", "META", "RECORDS", "STATEMENTS", "TOKENS", "sa"]
+__all__ = ["LOG", "METADATA", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
 
-META = sa.MetaData()
+VERSION = 1
+"""The version of these tables; a registry with tables of another version is refused."""
+
+METADATA = sa.MetaData()
+VERSIONS = sa.Table("registry_version", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
 RECORDS = sa.Table(
     "registry_records",
-    META,
+    METADATA,
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("codes", sa.String(1000), nullable=False),
     sa.Column("population", sa.String(600), nullable=False),
@@ -34,7 +38,7 @@ RECORDS = sa.Table(
 )
 STATEMENTS = sa.Table(
     "registry_statements",
-    META,
+    METADATA,
     sa.Column("key", sa.String(64), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(20), nullable=False),
@@ -43,7 +47,7 @@ STATEMENTS = sa.Table(
 )
 LOG = sa.Table(
     "registry_log",
-    META,
+    METADATA,
     sa.Column("line", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(20), nullable=False),
     sa.Column("subject", sa.String(64), nullable=False),
@@ -52,7 +56,7 @@ LOG = sa.Table(
 )
 TOKENS = sa.Table(
     "registry_tokens",
-    META,
+    METADATA,
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("label", sa.String(120), nullable=False),
 )

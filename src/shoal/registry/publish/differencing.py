@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import combinations
 
 from shoal.errors import RequirementError
-from shoal.registry.publish.summary import MIN_POPULATION
 from shoal.registry.records.population import Population
+from shoal.registry.records.summary import MIN_POPULATION
 
 MIN_CHANGE = 100
 """People by which a population must have changed before it is published anew, as a later version or for another period."""

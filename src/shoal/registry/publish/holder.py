@@ -20,9 +20,9 @@ import numpy.typing as npt
 from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.registry.publish.differencing import MIN_CHANGE, refuse, related, same_people
-from shoal.registry.publish.summary import Sizes, Summary, summarize
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
+from shoal.registry.records.summary import Sizes, Summary, summarize
 from shoal.registry.records.vocabulary import canonical as canonical_codes
 
 MIN_DAYS = 28

@@ -1,7 +1,7 @@
 r"""Calibrated noise: a summary from which hardly anything can be told of one person, even in a first version.
 
 Takes    cell counts, the public number of possible cells, ε
-Returns  the summary that :func:`~.summary.summarize` would give, drawn with noise, each number with its half-width
+Returns  the summary that :func:`~.records.summary.summarize` would give, drawn with noise, each number with its half-width
 Keeps    (ε, δ)-differential privacy for adding or removing one person, δ = 10⁻⁹: whatever is seen is at most e^ε times as likely
          with the person as without (but for a chance of δ)
 Source   Dwork & Roth 2014 (Laplace mechanism, composition); Canonne, Kamath & Steinke 2020 (exact discrete sampling)
@@ -11,7 +11,7 @@ numbers of grid steps are drawn exactly, from the system's secure randomness.
 
 How much one person can change (n people, the smaller of the two numbers; p = c/n):
 
-* the size by 1. Its noise is cut at :func:`~.summary.size_reach`, so a lower bound m ≤ n is known for certain;
+* the size by 1. Its noise is cut at :func:`~.records.summary.size_reach`, so a lower bound m ≤ n is known for certain;
 * :math:`H=\ln n-\frac1n\sum c\ln c` by :math:`(1+\ln n)/n`: with G = Σ c ln c, adding one to a cell of c changes H by
   :math:`\ln(1+\frac1n)+\frac{G}{n(n+1)}-\frac{d}{n+1}`, where 0 ≤ G ≤ n ln n and 0 ≤ d = (c+1) ln(c+1) − c ln c ≤ 1 + ln(n+1);
 * the largest share by 1/(n+1);
@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import RequirementError, UsageError
-from shoal.registry.publish.summary import GROUP_SIZES, LEVEL, MIN_POPULATION, Rounded, Sizes, Summary, alone, size_reach, too_few
+from shoal.registry.records.summary import GROUP_SIZES, LEVEL, MIN_POPULATION, Rounded, Sizes, Summary, alone, size_reach, too_few
 
 Below = Callable[[int], int]
 """A uniform whole number below another: ``secrets.randbelow``, or a seeded one in tests."""

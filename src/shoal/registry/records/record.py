@@ -16,8 +16,8 @@ from typing import Any
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.signatures import Signer, canonical, check_signature
 from shoal.model.roles import look
-from shoal.registry.publish.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
 from shoal.registry.records.population import Population
+from shoal.registry.records.summary import DELTA, GROUP_SIZES, LEVEL, MIN_POPULATION, STATISTICS, STEPS, Rounded, Summary
 from shoal.registry.records.vocabulary import canonical as canonical_codes
 
 FORMAT = "shoal-record/1"

@@ -14,8 +14,8 @@ from typing import Any
 
 from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.signatures import Signer, check_signature
-from shoal.registry.publish.summary import GROUP_SIZES
 from shoal.registry.records.record import Record, check_date, check_id, check_key
+from shoal.registry.records.summary import GROUP_SIZES
 from shoal.registry.records.vocabulary import compare
 
 STATEMENT = "shoal-statement/1"

@@ -20,7 +20,7 @@ from fastapi.security import HTTPBearer
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from shoal.protector.care import upkeep
+from shoal.protector import care
 from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
 from shoal.server.protector.door import Asked, Doorman, Gathered, Unauthorized, read_body
@@ -182,12 +182,12 @@ def _add_request_routes(router: APIRouter) -> None:
 def _add_audit_routes(router: APIRouter) -> None:
     @router.get("/audit/verify", summary="Check the whole log (auditor)")
     async def verify(session: Acting) -> models.Verdict:
-        verdict = await run_in_threadpool(upkeep.verify_log, session)
+        verdict = await run_in_threadpool(care.verify_log, session)
         return models.Verdict(**verdict.to_json())
 
     @router.get("/audit/events", summary="The newest events, under audit pseudonyms (auditor)")
     async def events(session: Acting, last: Annotated[int, Field(ge=1, le=10_000)] = 100) -> models.Events:
-        return models.Events(events=await run_in_threadpool(upkeep.read_log, session, last=last))
+        return models.Events(events=await run_in_threadpool(care.read_log, session, last=last))
 
     @router.get("/audit/report", summary="Reveals per person (actor or subject), purpose and period (auditor)")
     async def report(
@@ -195,7 +195,7 @@ def _add_audit_routes(router: APIRouter) -> None:
         period: Annotated[str, Field(pattern="^(day|month|year)$")] = "month",
         by: Annotated[str, Field(pattern="^(actor|subject)$")] = "actor",
     ) -> dict[str, Any]:
-        return {"reveals": await run_in_threadpool(upkeep.report, session, period=period, by=by)}
+        return {"reveals": await run_in_threadpool(care.report, session, period=period, by=by)}
 
     @router.get("/audit/reveals", summary="Every identity revealed: whose, to whom, when, what for (auditor)")
     async def reveals(
@@ -205,7 +205,7 @@ def _add_audit_routes(router: APIRouter) -> None:
         since: date | None = None,
         until: date | None = None,
     ) -> models.Reveals:
-        found = await run_in_threadpool(upkeep.reveals, session, of=of, purpose=purpose, since=since or "", until=until or "")
+        found = await run_in_threadpool(care.reveals, session, of=of, purpose=purpose, since=since or "", until=until or "")
         return models.Reveals(reveals=[models.RevealView(**row) for row in found])
 
 

@@ -101,7 +101,7 @@ class Doorman:
 
     async def admit(self, request: Request) -> Session:
         """The session of the caller's token."""
-        from shoal.protector.people.actors import token_digest
+        from shoal.protector.people.accounts import token_digest
 
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:

@@ -22,12 +22,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
+from shoal.model import strict_json
 from shoal.model.plain import plain
+from shoal.registry.answer.as_json import analysed, shown
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
-from shoal.registry.answer.tell import analysed, shown
 from shoal.registry.keep.store import Store
-from shoal.registry.records import strict_json
 from shoal.registry.records.record import LARGEST_BYTES, Record
 from shoal.registry.records.trust import Statement
 from shoal.server.registry import models

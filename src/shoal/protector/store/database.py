@@ -17,23 +17,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.crypto.master_keys import Secret
-from shoal.protector.crypto.operations import Blocks, Box, Prf, Sum
-from shoal.protector.store.anchor import Anchor, Mark
-from shoal.protector.store.connection import engine_errors
+from shoal.protector.crypto import primitives as crypto
+from shoal.protector.crypto.primitives import Blocks, Box, Prf, Sum
+from shoal.protector.crypto.secret import Secret
+from shoal.protector.store.anchor import Anchor, Mark, rolled_back
+from shoal.protector.store.connection import blob, engine_errors, execute
+from shoal.protector.store.kinds import KEY, ONCE
 from shoal.protector.store.state import DomainRows, State, padded
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 Objects = dict[bytes, tuple[int, bytes]]
-
-DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE = range(1, 12)
-"""Kinds of sealed objects."""
-
-ONCE = SETTING
-"""The kind of objects that are written once and never changed or removed (names, holders): there may be many of them."""
 
 _OBJECT_BLOCK = 128
 
@@ -114,18 +109,18 @@ class Store:
             self._seen = max(self._seen, mark.generation)
         with self.read() as tx:
             if tx.state.audit_seq < mark.audit_seq:
-                raise _rolled_back(tx.state.generation, mark.generation)
+                raise rolled_back(tx.state.generation, mark.generation)
         return mark
 
     def _read_state(self, connection: Connection, floor: int, *, lock: bool = False) -> State:
         """The state as this transaction sees it; never older than what was seen before it began."""
         query = "SELECT sealed FROM vault_state WHERE id = 1"
-        row = _execute(connection, self.dialect, query + (" FOR UPDATE" if lock and self.dialect != "sqlite" else "")).fetchone()
+        row = execute(connection, self.dialect, query + (" FOR UPDATE" if lock and self.dialect != "sqlite" else "")).fetchone()
         if row is None:
             raise TamperError("the vault's state is missing.", hint="Restore the database from a trusted copy.")
         found = State.from_bytes(self.box.open(blob(row[0]), b"state" + self.bound, what="state"))
         if found.generation < floor:
-            raise _rolled_back(found.generation, floor)
+            raise rolled_back(found.generation, floor)
         with self._lock:
             self._seen = max(self._seen, found.generation)
         return found
@@ -134,7 +129,7 @@ class Store:
         return self.box.seal(value.to_bytes(), b"state" + self.bound)
 
     def _write_state(self, connection: Connection, value: State) -> None:
-        _execute(connection, self.dialect, "UPDATE vault_state SET sealed = ? WHERE id = 1", self._seal_state(value))
+        execute(connection, self.dialect, "UPDATE vault_state SET sealed = ? WHERE id = 1", self._seal_state(value))
 
     def _advance(self, mark: Mark) -> None:
         with self._lock:
@@ -154,9 +149,7 @@ class Store:
         rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects WHERE kind <> ?", ONCE)
         objects = {blob(tag): (kind, blob(sealed)) for tag, kind, sealed in rows}
         found = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
-        if wanted[1] is None:
-            tx.state.guarded, tx.state.guarded_sum = found
-        elif found != wanted:
+        if found != wanted:
             raise TamperError(
                 "stored objects (domains, keys, actors, tokens, requests, limits) are missing, added or older: "
                 f"{found[0]} found, {wanted[0]} written.",
@@ -202,15 +195,15 @@ class Tx:
 
     def first(self, statement: str, *values: Any) -> Any:
         """The first row of a query written with question marks: straight to the driver, for work done very often."""
-        return _execute(self.connection, self.store.dialect, statement, *values).fetchone()
+        return execute(self.connection, self.store.dialect, statement, *values).fetchone()
 
     def all_of(self, statement: str, *values: Any) -> list[Any]:
         """All rows of a query, likewise."""
-        return list(_execute(self.connection, self.store.dialect, statement, *values).fetchall())
+        return list(execute(self.connection, self.store.dialect, statement, *values).fetchall())
 
     def run(self, statement: str, *values: Any) -> None:
         """Carry out a statement, likewise."""
-        _execute(self.connection, self.store.dialect, statement, *values)
+        execute(self.connection, self.store.dialect, statement, *values)
 
     def rows(self, number: int) -> DomainRows:
         """Row counts of a domain."""
@@ -298,7 +291,7 @@ class Tx:
         self.state.objects_sum = change(self.state.objects_sum, term)
         self.state.objects += sign
         if kind != ONCE:
-            self.state.guarded_sum = change(self.state.guarded_sum or (0, 0), term)
+            self.state.guarded_sum = change(self.state.guarded_sum, term)
             self.state.guarded += sign
 
 
@@ -306,27 +299,3 @@ def object_sum(store: Store, sealed: Iterable[bytes]) -> Sum:
     """Keyed sum over the authentication tags of sealed objects."""
     size = crypto.TAG_BYTES
     return crypto.row_sum(store.sums, b"".join([s[-size:].rjust(size, b"\0") for s in sealed]))
-
-
-def blob(cell: Any) -> bytes:
-    """A cell as bytes; a damaged one that holds none reads as empty, which nothing opens.
-
-    >>> blob(memoryview(b"ab")), blob("text put in from outside"), blob(None)
-    (b'ab', b'', b'')
-    """
-    return bytes(cell) if isinstance(cell, bytes | bytearray | memoryview) else b""
-
-
-def _execute(connection: Connection, dialect: str, statement: str, *values: Any) -> Any:
-    """Run a statement written with question marks; on SQLite straight through the driver, which saves a third of the time."""
-    if dialect == "sqlite":
-        driver: Any = connection.connection.driver_connection
-        return driver.execute(statement, values)
-    return connection.exec_driver_sql(statement.replace("?", "%s"), values)
-
-
-def _rolled_back(found: int, expected: int) -> TamperError:
-    return TamperError(
-        f"the vault's database is older than it was: generation {found}, but {expected} was seen before.",
-        hint="An old copy was put back. Restore the newest one, or let an owner accept it with `shoal vault anchor --accept`.",
-    )

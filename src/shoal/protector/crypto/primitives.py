@@ -4,38 +4,23 @@
 * :class:`Box` — AES-256-GCM with a random nonce, bound to its place by associated data.
 * :class:`Prf` — HMAC-SHA256; :class:`Blocks` — AES-256 on many single blocks at once.
 * :func:`row_sum` — a keyed multiset sum of authentication tags: it changes when a sealed row is lost, doubled or put back.
-* :func:`encode_rows`, :func:`decode` — Crockford base 32, many equal-length byte strings at once.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import TamperError
-from shoal.protector.crypto.master_keys import Secret
+from shoal.protector.crypto.secret import Opaque, Secret
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 TAG_BYTES = 16
 NONCE_BYTES = 12
 Sum = tuple[int, int]
 _LANE = 1 << 64
-
-
-class _Opaque:
-    """Objects that hold keys: they show nothing and cannot be pickled."""
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("an object that holds keys cannot be pickled or copied")
 
 
 def derive(secret: Secret, purpose: str, *, context: bytes = b"", length: int = 32) -> Secret:
@@ -46,7 +31,7 @@ def derive(secret: Secret, purpose: str, *, context: bytes = b"", length: int = 
     return Secret(HKDF(SHA256(), length, context or None, b"shoal-vault/" + purpose.encode()).derive(secret.expose()))
 
 
-class Box(_Opaque):
+class Box(Opaque):
     """Authenticated encryption: ``seal(plain, bound_to)`` gives nonce + ciphertext + tag."""
 
     def __init__(self, secret: Secret) -> None:
@@ -75,7 +60,7 @@ class Box(_Opaque):
         return self._aead
 
 
-class Prf(_Opaque):
+class Prf(Opaque):
     """HMAC-SHA256 under one key."""
 
     def __init__(self, secret: Secret) -> None:
@@ -101,7 +86,7 @@ class Prf(_Opaque):
         return out
 
 
-class Blocks(_Opaque):
+class Blocks(Opaque):
     """AES-256 as a keyed permutation of 16-byte blocks, many in one call (each block stands alone)."""
 
     def __init__(self, secret: Secret) -> None:
@@ -135,76 +120,3 @@ def add(a: Sum, b: Sum) -> Sum:
 
 def subtract(a: Sum, b: Sum) -> Sum:
     return (a[0] - b[0]) % _LANE, (a[1] - b[1]) % _LANE
-
-
-def token_length(width: int) -> int:
-    """Characters of the base-32 form of ``width`` bytes.
-
-    >>> token_length(16), token_length(32)
-    (26, 52)
-    """
-    return -(-8 * width // 5)
-
-
-def encode_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Base-32 characters of each row of bytes.
-
-    >>> encode_rows(np.frombuffer(b"hello", dtype=np.uint8).reshape(1, 5)).tobytes()
-    b'D1JPRV3F'
-    """
-    n, width = rows.shape
-    groups = -(-width // 5)
-    padded = np.zeros((n, groups * 5), dtype=np.uint8)
-    padded[:, :width] = rows
-    parts = padded.reshape(n, groups, 5).astype(np.uint64)
-    value = np.zeros((n, groups), dtype=np.uint64)
-    for i in range(5):
-        value = (value << np.uint64(8)) | parts[:, :, i]
-    digits = np.empty((n, groups, 8), dtype=np.uint8)
-    for i in range(8):
-        digits[:, :, i] = (value >> np.uint64(35 - 5 * i)) & np.uint64(31)
-    letters = np.frombuffer(ALPHABET, dtype=np.uint8)
-    return letters[digits.reshape(n, groups * 8)[:, : token_length(width)]]
-
-
-def encode(value: bytes) -> str:
-    """Base 32 of one byte string.
-
-    >>> encode(b"hello") == encode_rows(np.frombuffer(b"hello", dtype=np.uint8).reshape(1, 5)).tobytes().decode()
-    True
-    """
-    width = token_length(len(value))
-    pairs = -(-width // 2)
-    bits = int.from_bytes(value, "big") << (10 * pairs - 8 * len(value))
-    return "".join([_PAIRS[bits >> (10 * i) & 1023] for i in range(pairs - 1, -1, -1)])[:width]
-
-
-def decode(token: str) -> bytes | None:
-    """The bytes of one base-32 token; None when it is not one.
-
-    >>> decode(encode(b"leading zeros 007")), decode("not a token!")
-    (b'leading zeros 007', None)
-    """
-    values = token.encode("ascii", errors="replace").translate(_READ)
-    if b"!" in values:
-        return None
-    bits = int(values or b"0", 32)
-    width = 5 * len(values) // 8
-    spare = 5 * len(values) - 8 * width
-    if bits & ((1 << spare) - 1):
-        return None
-    return (bits >> spare).to_bytes(width, "big")
-
-
-def _read_table() -> bytes:
-    """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for what is no letter."""
-    table = bytearray(b"!" * 256)
-    digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
-    for letters, meant in ((ALPHABET, digits), (ALPHABET.lower(), digits), (b"OoIiLl", b"001111")):
-        for letter, digit in zip(letters, meant, strict=True):
-            table[letter] = digit
-    return bytes(table)
-
-
-_READ = _read_table()
-_PAIRS = [a + b for a in ALPHABET.decode() for b in ALPHABET.decode()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.registry.answer import analyse
-from shoal.registry.answer.query import Answer
+from shoal.registry.answer.answer import Answer
 
 
 def shown(answer: Answer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Actors, their roles, and the bearer tokens by which they show who they are.
+"""Accounts of the people who work with a vault (its actors): their roles, and the bearer tokens that identify them.
 
 A token is 160 random bits; the vault stores only its HMAC. It may be narrowed to some of the actor's roles (its scopes), to
 some domains, and in time. What a role may do is fixed here and cannot be configured away.
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
 from shoal.model.roles import check_names
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.store.storage import ACTOR, TOKEN, Store, Tx
+from shoal.protector.crypto import base32
+from shoal.protector.store.database import Store, Tx
+from shoal.protector.store.kinds import ACTOR, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove"}),
@@ -31,8 +32,8 @@ TOKEN_PREFIX = "shoal-"  # noqa: S105  the public start of every token, for secr
 
 
 @dataclass(frozen=True)
-class Who:
-    """An actor as a token shows it: name, the roles this token may use, the domains it may touch (none: all)."""
+class Caller:
+    """The person behind a token: name, the roles this token may use, the domains it may touch (none: all)."""
 
     name: str
     roles: frozenset[str]
@@ -117,7 +118,7 @@ def issue_token(
     wanted = set(scopes) or set(actor["roles"])
     if not wanted <= set(actor["roles"]):
         raise UsageError("a token cannot have more roles than its actor.", hint=f"The actor has: {', '.join(actor['roles'])}.")
-    text = TOKEN_PREFIX + crypto.encode(os.urandom(20))
+    text = TOKEN_PREFIX + base32.encode(os.urandom(20))
     tx.put(
         TOKEN,
         token_digest(tx.store, text),
@@ -131,15 +132,15 @@ def token_digest(store: Store, token: str) -> str:
     return store.token_prf.digest(token.strip().encode("utf-8", errors="replace")).hex()
 
 
-def who(tx: Tx, digest: str, time: float) -> Who:
-    """The actor behind a token digest; unknown, expired, revoked and disabled ones are refused alike."""
+def caller(tx: Tx, digest: str, time: float) -> Caller:
+    """The person behind a token digest; unknown, expired, revoked and disabled tokens are refused alike."""
     token = tx.get(TOKEN, digest)
     actor = tx.get(ACTOR, token["actor"]) if token is not None else None
     expired = token is not None and token["expires"] is not None and time >= token["expires"]
     if token is None or actor is None or expired or not actor["enabled"]:
         raise AccessError("the token is not valid.", hint="Ask an owner of the vault for a new one.", reason="token")
     roles = frozenset(token["scopes"]) & frozenset(actor["roles"])
-    return Who(actor["name"], roles, frozenset(token["domains"]))
+    return Caller(actor["name"], roles, frozenset(token["domains"]))
 
 
 def revoke_tokens(tx: Tx, name: str) -> int:

@@ -2,7 +2,7 @@
 
 The *actor* (``A-…``) is who got the identity, the *subject* (``S-…``) whose identity it was. A subject's audit pseudonym holds
 within one domain: nobody sees from the log that a person is in two. Who they are, owner and auditor can find out only together
-(:func:`shoal.protector.care.upkeep.resolve`, :func:`shoal.protector.care.upkeep.subject_of`).
+(:mod:`shoal.protector.care.naming`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PERIODS = {"day": 10, "month": 7, "year": 4}
 
 def read_log(session: Session, *, actions: Iterable[str] | None = None, last: int | None = None) -> list[dict[str, Any]]:
     """Events of the log, under audit pseudonyms, for the auditor."""
-    with session._reading("audit") as (tx, _):
+    with session.frame.reading("audit") as (tx, _):
         first = 1 if last is None else max(1, tx.state.audit_seq - last + 1)
         return list(audit.events(tx, first=first, actions=actions))
 

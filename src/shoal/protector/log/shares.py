@@ -1,4 +1,4 @@
-"""Who is behind an audit pseudonym: told only to owner and auditor together.
+"""The names behind audit pseudonyms, sealed so that only owner and auditor together can open them.
 
 When the vault is made, a key pair is drawn; its public half stays in the vault, its private half is split into two shares
 (XOR with random bytes), one handed to the owner and one to the auditor, and then forgotten. Names are sealed to the public
@@ -12,8 +12,9 @@ import os
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
-from shoal.protector.crypto import operations as crypto
-from shoal.protector.store.storage import SETTING, Tx
+from shoal.protector.crypto import base32
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import SETTING
 
 _INFO = b"shoal-vault audit name"
 
@@ -48,11 +49,11 @@ def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
     tx.put(SETTING, f"name {pseudonym}", {"sealed": sealed.hex()})
 
 
-def resolve(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> bytes:
+def open_name(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> bytes:
     """The sealed name, opened with both shares."""
     from cryptography.exceptions import InvalidTag
 
-    private = joined(tx, owner_share, auditor_share)
+    private = join(tx, owner_share, auditor_share)
     stored = tx.get(SETTING, f"name {pseudonym}")
     if stored is None:
         raise UsageError("the log knows no such audit pseudonym.", hint="Audit pseudonyms begin with A- or S-.")
@@ -63,7 +64,7 @@ def resolve(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> byt
     return opened
 
 
-def joined(tx: Tx, owner_share: str, auditor_share: str) -> Any:
+def join(tx: Tx, owner_share: str, auditor_share: str) -> Any:
     """The private half from its two shares; shares that do not belong together are refused."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -76,11 +77,11 @@ def joined(tx: Tx, owner_share: str, auditor_share: str) -> Any:
 
 
 def _text(who: str, share: bytes) -> str:
-    return f"share-{who}-{crypto.encode(share)}"
+    return f"share-{who}-{base32.encode(share)}"
 
 
 def _bytes(who: str, text: str) -> bytes:
-    value = crypto.decode(text.strip().removeprefix(f"share-{who}-"))
+    value = base32.decode(text.strip().removeprefix(f"share-{who}-"))
     if value is None or len(value) != 32 or not text.strip().startswith(f"share-{who}-"):
         raise UsageError(f"this is not the {who}'s share.", hint=f"It begins with share-{who}-.")
     return value

@@ -20,7 +20,7 @@ import numpy as np
 from shoal.model.estimate import Estimate
 from shoal.predict.group.uniform import log_uniform
 from shoal.predict.summaries.moment_problem import Points, log_coefficient, principal
-from shoal.registry.publish.summary import LARGER, Summary
+from shoal.registry.records.summary import LARGER, Summary
 
 OPEN = math.log(1.1)
 """Grade B while the ends lie within ten per cent."""
@@ -29,7 +29,7 @@ OPEN = math.log(1.1)
 def everybody_unique(summary: Summary, group_size: int) -> Estimate:
     """Chance that nobody in the group shares a cell.
 
-    >>> from shoal.registry.publish.summary import summarize
+    >>> from shoal.registry.records.summary import summarize
     >>> e = everybody_unique(summarize([600] * 95, cells=95), 20)
     >>> e.grade, e.low < 0.116149 < e.high
     ('B', True)

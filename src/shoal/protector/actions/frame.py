@@ -1,0 +1,72 @@
+"""The frame of every action: the caller's rights are checked, records counted, events logged, all in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.log import shares
+from shoal.protector.people import accounts, limits
+from shoal.protector.people.accounts import Caller
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store.database import Tx
+
+
+class Frame:
+    """The actions of one token. Rights are read anew in each transaction, so a change takes effect at once."""
+
+    def __init__(self, vault: OpenVault, digest: str, name: str) -> None:
+        self.vault = vault
+        self.name = name
+        self._digest = digest
+
+    @contextlib.contextmanager
+    def acting(self, action: str, domain: str | None = None, **details: Any) -> Iterator[tuple[Tx, float]]:
+        """A transaction for one action, and its time. A refusal is logged with ``details`` and raised."""
+        with self.vault.recorder.refusals(self.name, action, domain=domain, **details), self.vault.store.write() as tx:
+            now = tx.now(self.vault.clock)
+            self.require(tx, now, action, domain)
+            yield tx, now
+
+    @contextlib.contextmanager
+    def reading(self, action: str) -> Iterator[tuple[Tx, float]]:
+        """The same without writing."""
+        with self.vault.recorder.refusals(self.name, action), self.vault.store.read() as tx:
+            now = tx.now(self.vault.clock)
+            self.require(tx, now, action)
+            yield tx, now
+
+    def caller(self, tx: Tx, now: float) -> Caller:
+        """The caller, whatever the roles; a token that is no longer valid is refused."""
+        return accounts.caller(tx, self._digest, now)
+
+    def require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Caller:
+        """The caller, if the token permits the action in the domain."""
+        found = self.caller(tx, now)
+        found.require(action, domain)
+        return found
+
+    def log(self, tx: Tx, now: float, action: str, **details: Any) -> None:
+        """Write an event of the caller into the log."""
+        self.vault.recorder.record(tx, now, self.name, action, **details)
+
+    def count(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> None:
+        """Count records against the caller's limits: refused above the limit, an alarm above the alarm line."""
+        if limits.count(tx, self.name, action, purpose, records, now):
+            self.log(tx, now, action, outcome="alarm", reason="bulk", purpose=purpose, count=records, **details)
+
+    def open_domain(self, tx: Tx, name: str) -> OpenDomain:
+        """A domain with its keys."""
+        return self.vault.keyring.opened(tx, self.vault.keyring.domain(tx, name))
+
+
+def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *, most: int) -> list[str]:
+    """Audit pseudonyms of the first ``most`` people concerned; owner and auditor together can find out who they are."""
+    names = []
+    for identity in [p for p in identities if p is not None][:most]:
+        name = opened.subject(identity)
+        shares.remember(tx, name, bytes.fromhex(opened.domain.id) + opened.subject_box.seal(identity, name.encode()))
+        names.append(name)
+    return names

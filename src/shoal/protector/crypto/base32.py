@@ -1,0 +1,85 @@
+"""Crockford base 32: the letters of pseudonyms, tokens and shares; many equal-length byte strings at once, or one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ALPHABET = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def token_length(width: int) -> int:
+    """Characters of the base-32 form of ``width`` bytes.
+
+    >>> token_length(16), token_length(32)
+    (26, 52)
+    """
+    return -(-8 * width // 5)
+
+
+def encode_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Base-32 characters of each row of bytes.
+
+    >>> encode_rows(np.frombuffer(b"hello", dtype=np.uint8).reshape(1, 5)).tobytes()
+    b'D1JPRV3F'
+    """
+    n, width = rows.shape
+    groups = -(-width // 5)
+    padded = np.zeros((n, groups * 5), dtype=np.uint8)
+    padded[:, :width] = rows
+    parts = padded.reshape(n, groups, 5).astype(np.uint64)
+    value = np.zeros((n, groups), dtype=np.uint64)
+    for i in range(5):
+        value = (value << np.uint64(8)) | parts[:, :, i]
+    digits = np.empty((n, groups, 8), dtype=np.uint8)
+    for i in range(8):
+        digits[:, :, i] = (value >> np.uint64(35 - 5 * i)) & np.uint64(31)
+    letters = np.frombuffer(ALPHABET, dtype=np.uint8)
+    return letters[digits.reshape(n, groups * 8)[:, : token_length(width)]]
+
+
+def encode(value: bytes) -> str:
+    """Base 32 of one byte string.
+
+    >>> encode(b"hello") == encode_rows(np.frombuffer(b"hello", dtype=np.uint8).reshape(1, 5)).tobytes().decode()
+    True
+    """
+    width = token_length(len(value))
+    pairs = -(-width // 2)
+    bits = int.from_bytes(value, "big") << (10 * pairs - 8 * len(value))
+    return "".join([_PAIRS[bits >> (10 * i) & 1023] for i in range(pairs - 1, -1, -1)])[:width]
+
+
+def decode(token: str) -> bytes | None:
+    """The bytes of one base-32 token; None when it is not one.
+
+    >>> decode(encode(b"leading zeros 007")), decode("not a token!")
+    (b'leading zeros 007', None)
+    """
+    values = token.encode("ascii", errors="replace").translate(_READ)
+    if b"!" in values:
+        return None
+    bits = int(values or b"0", 32)
+    width = 5 * len(values) // 8
+    spare = 5 * len(values) - 8 * width
+    if bits & ((1 << spare) - 1):
+        return None
+    return (bits >> spare).to_bytes(width, "big")
+
+
+def _read_table() -> bytes:
+    """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for what is no letter."""
+    table = bytearray(b"!" * 256)
+    digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+    for letters, meant in ((ALPHABET, digits), (ALPHABET.lower(), digits), (b"OoIiLl", b"001111")):
+        for letter, digit in zip(letters, meant, strict=True):
+            table[letter] = digit
+    return bytes(table)
+
+
+_READ = _read_table()
+_PAIRS = [a + b for a in ALPHABET.decode() for b in ALPHABET.decode()]

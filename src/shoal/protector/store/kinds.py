@@ -1,0 +1,7 @@
+"""The kinds of sealed objects that a vault keeps beside its pages of identities."""
+
+DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE = range(1, 12)
+"""What an object is; the number is part of its keyed tag, so it never changes."""
+
+ONCE = SETTING
+"""The kind of objects that are written once and never changed or removed (names, holders): there may be many of them."""

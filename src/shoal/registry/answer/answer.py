@@ -1,0 +1,112 @@
+"""An answer of a registry: the records found, how well they fit the question, and the prediction that rests on them."""
+
+from __future__ import annotations
+
+import statistics as stats
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from shoal.errors import UsageError
+from shoal.model.estimate import Estimate
+from shoal.registry.answer import analyse
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Dispute, dispute
+
+Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a registry knows about one quasi-identifier in one population."""
+
+    codes: tuple[str, ...]
+    population: Population
+    fit: Fit
+    records: tuple[Record, ...]
+    dispute: Dispute | None = None
+    notes: tuple[str, ...] = ()
+    trust: dict[str, int] = field(default_factory=dict)
+    siblings: Callable[[], list[Record]] = field(default=list, repr=False, compare=False)
+    """Records of the same quasi-identifier in neighbouring populations: read when a wider population stands in."""
+
+    @property
+    def best(self) -> Record:
+        """The record to plan by: the cautious one in a dispute, else the newest."""
+        if not self.records:
+            raise UsageError(
+                "the registry knows nothing about this question.", hint="Ask a coarser coding or a wider population."
+            )
+        if self.dispute is not None:
+            return self.dispute.cautious
+        return max(self.records, key=newest)
+
+    @property
+    def judged(self) -> tuple[Record, ...]:
+        """The records that a prediction rests on: all sides of a dispute, else the best."""
+        return self.dispute.records if self.dispute is not None else (self.best,)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the records are about a wider population than was asked for."""
+        return any(r.population != self.population for r in self.records)
+
+    def unique_share(self, group_size: int) -> Estimate:
+        """Expected share of unique people, with its direction of error where the record is not the one asked for."""
+        if self.fit == "margins only":
+            share = analyse.combine([r.summary for r in self.records], group_size)
+        else:
+            share = self.cautious([analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in self.judged])
+        if self.elsewhere:
+            return self._from_neighbours(share, group_size)
+        if self.fit == "finer coding":
+            return _again(share, 0.0, share.high, "The record is finer than asked: an upper bound.")
+        if self.fit == "coarser coding":
+            return _again(share, share.low, 1.0, "The record is coarser than asked: a lower bound.")
+        return share
+
+    def cautious(self, every: Sequence[Estimate], pick: Callable[[Iterable[float]], float] = max) -> Estimate:
+        """One estimate for all sides of a dispute: the cautious value, and the ends of all of them."""
+        if len(every) == 1:
+            return every[0]
+        return replace(
+            max(every, key=lambda e: e.grade),
+            value=pick(e.value for e in every),
+            low=min(e.low for e in every),
+            high=max(e.high for e in every),
+            log_value=None,
+            notes=(*every[0].notes, "Holders disagree: the cautious value."),
+        )
+
+    def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
+        """A wider population proves nothing about a part of it; what neighbours have is told, and is the likelier value."""
+        notes = ["The record is of a wider population: of this one anything between 0% and 100% is possible."]
+        near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled).value for r in self.siblings()]
+        details = {}
+        if len(near) >= ENOUGH:
+            low, middle, high = min(near), stats.median(near), max(near)
+            share = replace(share, value=middle, low=0.0, high=1.0, log_value=None, method="median of neighbouring populations")
+            told = f"the lowest has {low:.1%}, the middle {middle:.1%}, the highest {high:.1%}"
+            notes.append(f"Of {len(near)} neighbouring populations {told}.")
+            details = {"neighbours": {"populations": len(near), "low": low, "middle": middle, "high": high}}
+        return replace(_again(share, 0.0, 1.0, *notes), details=details)
+
+
+ENOUGH = 5
+"""Neighbouring populations from which a likelier value is told."""
+
+
+def _again(base: Estimate, low: float, high: float, *notes: str) -> Estimate:
+    """The same value within wider bounds: grade C."""
+    return replace(base, low=min(low, base.value), high=max(high, base.value), grade="C", notes=(*base.notes, *notes))
+
+
+def newest(record: Record) -> tuple[str, int, str]:
+    return record.date, record.version, record.id
+
+
+def one_of(records: Sequence[Record]) -> Record:
+    """One record of a topic: the cautious one in a dispute, else the newest."""
+    quarrel = dispute(records)
+    return quarrel.cautious if quarrel else max(records, key=newest)

@@ -1,0 +1,62 @@
+"""Where a query reads from, and what is kept of it between questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from shoal.registry.records.record import Record
+from shoal.registry.records.trust import Statement
+
+
+class RecordSource(Protocol):
+    """What a query reads from: a store or a mirror."""
+
+    def topic(self, codes: Sequence[str], population: str) -> list[Record]: ...
+    def codings(self, population: str) -> list[tuple[str, ...]]: ...
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]: ...
+    def namesakes(self, holder: str, key: str) -> bool: ...
+    def statements(self) -> list[Statement]: ...
+    def head(self) -> tuple[int, str]: ...
+
+
+class Neighbours:
+    """Population and κ of the records of one area, and between which values they lie."""
+
+    def __init__(self, found: list[tuple[str, float]]) -> None:
+        self.all = found
+        self.low, self.high = min((k for _, k in found), default=0.0), max((k for _, k in found), default=0.0)
+
+
+class KeptReadings:
+    """What many answers need, read once per state of the log."""
+
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
+        self._head = ""
+        self._near: dict[tuple[tuple[str, ...], str], Neighbours] = {}
+        self._names: dict[tuple[str, str], bool] = {}
+        self._said: list[Statement] | None = None
+
+    def fresh(self) -> None:
+        """Forget what was read before the log grew."""
+        _, head = self._source.head()
+        if head != self._head or len(self._near) + len(self._names) > 10_000:
+            self._near, self._names, self._said, self._head = {}, {}, None, head
+
+    def neighbours(self, codes: tuple[str, ...], area: str) -> Neighbours:
+        found = self._near.get((codes, area))
+        if found is None:
+            found = self._near[codes, area] = Neighbours(self._source.neighbours(codes, area))
+        return found
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        found = self._names.get((holder, key))
+        if found is None:
+            found = self._names[holder, key] = self._source.namesakes(holder, key)
+        return found
+
+    def statements(self) -> list[Statement]:
+        if self._said is None:
+            self._said = self._source.statements()
+        return self._said

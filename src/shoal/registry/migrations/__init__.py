@@ -1,1 +1,0 @@
-"""How the registry's tables came to be, version by version."""
