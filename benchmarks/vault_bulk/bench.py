@@ -15,10 +15,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import (
-    Vault,
-    keys,
-)
+from shoal.protector import Vault, keys  # noqa: E402
 from shoal.protector.pseudonyms.domains import Context  # noqa: E402
 
 BATCH = 250_000

@@ -28,8 +28,7 @@ from shoal.protector import (  # noqa: E402
 STORED = 100_000
 SERVER = """
 import os, sys
-from shoal.protector import Vault
-from shoal.protector.crypto import master_keys as keys
+from shoal.protector import Vault, keys
 from shoal.server.protector.api import serve
 serve(Vault.open(sys.argv[1], key=keys.from_env("BENCH_KEY"), anchor=sys.argv[2]), port=int(sys.argv[3]))
 """

@@ -1,7 +1,7 @@
 """The vault: create, open, log in; rotation, shredding and full checks are in :mod:`shoal.protector.care`.
 
 >>> import os, tempfile
->>> from shoal.protector.crypto import master_keys as keys
+>>> from shoal.protector import keys
 >>> os.environ["DOC_KEY"] = keys.generate()
 >>> folder = tempfile.mkdtemp()
 >>> made = Vault.create(f"{folder}/study.vault", key=keys.from_env("DOC_KEY"), owner="Anna", auditor="Ben",

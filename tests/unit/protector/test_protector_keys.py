@@ -150,10 +150,14 @@ def test_secrets_do_not_show(
     operator = made.vault.login(owner.add_actor("o", ["operator"]))
     operator.pseudonymize("d", ["person"])
     holder = Holder.generate()
-    root = made.vault.root.expose()
-    domain = next(iter(made.vault._open.values()))[1]
+    inside = owner.vault
+    root = inside.root.expose()
+    domain = next(iter(inside.keyring._open.values()))[1]
     shown = []
-    for thing in (key, made, made.vault, made.vault.store, made.vault.root, owner, domain, domain.keys, holder, domain._ciphers):
+    for thing in (
+        *(key, made, made.vault, inside, inside.store, inside.root, inside.keyring, owner, owner.frame),
+        *(domain, domain.keys, holder, domain._ciphers),
+    ):
         shown += [repr(thing), str(thing), repr(getattr(thing, "__dict__", ""))]
     for call in (
         lambda: operator.create_domain("x"),
@@ -176,7 +180,7 @@ def test_secrets_do_not_show(
             assert form not in everything
     assert made.owner_token not in everything.replace(repr(made.__dict__), "")
     assert holder.to_text() not in everything
-    for thing in (key, made.vault, made.vault.root, domain, holder, made.vault.store.box):
+    for thing in (key, made.vault, inside, inside.root, inside.keyring, domain, holder, inside.store.box):
         with pytest.raises(TypeError):
             pickle.dumps(thing)
         with pytest.raises(TypeError):

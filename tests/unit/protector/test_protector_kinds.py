@@ -17,7 +17,6 @@ from protector_support import House
 from shoal.errors import AccessError, DataError, ShoalError, UsageError
 from shoal.protector import Renewal
 from shoal.protector.crypto import base32
-from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Reversible
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.pseudonyms.renewal import by_trajectory
@@ -31,7 +30,7 @@ AWKWARD = [
 @given(st.binary(max_size=40))
 def test_base_32_there_and_back(value: bytes) -> None:
     """Against the definition, bit by bit; read tolerantly in case and in letters easily confused, and in nothing else."""
-    letters = crypto.ALPHABET.decode()
+    letters = base32.ALPHABET.decode()
     bits = "".join(f"{byte:08b}" for byte in value)
     bits += "0" * (-len(bits) % 5)
     slow = "".join(letters[int(bits[i : i + 5], 2)] for i in range(0, len(bits), 5))

@@ -117,7 +117,7 @@ def test_plan_step(ready: House) -> None:
     domain = ready.owner.domains()[0]
     plan = Plan((step.Pseudonymize("patient", domain="study", key_id=domain.key_id), Drop("name")))
     assert Plan.from_json(plan.to_json()) == plan
-    assert ready.vault.root.expose().hex() not in plan.to_json()
+    assert ready.owner.vault.root.expose().hex() not in plan.to_json()
     table = pa.table({"patient": ["0012", None, "0012"], "x": [1, 2, 3]})
     with step.using(ready.operator):
         made = plan.steps[0].start(0)(table, 0)  # type: ignore[attr-defined]

@@ -145,7 +145,7 @@ def write_json(file: Path, body: dict[str, Any]) -> None:
     """An object into a file that appears whole or not at all."""
     import json
 
-    from shoal.engines.files.writers import atomic
+    from shoal.disk.atomic import atomic
 
     with atomic(file) as temporary:
         temporary.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")

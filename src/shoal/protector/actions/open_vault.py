@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.secret import Opaque, Secret
 from shoal.protector.log.recorder import Recorder
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.store.database import Store
 
 
-@dataclass
-class OpenVault:
+@dataclass(repr=False, eq=False)
+class OpenVault(Opaque):
     """The database, the log and the domains of a vault; the root key, and which master key (kept where) wraps it."""
 
     store: Store
@@ -30,6 +30,3 @@ class OpenVault:
     @property
     def id(self) -> str:
         return self.store.vault_id
-
-    def __repr__(self) -> str:
-        return f"<OpenVault {self.id[:8]}>"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shoal.errors import AccessError, TamperError, UsageError
 from shoal.protector.crypto.primitives import derive
-from shoal.protector.crypto.secret import Secret
+from shoal.protector.crypto.secret import Opaque, Secret
 from shoal.protector.pseudonyms import references
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.pseudonyms.minting import OpenDomain
@@ -16,7 +16,7 @@ from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import DOMAIN, KEY
 
 
-class Keyring:
+class Keyring(Opaque):
     """Finds domains and opens them; an open domain is kept as long as its settings and key versions stay the same."""
 
     def __init__(self) -> None:
