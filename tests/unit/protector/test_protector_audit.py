@@ -12,8 +12,8 @@ import pytest
 from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
 from shoal.protector import care
-from shoal.protector.log import audit
 from shoal.protector.care.timeline import timeline
+from shoal.protector.log import audit
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.protector.log.reporting import report
+from shoal.protector.care.reports import report
 from shoal.protector.people.limits import DAY, read
 
 if TYPE_CHECKING:
