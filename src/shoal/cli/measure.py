@@ -132,9 +132,12 @@ def _show(m: Measurement, *, suda: bool, explain: bool) -> None:
             _shared.table_of(f"By {m.by.column}", ("", "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))
         )
     if suda:
+        from shoal.measures.columns.suda import OVERLAP
+
         found = m.suda()
         rows2 = [(name, f"{100 * share:.1f} %") for name, share in sorted(found.by_column.items(), key=lambda x: -x[1])]
         out.print(_shared.table_of("Share of the SUDA score by column", ("column", "share"), rows2, right=(1,)))
+        out.print(OVERLAP)
     for note in m.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
     if explain:

@@ -11,6 +11,7 @@ import pytest
 import shoal
 from shoal.errors import DataError, EmptyTableError, HierarchyGapError, UsageError
 from shoal.measures.classes import anonymity, closeness, diversity, individual, presence, risk
+from shoal.measures.classes.anonymity import k_anonymity
 from shoal.measures.classes.missing import crowds, drop_missing
 from shoal.measures.columns.subsets import all_subsets
 from shoal.measures.columns.suda import suda
@@ -154,7 +155,7 @@ def test_every_row_missing_leaves_nothing_under_drop() -> None:
         drop_missing(c)
     m = Measured(c)
     assert m.missing["drop"]["k"] is None
-    assert crowds(c, MissingPolicy.WILDCARD).k == 5
+    assert k_anonymity(crowds(c, MissingPolicy.WILDCARD)) == 5
 
 
 def test_unit_in_several_classes_is_said_and_bounded() -> None:

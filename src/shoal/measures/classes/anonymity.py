@@ -9,17 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
-HELPERS = ("class_sizes", "people_at", "size_table", "subpopulations", "pearson", "spearman")
+HELPERS = ("class_sizes", "members_of", "people_at", "size_table", "subpopulations", "pearson", "spearman")
 THRESHOLDS = (1, 5, 10, 50, 100)
 NAMED_FROM = 10
 """A subpopulation with fewer members is not named in a result."""
+
+
+class Groups(Protocol):
+    """Groups that people hide in: the classes of a table, or the crowds of a rule for missing values."""
+
+    @property
+    def sizes(self) -> IntArray:
+        """Size of each group."""
+        ...
+
+    @property
+    def n_members(self) -> int:
+        """Members of all groups, each counted once."""
+        ...
+
+
+def members_of(groups: Groups) -> IntArray:
+    """Members that belong to each group: its size, or fewer where groups overlap (``members`` of crowds).
+
+    >>> members_of(ClassCounts((3, 2))).tolist()
+    [3, 2]
+    """
+    found: IntArray = getattr(groups, "members", groups.sizes)
+    return found
 
 
 @metric(
@@ -35,7 +59,7 @@ NAMED_FROM = 10
     attacker="Someone who knows a person's quasi-identifiers and that the person is in the table.",
     change="coarser values or fewer quasi-identifiers make it larger; one more detailed column can make it 1",
 )
-def k_anonymity(counts: ClassCounts) -> int:
+def k_anonymity(groups: Groups) -> int:
     r"""Size of the smallest class.
 
     .. math:: k = \min_c n_c
@@ -50,7 +74,7 @@ def k_anonymity(counts: ClassCounts) -> int:
     >>> k_anonymity(ClassCounts((3, 2, 5)))
     2
     """
-    return int(counts.sizes.min())
+    return int(groups.sizes.min())
 
 
 @metric(
@@ -66,13 +90,13 @@ def k_anonymity(counts: ClassCounts) -> int:
     attacker="Someone who knows a person's quasi-identifiers finds exactly one record.",
     change="each further quasi-identifier can only add to it",
 )
-def unique_members(counts: ClassCounts) -> int:
-    """Classes with one member.
+def unique_members(groups: Groups) -> int:
+    """Members who are alone in their group.
 
     >>> unique_members(ClassCounts((1, 1, 4)))
     2
     """
-    return int(np.count_nonzero(counts.sizes == 1))
+    return int(np.count_nonzero(groups.sizes == 1))
 
 
 @metric(
@@ -89,13 +113,13 @@ def unique_members(counts: ClassCounts) -> int:
     attacker="as for 'unique'",
     change="each further quasi-identifier can only add to it",
 )
-def unique_share(counts: ClassCounts) -> float:
+def unique_share(groups: Groups) -> float:
     """Share of members in classes of one.
 
     >>> unique_share(ClassCounts((1, 1, 2)))
     0.5
     """
-    return unique_members(counts) / counts.n_members
+    return unique_members(groups) / groups.n_members
 
 
 @metric(
@@ -117,27 +141,6 @@ def n_classes(counts: ClassCounts) -> int:
     3
     """
     return counts.n_classes
-
-
-@metric(
-    "mean_class_size",
-    reads="classes",
-    low=1,
-    safer="higher",
-    merging="never lower",
-    doubling="doubles",
-    sentence="Average size of a class; small classes can hide behind a good average.",
-    formula="members / classes",
-    assumption="none",
-    change="coarser values make it larger",
-)
-def mean_class_size(counts: ClassCounts) -> float:
-    """Members per class.
-
-    >>> mean_class_size(ClassCounts((1, 1, 4)))
-    2.0
-    """
-    return counts.n_members / counts.n_classes
 
 
 @dataclass(frozen=True)
@@ -166,22 +169,23 @@ def size_table(sizes: IntArray) -> SizeTable:
     return SizeTable(len(sizes), int(sizes.min()), q1, median, float(sizes.mean()), q3, int(sizes.max()))
 
 
-def class_sizes(counts: ClassCounts) -> SizeTable:
-    """The class-size table of :class:`ClassCounts`.
+def class_sizes(groups: Groups) -> SizeTable:
+    """The table of sizes of some groups.
 
     >>> class_sizes(ClassCounts((1, 1, 1, 1, 496))).mean
     100.0
     """
-    return size_table(counts.sizes)
+    return size_table(groups.sizes)
 
 
-def people_at(counts: ClassCounts, thresholds: Sequence[int] = THRESHOLDS) -> dict[int, int]:
-    """Members in classes of at most so many (Table B of the sources): never falls from left to right.
+def people_at(groups: Groups, thresholds: Sequence[int] = THRESHOLDS) -> dict[int, int]:
+    """Members in groups of at most so many (Table B of the sources): never falls from left to right.
 
     >>> people_at(ClassCounts((1, 1, 2, 3, 3, 5, 8, 13)))
     {1: 2, 5: 15, 10: 23, 50: 36, 100: 36}
     """
-    return {int(t): int(counts.sizes[counts.sizes <= t].sum()) for t in thresholds}
+    members = members_of(groups)
+    return {int(t): int(members[groups.sizes <= t].sum()) for t in thresholds}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def default_distance(counts: ClassCounts, column: str) -> Distance:
     sentence="How far the sensitive values of the most unusual class lie from those of the whole table.",
     formula="t = max over classes of the earth mover's distance between class and table",
     assumption="numbers and dates by rank (ordered), other values all equally far apart (equal), or by a hierarchy",
-    attacker="Someone who knows the table's overall shares learns at most this much more from a person's class.",
+    attacker="Someone who knows the table's overall shares and finds a person's class. With the equal distance no value, and no "
+    "set of values, becomes more likely by more than t; with the other distances values close to each other can.",
     change="larger classes; classes that mix as the table does",
 )
 def t_closeness(
@@ -263,7 +264,7 @@ def delta_disclosure_present(counts: ClassCounts, column: str, *, base: float = 
     sentence="The largest relative gain of any value's share from table to class.",
     formula="β = max (p − q)/q over classes and values with p > q; 0 where none gains",
     assumption="only gains count: a value that becomes less likely is not held against a class",
-    attacker="Someone who knows the table's shares grows surer of a value by at most this factor.",
+    attacker="Someone who knows the table's shares and finds a person's class: no value becomes more than 1 + β times as likely.",
     change="larger classes; a rare value concentrated in a small class makes it large",
 )
 def basic_beta_likeness(counts: ClassCounts, column: str) -> float:

@@ -1,4 +1,4 @@
-"""What does a class tell about the sensitive value? Distinct, entropy and recursive diversity, p-sensitivity, (α,k).
+"""What does a class tell about the sensitive value? Distinct, entropy and recursive diversity, and the surest guess α.
 
 Takes    ClassCounts with counts of a sensitive column (a missing sensitive value is an ordinary value)
 Keeps    1 ≤ entropy l ≤ distinct l ≤ number of values; recursive (c,l) is strict
@@ -18,7 +18,7 @@ from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, IntArray
 
-HELPERS = ("is_recursive_diverse", "whole_diversity", "is_alpha_k_anonymous", "is_p_sensitive")
+HELPERS = ("is_recursive_diverse", "whole_diversity")
 
 
 @metric(
@@ -86,13 +86,13 @@ def whole_diversity(value: float) -> int:
     merging="never lower",
     doubling="same",
     sentence="The largest l for which no value of any class outweighs c times its l-th and rarer values together.",
-    formula="r1 < c (r_l + … + r_m) in every class, r sorted from the most frequent; strict; always true for l = 1",
-    assumption="c is 3 unless said otherwise",
+    formula="r1 < c (r_l + … + r_m) in every class, r sorted from the most frequent; strict; 1 where no l of 2 or more holds",
+    assumption="c is 3 unless said otherwise; l = 1 asks for nothing: it counts as met also where its inequality fails",
     attacker="Someone who can rule out l − 2 values still cannot be sure of the most frequent one.",
     change="a larger c is easier to meet; larger and more even classes raise l",
 )
 def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> int:
-    """Largest l such that every class is recursively (c,l)-diverse; l = 1 always holds.
+    """Largest l such that every class is recursively (c,l)-diverse; 1 where none above 1 is: l = 1 asks for nothing.
 
     >>> from shoal.model.counts.classes import SensitiveCounts
     >>> t = ClassCounts((12,), sensitive={"d": SensitiveCounts.from_dense("d", [[7, 3, 2]])})
@@ -104,7 +104,7 @@ def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> 
     if int(found.distinct.min()) == 1:  # a class with one value is (c,1)-diverse at most
         return 1
     tail = _tails(found.descending, found.starts, found.totals, found.distinct)
-    holds = np.repeat(found.largest, found.distinct) * ratio.denominator < ratio.numerator * tail
+    holds = _times(np.repeat(found.largest, found.distinct), ratio.denominator) < _times(tail, ratio.numerator)
     place = np.arange(len(tail)) - np.repeat(found.starts, found.distinct)
     holds |= place == 0
     reached: IntArray = np.add.reduceat(holds.astype(np.int64), found.starts)
@@ -125,7 +125,7 @@ def recursive_diversity(counts: ClassCounts, column: str, *, c: float = 3.0) -> 
     change="larger and more even classes lower it",
 )
 def least_c(counts: ClassCounts, column: str, *, l: int = 2) -> float:  # noqa: E741 - the field's letter
-    """The bound on c for recursive (c,l)-diversity: it holds exactly for all larger c.
+    """The bound on c for recursive (c,l)-diversity: it holds exactly for all larger c (l = 1 asks for nothing: 0).
 
     >>> from shoal.model.counts.classes import SensitiveCounts
     >>> t = ClassCounts((10,), sensitive={"d": SensitiveCounts.from_dense("d", [[8, 1, 1]])})
@@ -180,36 +180,17 @@ def alpha(counts: ClassCounts, column: str) -> float:
     return float((found.largest / found.totals).max())
 
 
-def is_alpha_k_anonymous(counts: ClassCounts, column: str, *, alpha: float, k: int) -> bool:
-    """(α,k)-anonymity: every class has at least k members and no value holds more than a share α of it.
-
-    >>> from shoal.model.counts.classes import SensitiveCounts
-    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
-    >>> is_alpha_k_anonymous(c, "d", alpha=0.75, k=4), is_alpha_k_anonymous(c, "d", alpha=0.5, k=4)
-    (True, False)
-    """
-    found = profile(counts, column)
-    ratio = _ratio(alpha)
-    within = found.largest * ratio.denominator <= ratio.numerator * found.totals
-    return bool(within.all()) and int(counts.sizes.min()) >= k
-
-
-def is_p_sensitive(counts: ClassCounts, column: str, *, p: int, k: int) -> bool:
-    """p-sensitive k-anonymity: at least k members and at least p distinct sensitive values in every class.
-
-    >>> from shoal.model.counts.classes import SensitiveCounts
-    >>> c = ClassCounts((4, 4), sensitive={"d": SensitiveCounts.from_dense("d", [[2, 1, 1], [3, 1, 0]])})
-    >>> is_p_sensitive(c, "d", p=2, k=4), is_p_sensitive(c, "d", p=3, k=4)
-    (True, False)
-    """
-    return distinct_diversity(counts, column) >= p and int(counts.sizes.min()) >= k
-
-
 def _ratio(value: float) -> Fraction:
-    """The number as written (0.3 is three tenths, not its nearest float), small enough for whole-number arithmetic."""
+    """The number as written: 0.3 is three tenths, not its nearest float."""
     if not math.isfinite(value) or value < 0:
         raise UsageError(f"the bound must be a number of at least 0; found {value}.", hint="Use for example 3 or 0.5.")
-    return Fraction(str(value)).limit_denominator(10**6)
+    return Fraction(str(value))
+
+
+def _times(counts: IntArray, factor: int) -> IntArray:
+    """Whole-number products without overflow: Python's integers where 64 bits are not enough."""
+    small = factor * int(counts.max()) < 2**63
+    return counts * factor if small else counts.astype(object) * factor
 
 
 def _tails(descending: IntArray, starts: IntArray, totals: IntArray, distinct: IntArray) -> IntArray:

@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal.errors import EmptyTableError
 from shoal.kernels.group import group_codes, sum_by
+from shoal.measures.classes.anonymity import k_anonymity, unique_members
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray, SensitiveCounts
 from shoal.model.roles import MissingPolicy
 
@@ -36,22 +37,11 @@ class Crowds:
     exact: bool = True
 
     @property
-    def k(self) -> int:
-        """Size of the smallest crowd."""
-        return int(self.sizes.min())
-
-    @property
-    def unique(self) -> int:
-        """Members whose crowd is themselves."""
-        return int(self.members[self.sizes == 1].sum())
-
-    @property
-    def mean_risk(self) -> float:
-        """Mean over members of one over their crowd."""
-        return float((self.members / self.sizes).sum() / self.members.sum())
+    def n_members(self) -> int:
+        return int(self.members.sum())
 
     def to_json(self) -> dict[str, Any]:
-        out = {"k": self.k, "unique": self.unique, "records": int(self.members.sum()), "classes": len(self.sizes)}
+        out = {"k": k_anonymity(self), "unique": unique_members(self), "records": self.n_members, "classes": len(self.sizes)}
         return out if self.exact else out | {"bound": "lower bound on k: people of matching classes cannot be added up"}
 
 
@@ -66,7 +56,7 @@ def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN) -> Cr
     >>> c = ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1]))
     >>> for rule in MissingPolicy:
     ...     found = crowds(c, rule)
-    ...     print(rule.value, found.k, found.unique, found.sizes.tolist())
+    ...     print(rule.value, k_anonymity(found), unique_members(found), found.sizes.tolist())
     own 1 2 [1, 2, 1]
     wildcard 1 1 [1, 3, 3]
     drop 1 1 [1, 2]

@@ -8,14 +8,17 @@ Source   METHODS §21, §22 (2i); Dankar & El Emam 2010
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
+from shoal.measures.classes.anonymity import Groups, k_anonymity, members_of
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+from shoal.model.counts.classes import IntArray
 
-HELPERS = ("record_risks", "share_above", "members_above", "checked_population")
+HELPERS = ("members_above", "checked_population")
 
 ATTACKERS = {
     "prosecutor": "knows that one particular person is in the table and looks for that person's record",
@@ -39,13 +42,14 @@ ATTACKERS = {
     attacker="Someone who " + ATTACKERS["prosecutor"] + ".",
     change="it is 1 as soon as one person is unique",
 )
-def prosecutor_max(counts: ClassCounts) -> float:
+def prosecutor_max(groups: Groups) -> float:
     """Highest record risk: one over the smallest class.
 
+    >>> from shoal.model.counts.classes import ClassCounts
     >>> prosecutor_max(ClassCounts((3, 2, 5)))
     0.5
     """
-    return 1.0 / int(counts.sizes.min())
+    return 1.0 / k_anonymity(groups)
 
 
 @metric(
@@ -62,13 +66,14 @@ def prosecutor_max(counts: ClassCounts) -> float:
     attacker="Someone who " + ATTACKERS["prosecutor"] + ", for a person chosen at random.",
     change="fewer classes",
 )
-def prosecutor_mean(counts: ClassCounts) -> float:
-    """Average record risk: classes over members.
+def prosecutor_mean(groups: Groups) -> float:
+    """Average over members of one over the size of their group: classes over members where groups do not overlap.
 
+    >>> from shoal.model.counts.classes import ClassCounts
     >>> prosecutor_mean(ClassCounts((1, 2, 2, 5)))
     0.4
     """
-    return counts.n_classes / counts.n_members
+    return float((members_of(groups) / groups.sizes).sum() / groups.n_members)
 
 
 @metric(
@@ -156,8 +161,10 @@ def checked_population(release: npt.ArrayLike, population: npt.ArrayLike | None)
         raise UsageError("release and population need one size per class.", hint="Match the classes of both first.")
     if int(f.sum()) == 0:
         raise DataError("the release has no records, so no risk is defined.", hint="A risk of nobody is not zero.")
+    if int(f.min()) < 0:
+        raise DataError(f"{int((f < 0).sum())} class sizes are negative.", hint="Pass counts of people or records.")
     short = f > big
-    if bool(short.any()) or int(f.min()) < 0:
+    if bool(short.any()):
         raise DataError(
             f"in {int(short.sum())} classes ({int(f[short].sum())} records) the release has more members than the population.",
             hint="The population must contain everybody in the table, counted over the same columns.",
@@ -165,35 +172,15 @@ def checked_population(release: npt.ArrayLike, population: npt.ArrayLike | None)
     return f, big
 
 
-def record_risks(counts: ClassCounts) -> FloatArray:
-    """Prosecutor risk of a member of each class.
-
-    >>> record_risks(ClassCounts((1, 4))).tolist()
-    [1.0, 0.25]
-    """
-    out: FloatArray = 1.0 / counts.sizes
-    return out
-
-
-def members_above(counts: ClassCounts, threshold: float) -> int:
+def members_above(groups: Groups, threshold: float) -> int:
     """Members whose risk 1/n exceeds the threshold, decided without rounding (0.2 lets a class of 5 pass).
 
+    >>> from shoal.model.counts.classes import ClassCounts
     >>> members_above(ClassCounts((1, 4, 5)), 0.2)
     5
     """
     if not 0.0 <= threshold <= 1.0:
         raise UsageError(f"a risk threshold lies between 0 and 1; found {threshold}.", hint="Use for example 0.09.")
-    from fractions import Fraction
-
     ratio = Fraction(str(threshold))
-    largest = (ratio.denominator - 1) // ratio.numerator if ratio else counts.n_members  # the largest size with 1/size above it
-    return int(counts.sizes[counts.sizes <= largest].sum())
-
-
-def share_above(counts: ClassCounts, threshold: float) -> float:
-    """Share of members whose risk exceeds the threshold.
-
-    >>> share_above(ClassCounts((1, 4, 5)), 0.2)
-    0.5
-    """
-    return members_above(counts, threshold) / counts.n_members
+    largest = (ratio.denominator - 1) // ratio.numerator if ratio else groups.n_members  # the largest size with 1/size above it
+    return int(members_of(groups)[groups.sizes <= largest].sum())

@@ -19,9 +19,10 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes, sum_by
+from shoal.measures.classes.anonymity import k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
-from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.counts.classes import ClassCounts
 
 HELPERS = ("all_subsets", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
 LARGEST_NUMBER = 100_000
@@ -71,11 +72,7 @@ def separation(counts: ClassCounts) -> float:
     >>> round(separation(ClassCounts((2, 1, 1))), 6)
     0.833333
     """
-    return _separation(counts.sizes)
-
-
-def _separation(sizes: IntArray) -> float:
-    n = float(sizes.sum())
+    sizes, n = counts.sizes, float(counts.n_members)
     if n < 2:
         return 1.0
     alike = (sizes.astype(np.float64) * (sizes - 1)).sum()
@@ -128,7 +125,7 @@ def all_subsets(
             raise UsageError(
                 "people are in several classes, so subsets cannot be added up.", hint="Measure the table, not its counts."
             )
-        return [_described(s, recount(s).sizes) for s in sets]
+        return [_described(s, recount(s)) for s in sets]
     return list(_from_base(counts, sets))
 
 
@@ -138,19 +135,18 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator
     for names in sets:
         places = [at[n] for n in names]
         grouping = group_codes([counts.codes[j] for j in places], [cards[j] for j in places])
-        yield _described(names, sum_by(grouping.ids, counts.sizes, grouping.n))
+        yield _described(names, ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n)))
 
 
-def _described(names: tuple[str, ...], sizes: IntArray) -> Subset:
-    n = int(sizes.sum())
-    alone = int(np.count_nonzero(sizes == 1))
-    return Subset(names, len(sizes), int(sizes.min()), alone, len(sizes) / n, _separation(sizes))
+def _described(names: tuple[str, ...], counts: ClassCounts) -> Subset:
+    k, unique = k_anonymity(counts), unique_members(counts)
+    return Subset(names, counts.n_classes, k, unique, distinction(counts), separation(counts))
 
 
 def subset_count(counts: ClassCounts, columns: Sequence[str], *, recount: Recount | None = None) -> Subset:
     """One subset."""
     if not adds_up(counts) and recount is not None:
-        return _described(tuple(columns), recount(columns).sizes)
+        return _described(tuple(columns), recount(columns))
     return next(_from_base(counts, [tuple(columns)]))
 
 

@@ -13,7 +13,7 @@ probability that a unique match is right (Skinner and Elliot) over the records b
 Takes    ClassCounts with codes
 Keeps    only records that are unique on all columns score; an original score is 0 exactly where there is no MSU (scaled, an MSU
          of all columns weighs 0 too)
-Cost     sets of columns, pruned: see ``kernels/measures_suda.py``
+Cost     sets of columns, pruned: see ``suda_loops.py``
 Source   Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008; scores checked against the SDC practice guide
 """
 
@@ -31,6 +31,10 @@ from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
 MOST_SETS = 20_000_000
 """More sets of columns than this are refused."""
+
+OVERLAP = (
+    "A minimal unique counts for each of its columns, so the shares of the columns overlap and can add up to more than 100 %."
+)
 
 Scores = Literal["original", "scaled"]
 
@@ -63,10 +67,6 @@ class Suda:
         part = (self.share * self.score[:, None]).sum(axis=0) / total
         return {name: float(x) for name, x in zip(self.columns, part, strict=True)}
 
-    def record_scores(self, class_of_record: IntArray) -> FloatArray:
-        """Scores of records from the class of each."""
-        return self.score[class_of_record]
-
     def to_json(self) -> dict[str, Any]:
         return {
             "records_with_msu": int(np.count_nonzero(self.score)),
@@ -74,6 +74,7 @@ class Suda:
             "msus_by_size": self.by_size,
             "max_score": float(self.score.max()),
             "contribution": self.by_column,
+            "remark": OVERLAP,
             "scores": self.scores,
         }
 

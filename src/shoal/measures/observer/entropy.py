@@ -8,7 +8,7 @@ Source   METHODS §1 (errata 2-1 … 2-6); Serjantov & Danezis 2002; Díaz et al
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from shoal.model.counts.classes import FloatArray
 
 HELPERS = (
     "distribution",
+    "doubt",
     "renyi_entropy",
     "quantile_entropy",
     "surprisal_quantile",
@@ -46,6 +47,25 @@ def distribution(p: npt.ArrayLike) -> FloatArray:
             "the probabilities are not a distribution.", hint="They must be at least 0 and add up to 1 (divide by their sum)."
         )
     return vector
+
+
+def doubt(p: npt.ArrayLike) -> dict[str, float]:
+    """Every measure of the doubt that a posterior leaves, by the name of its metric.
+
+    >>> found = doubt([0.5, 0.25, 0.25, 0])
+    >>> found["anonymity_set_size"], found["shannon_entropy"], found["min_entropy"], found["degree_of_anonymity"]
+    (3, 1.5, 1.0, 0.75)
+    """
+    measures: tuple[Callable[[npt.ArrayLike], float], ...] = (
+        anonymity_set_size,
+        shannon_entropy,
+        min_entropy,
+        max_entropy,
+        collision_entropy,
+        degree_of_anonymity,
+        effective_size,
+    )
+    return {measure.__name__: measure(p) for measure in measures}
 
 
 @metric(

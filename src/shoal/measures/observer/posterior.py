@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.measures.observer.entropy import TOLERANCE, distribution
+from shoal.measures.observer.entropy import TOLERANCE, distribution, doubt
 from shoal.model.counts.classes import FloatArray
 
 
@@ -98,6 +98,15 @@ class PosteriorTable:
         ratio = np.where(self.rows > 0, self.rows, 1.0) / np.where(self.rows > 0, self.prior, 1.0)
         return max(0.0, float((self.weights[:, None] * np.where(self.rows > 0, self.rows, 0.0) * np.log2(ratio)).sum()))
 
+    def per_observation(self) -> list[dict[str, float]]:
+        """Each observation: its chance, and every measure of the doubt that it leaves, by the name of its metric.
+
+        >>> t = PosteriorTable.from_likelihood([0.5, 0.5], [[1.0, 0.5], [0.0, 0.5]])
+        >>> [(seen["chance"], seen["anonymity_set_size"], round(seen["shannon_entropy"], 4)) for seen in t.per_observation()]
+        [(0.75, 2, 0.9183), (0.25, 1, 0.0)]
+        """
+        return [{"chance": float(w)} | doubt(row) for w, row in zip(self.weights, self.rows, strict=True)]
+
     def _some(self, subjects: Sequence[int] | None) -> FloatArray:
         if subjects is None:
             return self.rows
@@ -107,7 +116,9 @@ class PosteriorTable:
 
     def to_json(self) -> dict[str, Any]:
         low, high = self.range()
-        return {"min": low, "max": high, "mutual_information": self.mutual_information(), "perfect": self.is_perfect()}
+        return {"min": low, "max": high, "mutual_information": self.mutual_information(), "perfect": self.is_perfect()} | {
+            "observations": self.per_observation()
+        }
 
 
 def relative_low(share: float, crowd: int) -> float:

@@ -16,6 +16,7 @@ from shoal.measures.classes.missing import Crowds, adds_up, crowds, drop_missing
 from shoal.measures.classes.presence import Presence
 from shoal.measures.columns import subsets as column_sets
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk
+from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
@@ -88,38 +89,38 @@ class Figures:
 
     @property
     def classes(self) -> int:
-        return self.counts.n_classes
+        return anonymity.n_classes(self.counts)
 
     @property
     def k(self) -> int:
-        return self.crowds.k
+        return anonymity.k_anonymity(self.crowds)
 
     @property
     def unique(self) -> int:
-        return self.crowds.unique
+        return anonymity.unique_members(self.crowds)
 
     @property
     def unique_share(self) -> float:
-        return self.unique / int(self.crowds.members.sum())
+        return anonymity.unique_share(self.crowds)
 
     @cached_property
     def class_sizes(self) -> anonymity.SizeTable:
-        return anonymity.size_table(self.crowds.sizes)
+        return anonymity.class_sizes(self.crowds)
 
     @cached_property
     def people_at(self) -> dict[int, int]:
         """Members in crowds of at most 1, 5, 10, 50, 100."""
-        found = self.crowds
-        return {t: int(found.members[found.sizes <= t].sum()) for t in anonymity.THRESHOLDS}
+        return anonymity.people_at(self.crowds)
 
     @cached_property
     def risk(self) -> Risk:
         found = self.crowds
-        above = {str(t): _above(found, t) for t in RISK_THRESHOLDS}
-        prosecutor = Attacker(1.0 / found.k, found.mean_risk, above)
+        above = {str(t): risk.members_above(found, t) for t in RISK_THRESHOLDS}
+        highest, mean = risk.prosecutor_max(found), risk.prosecutor_mean(found)
+        prosecutor = Attacker(highest, mean, above)
         if self.presence is None:
             basis = "the table itself: the worst case, as if the population were the table"
-            return Risk(prosecutor, Attacker(1.0 / found.k, found.mean_risk), found.mean_risk, basis)
+            return Risk(prosecutor, Attacker(highest, mean), mean, basis)
         f, big = self.presence.release, self.presence.population
         there = Attacker(risk.journalist_max(f, big), risk.journalist_mean(f, big))
         return Risk(prosecutor, there, risk.marketer(f, big), "the population table")
@@ -179,6 +180,16 @@ class Figures:
             "remark": entropy_risk.REMARK,
         }
 
+    @cached_property
+    def grouping_loss(self) -> dict[str, Any]:
+        """What these classes cost if they are what is published: discernibility, average class size over k, and for each
+        sensitive column the classification metric."""
+        return {
+            "discernibility": class_losses.discernibility(self.counts),
+            "average_class_size": class_losses.average_class_size(self.counts, k=anonymity.k_anonymity(self.counts)),
+            "classification_metric": {n: class_losses.classification_metric(self.counts, n) for n in self.counts.sensitive},
+        }
+
     @property
     def knows_subsets(self) -> bool:
         """Whether other sets of columns can be counted: class sizes add up, or the table is at hand."""
@@ -227,10 +238,3 @@ class Figures:
         from shoal.measures.columns.suda import suda
 
         return suda(self.counts, **options)
-
-
-def _above(found: Crowds, threshold: float) -> int:
-    from fractions import Fraction
-
-    ratio = Fraction(str(threshold))
-    return int(found.members[found.sizes <= (ratio.denominator - 1) // ratio.numerator].sum())

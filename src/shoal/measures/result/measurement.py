@@ -64,6 +64,7 @@ class Measured(Figures):
             "closeness": {n: c.to_json() for n, c in self.closeness.items()},
             "missing": self.missing,
             "entropy_risk": self.entropy_risk,
+            "grouping_loss": self.grouping_loss,
             "worst_subsets": [s.to_json() for s in self.worst_subsets()] if self.knows_subsets else [],
             "contribution": [c.to_json() for c in self.contributions()] if self.knows_subsets else [],
             "sentence": self.sentence,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import EmptyTableError, InternalError, UsageError
-from shoal.model.counts.classes import CodeArray, FloatArray, IntArray, SensitiveCounts
+from shoal.model.counts.classes import FloatArray, IntArray, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 
 
@@ -187,8 +187,3 @@ class Recoding:
         mass = column.per_set(self.frequencies(column))[column.published]
         out: FloatArray = np.where(self.suppressed, 1.0, mass)
         return out
-
-
-def published_codes(recoding: Recoding) -> list[CodeArray]:
-    """The published set of each class as codes (−1 where suppressed), to group the published classes."""
-    return [np.where(recoding.suppressed, -1, c.published).astype(np.int32) for c in recoding.columns]

@@ -9,6 +9,7 @@ Differs  entropy losses take probabilities of the published **set**, not of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,7 +18,26 @@ from shoal.measures.metrics import metric
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import FloatArray, SensitiveCounts
 
-HELPERS = ("attribute_losses", "table_loss", "column_granularity")
+HELPERS = ("attribute_losses", "column_granularity", "recoding_losses", "table_loss")
+
+
+def recoding_losses(recoding: Recoding) -> dict[str, float]:
+    """Every loss that the recoding allows, by the name of its metric.
+
+    Precision needs hierarchy levels in every column, private information the counts of a sensitive column.
+
+    >>> r = Recoding([1, 1], [ColumnRecoding.from_groups("x", [0, 1], [0, 0])])
+    >>> found = recoding_losses(r)
+    >>> found["granularity"], found["mutual_information_loss"], "precision" in found
+    (1.0, 1.0, False)
+    """
+    losses: list[Callable[[Recoding], float]] = [granularity, certainty_penalty, arx_loss, monotone_entropy, nonuniform_entropy]
+    losses += [mutual_information_utility, mutual_information_loss]
+    if all(c.height is not None for c in recoding.columns):
+        losses.append(precision)
+    if recoding.sensitive is not None:
+        losses += [private_information_utility, private_information_loss]
+    return {loss.__name__: loss(recoding) for loss in losses}
 
 
 @metric(

@@ -161,17 +161,30 @@ def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, l
 def uniques_range(s: models.SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
     """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
 
+    The classes of one and of two people are taken as Poisson counts with their exact limits; the lower end combines two limits,
+    each with half of its tail, so the level is kept when pairs are few.
+
     >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
     >>> [round(x) for x in uniques_range(models.SampledClasses(sizes, numbers, 170, 145, 120, 25, 340))]
-    [82, 287]
+    [39, 287]
     """
-    from scipy.special import gammaincinv, ndtri
-
     pi, tail = s.people / s.population, (1 - level) / 2
     c = 2 * (1 - pi) / pi
-    low = s.n1 - c * s.n2 - float(ndtri(1 - tail)) * math.sqrt(s.n1 + c * c * (s.n2 + (s.n2 == 0)))
-    high = float(gammaincinv(s.n1 + 1, 1 - tail))  # the most that a Poisson count of n1 leaves plausible
+    low = poisson_limits(s.n1, tail / 2)[0] - c * poisson_limits(s.n2, tail / 2)[1]
+    high = poisson_limits(s.n1, tail)[1]
     return max(0.0, low / pi), min(high / pi, float(s.population - s.people + s.n1))
+
+
+def poisson_limits(count: int, tail: float) -> tuple[float, float]:
+    """Exact limits of the mean of a Poisson count: below the first, or above the second, the count has at most the chance
+    ``tail`` on that side.
+
+    >>> [round(x, 3) for x in poisson_limits(0, 0.025)], [round(x, 3) for x in poisson_limits(10, 0.025)]
+    ([0.0, 3.689], [4.795, 18.39])
+    """
+    from scipy.special import gammaincinv
+
+    return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
 
 
 def sample_unique_risk(rate: float) -> float:

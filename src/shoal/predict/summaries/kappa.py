@@ -21,6 +21,7 @@ from shoal.predict.summaries import kappa_bounds as _kappa_bounds
 from shoal.predict.summaries.kappa_bounds import smallest_kappa
 
 _IMPOSSIBLE = "no distribution with this kappa has the value of the formula"
+_ONE_CELL = "everybody in one cell: kappa is ln N"
 
 
 def uniqueness_from_kappa(
@@ -41,6 +42,8 @@ def uniqueness_from_kappa(
     p_max = _largest(p_max, n, kappa)
     if k > n:
         return Estimate.exact(0.0, method="more people than cells", log_value=-math.inf)
+    if _is_one_cell(kappa, n):
+        return Estimate.exact(float(k <= 1), method=_ONE_CELL, log_value=0.0 if k <= 1 else -math.inf)
     log_value, name, broken = uniqueness_formula(kappa, n, k, p_max, limit=limit)
     log_low, log_high = _kappa_bounds.log_uniqueness_range(kappa, n, k, p_max)
     if not log_low - 1e-9 <= log_value <= log_high + 1e-9:
@@ -74,6 +77,8 @@ def singletons_from_kappa(
     """
     n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
+    if _is_one_cell(kappa, n):
+        return Estimate.exact(float(k == 1), method=_ONE_CELL)
     a = k / n
     base = math.exp(-a) if limit else math.exp((k - 1) * math.log1p(-1 / n)) if n > 1 else float(k <= 1)
     value = min(float(k), max(0.0, k * base * (1 + a * (a - 2) * kappa)))
@@ -94,6 +99,8 @@ def variance_from_kappa(
     """
     n, k, kappa = checked_sizes(cells, group_size, kappa)
     p_max = _largest(p_max, n, kappa)
+    if _is_one_cell(kappa, n):
+        return Estimate.exact(0.0, method=_ONE_CELL)
     a, e = k / n, math.exp(-k / n)
     flat = n * (a * e - a * a * e * e - a * e * e * (1 - a) ** 2)
     slope = a * e * a * (a - 2) - a * a * e * e * (2 - 8 * a + 4 * a * a) - a * e * e * (1 - a) ** 2 * 2 * a * (a - 4)
@@ -137,17 +144,29 @@ def groups_from_kappa(
     if k == 0 or j > k:
         name = "an empty group" if k == 0 else "more people than there are"
         return Estimate.exact(0.0, method=name), Estimate.exact(float(k == 0 and j == 0), method=name)
+    if _is_one_cell(kappa, n):
+        of_cells = ((j == k) + (n - 1) * (j == 0)) / n
+        return Estimate.exact(float(j == k), method=_ONE_CELL), Estimate.exact(of_cells, method=_ONE_CELL)
     factor = 1 + (a * a + j * (j - 1) - 2 * j * a) * kappa
     log_cells = -a + (j * math.log(a) if j else 0.0) - math.lgamma(j + 1)
     broken = _broken(kappa, n, p_max, kappa_most=0.05, people_per_cell=a)
     bounds = _kappa_bounds.groups_range(kappa, n, k, j, p_max)
     value, name = math.exp(log_cells) * max(0.0, factor), "Poisson share of groups times its kappa factor"
+    most = min(1.0, a / j) if j else 1.0  # no more cells than the people can fill
+    if value > most:
+        value = most
+        broken.append("the formula gives more groups than there are people: the largest possible share is shown")
     grade: Grade = "C" if broken else "B"
     ends = min(bounds[0], value), max(bounds[1], value)
     in_cells = Estimate(value, *ends, level=1.0, method=name, grade=grade, notes=tuple(broken))
     times = j / a
     in_people = replace(in_cells, value=times * in_cells.value, low=times * in_cells.low, high=min(1.0, times * in_cells.high))
     return in_people, in_cells
+
+
+def _is_one_cell(kappa: float, n: int) -> bool:
+    """Whether kappa is the largest possible, that of a distribution with one cell only."""
+    return n > 1 and kappa >= math.log(n) - 1e-9
 
 
 def largest_possible_mean(cells: int, group_size: int) -> float:

@@ -1,0 +1,234 @@
+"""Exactly at a limit, and one step beside it; and sentences that a table could refute."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import DataError, UsageError
+from shoal.measures.classes import anonymity, closeness, diversity, risk
+from shoal.measures.classes.individual import benedetti_franconi
+from shoal.measures.classes.missing import adds_up, crowds, drop_missing
+from shoal.measures.columns.suda import OVERLAP, suda
+from shoal.measures.metrics import lookup
+from shoal.measures.observer import entropy
+from shoal.measures.result.measurement import Measured
+from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.roles import MissingPolicy
+
+
+def secret(*rows: list[int]) -> ClassCounts:
+    return ClassCounts([sum(r) for r in rows], sensitive={"d": SensitiveCounts.from_dense("d", list(rows))})
+
+
+# --- diversity --------------------------------------------------------------------------------------------------------
+
+
+def test_recursive_diversity_is_strict_at_its_limit() -> None:
+    c = secret([6, 2, 1])  # r1 = 6 against c (2 + 1)
+    assert diversity.recursive_diversity(c, "d", c=2.0) == 1
+    assert diversity.recursive_diversity(c, "d", c=2.001) == 2
+    assert diversity.recursive_diversity(c, "d", c=6.0) == 2
+    assert diversity.recursive_diversity(c, "d", c=6.001) == 3
+    assert diversity.least_c(c, "d", l=2) == 2.0
+    assert not diversity.is_recursive_diverse(c, "d", c=2.0, l=2)
+    assert diversity.is_recursive_diverse(c, "d", c=2.000000001, l=2)
+
+
+def test_c_is_taken_as_written() -> None:
+    """r1 / rest = 1.003 lies between two hundredths, and a long decimal is not shortened either."""
+    c = secret([1003, 1000])
+    assert diversity.recursive_diversity(c, "d", c=1.003) == 1
+    assert diversity.recursive_diversity(c, "d", c=1.004) == 2
+    assert diversity.recursive_diversity(c, "d", c=1.0030000000001) == 2
+    assert diversity.recursive_diversity(c, "d", c=1.0029999999999) == 1
+    with pytest.raises(UsageError):
+        diversity.recursive_diversity(c, "d", c=-0.1)
+    assert diversity.recursive_diversity(c, "d", c=0) == 1
+
+
+def test_l_of_one_asks_for_nothing() -> None:
+    """A class with one value: r1 < c · r1 fails for c of at most 1, so l = 1 is met by convention, and the words say so."""
+    c = secret([4, 0], [2, 2])
+    assert diversity.recursive_diversity(c, "d", c=1) == 1
+    assert diversity.is_recursive_diverse(c, "d", c=1, l=1)
+    assert not diversity.is_recursive_diverse(c, "d", c=1000, l=2)
+    assert diversity.least_c(c, "d", l=1) == 0.0
+    assert "always true" not in lookup("recursive_diversity").explain()
+    assert "asks for nothing" in lookup("recursive_diversity").assumption
+    with pytest.raises(UsageError):
+        diversity.least_c(c, "d", l=0)
+
+
+def test_least_c_is_infinite_where_values_lack() -> None:
+    c = secret([3, 1, 0], [1, 1, 1])
+    assert diversity.least_c(c, "d", l=2) == 3.0
+    assert diversity.least_c(c, "d", l=3) == math.inf
+
+
+def test_whole_diversity_at_its_tolerance() -> None:
+    assert [diversity.whole_diversity(x) for x in (3 - 1e-10, 3 - 1e-8, 3.0, 2.0)] == [3, 2, 3, 2]
+
+
+# --- closeness --------------------------------------------------------------------------------------------------------
+
+
+def test_enhanced_beta_is_infinite_just_above_its_limit() -> None:
+    """A value with share q may gain at most −ln q; for q = 1/2 that is 0.693: p = 0.84 is allowed, p = 0.85 is not."""
+    allowed, beyond = secret([84, 16], [16, 84]), secret([85, 15], [15, 85])
+    assert closeness.enhanced_beta_likeness(allowed, "d") == pytest.approx(0.68)
+    assert closeness.basic_beta_likeness(allowed, "d") == pytest.approx(0.68)
+    assert closeness.enhanced_beta_likeness(beyond, "d") == math.inf
+    assert closeness.basic_beta_likeness(beyond, "d") == pytest.approx(0.7)
+
+
+def test_delta_disclosure_is_infinite_only_where_a_value_lacks() -> None:
+    assert closeness.delta_disclosure(secret([3, 1], [1, 3]), "d") == pytest.approx(math.log(2))
+    assert closeness.delta_disclosure(secret([4, 0], [1, 3]), "d") == math.inf
+    assert closeness.delta_disclosure(secret([4, 0], [3, 0]), "d") == 0.0
+
+
+tables = st.integers(2, 4).flatmap(
+    lambda m: st.lists(st.lists(st.integers(0, 6), min_size=m, max_size=m).filter(any), min_size=2, max_size=5)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables)
+def test_what_the_sentences_of_t_and_beta_promise(rows: list[list[int]]) -> None:
+    c = secret(*rows)
+    counts = np.array(rows, dtype=float)
+    p, q = counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
+    gained = np.maximum(p - q, 0).sum(axis=1).max()  # the set of values that becomes most likely
+    assert gained <= closeness.t_closeness(c, "d", distance="equal") + 1e-12
+    there = q > 0
+    assert (p[:, there] / q[there]).max() <= 1 + closeness.basic_beta_likeness(c, "d") + 1e-12
+
+
+def test_the_ordered_distance_bounds_no_gain() -> None:
+    c = secret([0, 10, 0, 0, 0], [5, 5, 5, 5, 5])
+    gain = 1 - 15 / 35
+    assert closeness.t_closeness(c, "d", distance="ordered") < gain <= closeness.t_closeness(c, "d", distance="equal")
+    assert "equal distance" in lookup("t").attacker
+    assert "1 + β" in lookup("basic_beta").attacker
+
+
+# --- classes, crowds and risk ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("members", "named"), [(9, False), (10, True), (11, True)])
+def test_subpopulations_are_named_from_ten_members(members: int, named: bool) -> None:
+    c = ClassCounts((20, members), columns=("town",), codes=([0, 1],))
+    groups = anonymity.subpopulations(c, "town", names={0: "Delft", 1: "Urk"}).groups
+    assert [g.name for g in groups] == ["Delft", "Urk" if named else None]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"), [(0.0, 16), (0.1, 16), (0.2, 5), (0.249, 5), (0.25, 1), (0.2501, 1), (0.999, 1), (1.0, 0)]
+)
+def test_members_above_a_threshold(threshold: float, expected: int) -> None:
+    """A class of n is above where 1/n exceeds the threshold: not at it."""
+    c = ClassCounts((1, 4, 5, 6))
+    assert risk.members_above(c, threshold) == expected == sum(n for n in (1, 4, 5, 6) if 1 / n > threshold)
+
+
+@pytest.mark.parametrize("threshold", [-0.01, 1.01, math.nan])
+def test_a_threshold_is_a_chance(threshold: float) -> None:
+    with pytest.raises(UsageError):
+        risk.members_above(ClassCounts((1,)), threshold)
+
+
+@pytest.mark.parametrize(
+    ("release", "population", "says"),
+    [
+        ((2, -1), (3, 3), "negative"),
+        ((2, 4), (3, 3), "more members"),
+        ((0, 0), (3, 3), "no records"),
+        ((), (), "no records"),
+        ((1.5, 2.0), (3, 3), "whole numbers"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(release: tuple, population: tuple, says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        risk.checked_population(release, population)
+
+
+def test_a_release_may_be_its_whole_population() -> None:
+    assert risk.journalist_max((2, 3), (2, 3)) == 0.5
+    assert risk.marketer((2, 3)) == 0.4
+    with pytest.raises(UsageError):
+        risk.checked_population((1, 2), (1, 2, 3))
+
+
+def test_people_who_are_left_when_rows_are_dropped() -> None:
+    """Two people with a missing age, one of whom has another row too."""
+    t = pa.table({"id": [1, 1, 2, 3, 3, 4], "age": [30, None, 30, 41, 50, None], "sex": list("ffmfff")})
+    m = shoal.measure(t, qi=["age", "sex"], unit="id", missing="drop")
+    assert (m.people, m.records, m.counts.n_members) == (3, 4, 4)
+    assert shoal.measure(t, qi=["age", "sex"], unit="id").people == 4
+    once = ClassCounts((2, 1), columns=("age",), codes=([0, -1],), unit="id", n_people=3)
+    assert adds_up(once)
+    assert drop_missing(once).n_people == 2
+    twice = ClassCounts((2, 1), columns=("age",), codes=([0, -1],), unit="id", n_people=2)
+    assert not adds_up(twice)
+    assert drop_missing(twice).n_people is None
+    assert drop_missing(twice, n_people=2).n_people == 2
+
+
+def test_numbers_under_a_rule_for_missing_values_are_those_of_its_crowds() -> None:
+    c = ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1]))
+    wild = Measured(c, policy=MissingPolicy.WILDCARD)
+    assert (wild.k, wild.unique, wild.unique_share, wild.people_at[1], wild.people_at[5]) == (1, 1, 0.25, 1, 4)
+    assert wild.risk.prosecutor.mean == pytest.approx((1 + 2 / 3 + 1 / 3) / 4)
+    assert wild.risk.prosecutor.above["0.33"] == 4
+    assert Measured(c, policy=MissingPolicy.DROP).unique == 1
+    assert crowds(c, MissingPolicy.DROP).n_members == 3
+
+
+def test_shares_of_the_suda_score_overlap_and_the_result_says_so() -> None:
+    c = ClassCounts((1, 1, 1, 1), columns=("a", "b"), codes=([0, 0, 1, 1], [0, 1, 0, 1]))
+    found = suda(c)
+    assert sum(found.by_column.values()) == 2.0
+    assert found.to_json()["remark"] == OVERLAP
+
+
+def test_individual_risk_at_the_edge_of_the_weights() -> None:
+    assert benedetti_franconi([1, 3], [1.0, 3.0]).tolist() == [1.0, pytest.approx(1 / 3)]
+    assert benedetti_franconi([2], [2 * (1 - 0.9e-9)])[0] == pytest.approx(0.5)
+    with pytest.raises(DataError):
+        benedetti_franconi([2], [2 * (1 - 1.1e-9)])
+    with pytest.raises(DataError):
+        benedetti_franconi([0], [2.0])
+
+
+# --- an observer ------------------------------------------------------------------------------------------------------
+
+
+def test_grades_of_reiter_and_rubin_at_their_limits() -> None:
+    assert entropy.reiter_rubin([0.5, 0.5], 0) == "beyond suspicion"
+    assert entropy.reiter_rubin([0.5, 0.3, 0.2], 0) == "probable innocence"
+    assert entropy.reiter_rubin([0.501, 0.3, 0.199], 0) == "possible innocence"
+    assert entropy.reiter_rubin([0.95, 0.03, 0.02], 0) == "possible innocence"
+    assert entropy.reiter_rubin([0.951, 0.03, 0.019], 0) == "exposed"
+    assert entropy.reiter_rubin([1.0], 0) == "exposed"
+
+
+def test_a_subject_is_one_of_the_candidates() -> None:
+    for subject in (-1, 2):
+        with pytest.raises(UsageError):
+            entropy.reiter_rubin([0.5, 0.5], subject)
+    with pytest.raises(UsageError):
+        entropy.is_totally_anonymous([0.5, 0.5], 0)
+    assert entropy.is_totally_anonymous([0.4, 0.3, 0.3], 0)
+    for q in (0.0, 1.01):
+        with pytest.raises(UsageError):
+            entropy.quantile_entropy([0.5, 0.5], q)
+    assert entropy.quantile_entropy([0.5, 0.25, 0.25], 0.5) == 0.0
+    assert entropy.quantile_entropy([0.5, 0.25, 0.25], 0.51) == 1.0
+    assert entropy.quantile_entropy([0.5, 0.25, 0.25], 1.0) == math.log2(3)
