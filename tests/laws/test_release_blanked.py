@@ -52,10 +52,10 @@ def test_the_loss_is_that_of_the_file(name: str, tmp_path: Any) -> None:
         made.write(tmp_path / f"out{seed}")
         with (tmp_path / f"out{seed}" / "data.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        utility = made.certificate["utility"]
-        assert utility["loss"] == pytest.approx(loss_of_file(rows, name), abs=1e-9)
-        assert utility["proven"] == (utility["gap"] == 0)
-        joined += not utility["proven"]
+        utility = made.certificate.utility
+        assert utility.loss == pytest.approx(loss_of_file(rows, name), abs=1e-9)
+        assert utility.proven == (utility.gap == 0)
+        joined += not utility.proven
     assert joined, "at least one of these tables needs the joining"
 
 

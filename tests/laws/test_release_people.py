@@ -54,11 +54,11 @@ def test_the_plan_is_the_best_by_people(seed: int, tmp_path: Any) -> None:
     nodes = list(itertools.product(range(4), range(2)))
     good = {n: feasible(rows, n, k, share * len(rows) + 1e-9) for n in nodes}
     made = shoal.anonymize(table, policy)
-    utility = made.certificate["utility"]
-    chosen = utility["levels"]["a"], utility["levels"]["c"]
+    utility = made.certificate.utility
+    chosen = utility.levels["a"], utility.levels["c"]
     found = good[chosen]
     assert found is not None, "the plan meets k by people"
-    assert (utility["suppressed"], made.k) == found, "no class of enough people is left out"
+    assert (utility.suppressed, made.k) == found, "no class of enough people is left out"
 
     def loss(node: tuple[int, int]) -> float:
         """Precision lost: the mean height of the cells, those of records left out at the top."""
@@ -66,6 +66,6 @@ def test_the_plan_is_the_best_by_people(seed: int, tmp_path: Any) -> None:
         return gone + (1 - gone) * (node[0] / 3 + node[1]) / 2
 
     best = min(loss(n) for n in nodes if good[n] is not None)
-    assert utility["proven"]
-    assert utility["loss"] == pytest.approx(loss(chosen), abs=1e-9)
+    assert utility.proven
+    assert utility.loss == pytest.approx(loss(chosen), abs=1e-9)
     assert loss(chosen) == pytest.approx(best, abs=1e-9)

@@ -96,7 +96,7 @@ def prove(seed, place):
     except InfeasibleError:
         assert not (place / str(seed)).exists()
         return "infeasible"
-    made = release.certificate
+    made = release.certificate.to_json()
     rows = rows_of(folder)
     quasi = list(policy["roles"]["quasi"])
     assert "name" not in rows[0]

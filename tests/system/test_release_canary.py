@@ -231,10 +231,10 @@ def test_interrupt_leaves_nothing(tmp_path, monkeypatch):
     import pyarrow as pa
 
     import shoal
-    from shoal.release.make import release as room
+    from shoal.release.make import carry_out as room
 
     table = pa.table({"a": [1, 2] * 20, "s": ["x", "y"] * 20})
-    for name in ("recode", "recount", "body", "run_attacks"):
+    for name in ("recode", "count_again", "certificate_of", "run_attacks", "certify"):
 
         def stop(*args, **kwargs):
             raise KeyboardInterrupt

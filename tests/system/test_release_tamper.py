@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import shutil
 
 import numpy as np
@@ -11,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from release_forging import forge, plain_certificate, sign_anew
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
-from shoal.release.certificate import document as cert
+from shoal.model.certificate.certificate import NAME, REPORT
 from shoal.release.certificate.verify import verify
-from shoal.report.release_report import render
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 
@@ -80,21 +78,6 @@ def test_added_missing_renamed_and_linked_files(releases, tmp_path):
     assert verify(folder).ok
 
 
-def resign(folder, change, *, page=True):
-    """What a forger can do: change the certificate, make the report anew, fix the hashes, sign with a key of his own."""
-    made = json.loads((folder / cert.NAME).read_text())
-    change(made)
-    made.pop("signature", None)
-    made.pop("key", None)
-    names = [f["name"] for f in made["files"] if f["name"] != cert.REPORT]
-    made["files"] = [cert.file_entry(folder / n) for n in names]
-    if page:
-        with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError):
-            (folder / cert.REPORT).write_text(render(json.loads(sign.canonical(made))))
-    made["files"].append(cert.file_entry(folder / cert.REPORT))
-    (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
-
-
 @pytest.mark.parametrize("form", [f for f in FORMATS if f != "csv"])
 def test_broken_bytes_that_a_forger_signed_are_a_failed_check_not_a_crash(releases, tmp_path, form):
     """The hashes fit, so the file is opened: whatever a reader of that format raises becomes a finding."""
@@ -107,11 +90,11 @@ def test_broken_bytes_that_a_forger_signed_are_a_failed_check_not_a_crash(releas
         changed = bytearray(content)
         changed[at : at + 6] = rng.bytes(6)
         data.write_bytes(bytes(changed[: rng.integers(at, len(content)) + 1]) if at % 4 == 0 else bytes(changed))
-        resign(folder, lambda c: None)
+        forge(folder, lambda c: None)
         result = verify(folder)
         assert all("changed after" not in c.sentence for c in result.checks)
     data.write_bytes(b"")
-    resign(folder, lambda c: None)
+    forge(folder, lambda c: None)
     assert [c.name for c in verify(folder).failed] == ["re-count"]
 
 
@@ -178,7 +161,7 @@ NUMBERS = [
 def test_a_forger_with_his_own_key_is_found_by_counting(releases, tmp_path, name, change):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
-    resign(folder, change)
+    forge(folder, change)
     result = verify(folder)
     assert not result.ok, name
     assert next(c for c in result.checks if c.name == "signature").ok, "the forger's signature itself fits"
@@ -189,7 +172,7 @@ def test_a_forger_who_adds_a_decoy_file_or_folder_is_found(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
     shutil.copy(folder / "data.csv", folder / "shadow.csv")
-    resign(folder, lambda c: (c["files"].append({"name": "shadow.csv"}), c["data"].update(file="shadow.csv")))
+    forge(folder, lambda c: (c["files"].append({"name": "shadow.csv"}), c["data"].update(file="shadow.csv")))
     assert "files" in [c.name for c in verify(folder).failed]
     shutil.rmtree(folder)
     shutil.copytree(releases["csv"], folder)
@@ -204,7 +187,7 @@ def test_a_forger_who_adds_a_column_that_was_removed_is_found(releases, tmp_path
     named = [f"{lines[0]},name", *(f"{line},Person {i}" for i, line in enumerate(lines[1:]))]
     (folder / "data.csv").write_text("\n".join(named) + "\n")
     gone = {"name": "name", "role": "direct", "kind": "text", "treatment": "removed", "changed": 1.0, "why": ""}
-    resign(folder, lambda c: (c["data"]["columns"].append("name"), c["columns"].append(gone)))
+    forge(folder, lambda c: (c["data"]["columns"].append("name"), c["columns"].append(gone)))
     assert [c.name for c in verify(folder).failed] == ["plan"]
 
 
@@ -216,17 +199,17 @@ def test_a_second_sheet_is_found(releases, tmp_path):
     book = openpyxl.load_workbook(folder / "data.xlsx")
     book.create_sheet("names").append(["Person 1"])
     book.save(folder / "data.xlsx")
-    resign(folder, lambda c: None)
+    forge(folder, lambda c: None)
     assert "more than one sheet" in verify(folder).failed[0].sentence
 
 
 def test_a_report_that_says_something_else_is_found(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
-    page = (folder / cert.REPORT).read_text()
+    page = (folder / REPORT).read_text()
     assert "✓ Every record" in page
-    (folder / cert.REPORT).write_text(page.replace("✓ Every record", "✓ Anonymous, certified: every record"))
-    resign(folder, lambda c: None, page=False)
+    (folder / REPORT).write_text(page.replace("✓ Every record", "✓ Anonymous, certified: every record"))
+    forge(folder, lambda c: None, page=False)
     assert [c.name for c in verify(folder).failed] == ["report"]
 
 
@@ -236,7 +219,7 @@ def test_a_forger_cannot_put_words_into_the_mouth_of_verify(releases, tmp_path, 
     shutil.copytree(releases["csv"], folder)
     key = sign.signer()
     monkeypatch.setattr(sign, "signer", lambda: sign.Signer(origin, key._private))
-    resign(folder, lambda c: None)
+    forge(folder, lambda c: None)
     failed = verify(folder).failed
     assert [c.name for c in failed] == ["signature"]
     assert "Authority" not in failed[0].sentence
@@ -249,15 +232,15 @@ def test_a_forger_who_changes_one_cell_is_found(releases, tmp_path):
     first = lines[1].split(",")
     first[0] = '"999"'
     (folder / "data.csv").write_text("\n".join([lines[0], ",".join(first), *lines[2:]]) + "\n")
-    resign(folder, lambda c: None)
+    forge(folder, lambda c: None)
     assert [c.name for c in verify(folder).failed] == ["re-count"]
 
 
 def test_the_expected_key_unmasks_any_forger(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
-    honest = json.loads((folder / cert.NAME).read_text())["key"]["fingerprint"]
-    resign(folder, lambda c: c.update(title="Another title"))
+    honest = plain_certificate(folder)["key"]["fingerprint"]
+    forge(folder, lambda c: c.update(title="Another title"))
     assert verify(folder).ok, "no number was changed, so counting finds nothing"
     assert not verify(folder, key=honest).ok
 
@@ -266,12 +249,10 @@ def test_a_hostile_certificate_cannot_read_elsewhere(releases, tmp_path):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
     (tmp_path / "secret.csv").write_text("age,sex,ill\n1,f,flu\n")
-    made = json.loads((folder / cert.NAME).read_text())
+    made = plain_certificate(folder)
     for bad in ("../secret.csv", str(tmp_path / "secret.csv")):
         made["files"][0]["name"] = bad
-        made.pop("signature", None)
-        made.pop("key", None)
-        (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
+        sign_anew(folder, made)
         assert not verify(folder).ok
 
 
@@ -294,5 +275,5 @@ def test_a_hostile_certificate_cannot_read_elsewhere(releases, tmp_path):
 def test_broken_certificates_are_refused_not_crashed_on(releases, tmp_path, content):
     folder = tmp_path / "r"
     shutil.copytree(releases["csv"], folder)
-    (folder / cert.NAME).write_bytes(content)
+    (folder / NAME).write_bytes(content)
     assert not verify(folder).ok

@@ -1,17 +1,30 @@
-"""``shoal.anonymize``: from a table and a policy to a release."""
+"""``shoal.anonymize``: from a table and a policy to a release.
+
+::
+
+    Policy.of        release/policy         what is asked
+    prepare          release/plan           count the classes, build the hierarchies
+    decide           release/plan           search for the plan that loses least (or check the one given)
+    Release.write    release/make           carry_out: recode, count_again, attacks, certify; then the folder gets its name
+    verify           release/certificate    prove the folder again
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Progress, Source, opened, policy_of
-
-if TYPE_CHECKING:
-    from shoal.model.plan import Plan
-    from shoal.release.make.release import Release
-    from shoal.release.policy.policy import Policy
+from shoal.model.plan import Plan
+from shoal.release.make.carry_out import Output
+from shoal.release.make.release import Release
+from shoal.release.plan.decide import decide
+from shoal.release.plan.earlier_plan import read_plan
+from shoal.release.plan.prepare import prepare, silent
+from shoal.release.policy.policy import Policy
+from shoal.release.policy.transforms import seeded
 
 
 def anonymize(
@@ -56,23 +69,12 @@ def anonymize(
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [31, 32, 33, 45, 46, 47] * 2, "ill": ["flu", "cold"] * 6})
     >>> r = anonymize(people, quasi={"age": {"hierarchy": {"intervals": [10]}}}, sensitive=["ill"], k=3)
-    >>> r.k, r.certificate["after"]["classes"]
+    >>> r.k, r.certificate.after.classes
     (6, 2)
     """
-    from shoal.release.make.release import anonymize as decide
-    from shoal.release.plan.earlier_plan import read_plan
-    from shoal.release.plan.prepare import silent
-
-    asked = policy_of(policy, words)
-    earlier = tuple(Path(p) for p in previous)
-    given = read_plan(plan) if isinstance(plan, str | Path) else plan
-    return decide(
-        opened(table),
-        asked,
-        key_file=key_file,
-        format=format,
-        progress=progress or silent,
-        earlier=earlier,
-        plan=given,
-        to_table=to_table,
-    )
+    started = time.perf_counter()
+    asked, told = seeded(policy_of(policy, words)), progress or silent
+    prepared = prepare(opened(table), asked, progress=told)
+    decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
+    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table)
+    return Release(prepared, decision, output, started)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from shoal.attack.further_knowledge import one_of_a_kind
 from shoal.attack.intersection import joined_records
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
+from shoal.model.certificate.certificate import NAME, PLAN, Certificate
+from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Suppression
-from shoal.release.certificate import document as cert
 from shoal.release.earlier.same_labels import same_labels
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.proof.read import logical
@@ -67,24 +68,24 @@ def attack(
     place = Path(folder)
     if not place.is_dir():
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
-    claims = cert.read(place / cert.NAME)
-    plan = read_plan(place / cert.PLAN)
-    if claims["data"]["file"] is None:
+    claims = read_certificate(place / NAME)
+    plan = read_plan(place / PLAN)
+    if claims.data.file is None:
         raise UsageError(
             "the data of this release are a table of a database.", hint="Attack a release that was written as a file."
         )
-    data = place / claims["data"]["file"]
-    quasi, sensitive = tuple(claims["data"]["quasi"]), tuple(claims["data"]["sensitive"])
-    published = _arrow(data, claims["data"]["columns"])
+    data = place / claims.data.file
+    quasi, sensitive = claims.data.quasi, claims.data.sensitive
+    published = _arrow(data, claims.data.columns)
     table = opened(published)
     other = _through_plan(with_, plan, quasi, claims) if with_ is not None else None
-    kept = [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")]
+    kept = claims.with_treatment("retained", "sensitive", "insensitive")
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
         alone=one_of_a_kind(table, quasi, kept),
-        k=int(claims["require"].get("k", claims["k"])),
-        distinct={c: x["distinct"] for c, x in claims["require"].get("diversity", {}).items() if "distinct" in x},
-        t={c: x["t"] for c, x in claims["require"].get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
+        k=int(claims.require.get("k", claims.k)),
+        distinct={c: x["distinct"] for c, x in claims.require.get("diversity", {}).items() if "distinct" in x},
+        t={c: x["t"] for c, x in claims.require.get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
         table=published,
         files=(data,),
         external=other,
@@ -97,14 +98,14 @@ def attack(
     return AttackReport(place.name, tuple(worst_first(results)))
 
 
-def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Mapping[str, Any]) -> ClassCounts:
+def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Certificate) -> ClassCounts:
     """The classes of the external table as the plan would publish them."""
     theirs = opened(external)
     known = tuple(name for name in quasi if name in theirs.schema)
     if not known:
         raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
     with tempfile.TemporaryDirectory(prefix="shoal-") as work:
-        file = Path(work) / f"external{Path(claims['data']['file']).suffix}"
+        file = Path(work) / f"external{Path(str(claims.data.file)).suffix}"
         as_published(theirs, plan, known, file)
         return opened(_arrow(file, known)).count(known)
 
@@ -133,21 +134,21 @@ def as_published(external: Source, plan: Plan, quasi: Sequence[str], out: Path, 
     known.recode(Plan(tuple(steps), Suppression(scope="none")), out)
 
 
-def _join(published: Any, claims: Mapping[str, Any], earlier: Path) -> AttackResult:
+def _join(published: Any, claims: Certificate, earlier: Path) -> AttackResult:
     """Records that an earlier release lets one join, through the columns that both publish unchanged."""
-    before = cert.read(earlier / cert.NAME)
+    before = read_certificate(earlier / NAME)
     same = [c for c in _retained(claims) if c in _retained(before)]
-    return joined_records(published, _arrow(earlier / before["data"]["file"], before["data"]["columns"]), same)
+    return joined_records(published, _arrow(earlier / str(before.data.file), before.data.columns), same)
 
 
-def _same_labels(data: Path, claims: Mapping[str, Any], earlier: Path) -> list[AttackResult]:
+def _same_labels(data: Path, claims: Certificate, earlier: Path) -> list[AttackResult]:
     """What the sensitive values of classes with the same labels tell together."""
-    before = cert.read(earlier / cert.NAME)
-    return same_labels(data, claims, earlier / before["data"]["file"], before)
+    before = read_certificate(earlier / NAME)
+    return same_labels(data, claims, earlier / str(before.data.file), before)
 
 
-def _retained(claims: Mapping[str, Any]) -> list[str]:
-    return [c["name"] for c in claims["columns"] if c["treatment"] == "retained" and c["name"] in claims["data"]["columns"]]
+def _retained(claims: Certificate) -> list[str]:
+    return [c for c in claims.with_treatment("retained") if c in claims.data.columns]
 
 
 def _arrow(file: Path, names: Sequence[str]) -> Any:

@@ -175,7 +175,7 @@ def _release(table: Any, work: Path) -> dict[str, Any]:
     return {
         **found,
         "verified": bool(found["verified"]) and proof.ok,
-        "proven": bool(made.certificate["utility"]["proven"]),
+        "proven": made.certificate.utility.proven,
         "example": _first_record(work / "release" / "data.csv"),
     }
 

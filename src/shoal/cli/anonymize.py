@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -81,20 +81,21 @@ def anonymize(
 
 
 def _tell(release: Release, out: Path) -> None:
-    made: dict[str, Any] = release.certificate
-    for column, why in release.prepared.inferred.items():
+    made = release.certificate
+    for column, why in release.inferred.items():
         typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
-    typer.echo(_shared.printable(made["verdict"]))
-    for finding in made["requirements"]:
-        typer.echo(f"  ok  {_shared.printable(finding['sentence'])} (found {finding['found']:.6g})")
-    for attack in made["attacks"]:
-        if attack["verdict"] in ("broken", "warning"):
-            typer.echo(f"  {attack['verdict']}  {_shared.printable(attack['name'])}: {_shared.printable(attack['sentence'])}")
-    proven = "no plan loses less" if made["utility"]["proven"] else "not proven to lose least"
-    typer.echo(f"Loss {made['utility']['loss']:.6g} ({made['utility']['optimize']}, {proven}).")
+    typer.echo(_shared.printable(made.verdict))
+    for finding in made.requirements:
+        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {finding.found:.6g})")
+    for attack in made.attacks:
+        if attack.verdict in ("broken", "warning"):
+            typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+    proven = "no plan loses less" if made.utility.proven else "not proven to lose least"
+    typer.echo(f"Loss {made.utility.loss:.6g} ({made.utility.optimize}, {proven}).")
     if release.private_file is not None:
         typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")
-    typer.echo(f"Signed with key {made['key']['fingerprint']} ({made['key']['origin']}).")
+    if made.key is not None:
+        typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
 
 

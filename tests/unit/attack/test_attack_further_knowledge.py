@@ -42,7 +42,7 @@ def test_a_birth_date_called_insensitive_is_warned_of(tmp_path: Path) -> None:
     noise = {"income": {"noise": {"scale": 1000}}}
     made = shoal.anonymize(people, {"roles": roles, "require": {"k": 5}, "allow": {"suppress": 0.05}, "transform": noise})
     made.write(tmp_path / "out")
-    inside = {a["name"]: a for a in made.certificate["attacks"]}["further knowledge"]
+    inside = {a.name: a for a in made.certificate.attacks}["further knowledge"]
     outside = {a.name: a for a in attack(tmp_path / "out").results}["further knowledge"]
     assert inside["verdict"] == outside.verdict == "warning"
     assert inside["rate"] == outside.rate > 0.9
@@ -53,4 +53,4 @@ def test_a_birth_date_called_insensitive_is_warned_of(tmp_path: Path) -> None:
 def test_nothing_to_say_where_only_quasi_identifiers_are_published() -> None:
     people = shoal.datasets.people(1000, seed=3).select(["sex", "education"])
     made = shoal.anonymize(shoal.open(people, quasi=["sex", "education"]), {"require": {"k": 5}, "allow": {"suppress": 0.05}})
-    assert "further knowledge" not in {a["name"] for a in made.certificate["attacks"]}
+    assert "further knowledge" not in {a.name for a in made.certificate.attacks}

@@ -37,8 +37,8 @@ def test_pseudonyms_keep_people_countable(tmp_path, monkeypatch):
     rows = pq.read_table(folder / "data.parquet").to_pylist()
     assert len({r["person"] for r in rows}) == 80
     assert not any(r["person"].startswith("P-") for r in rows)
-    assert release.certificate["after"]["people"] == 80
-    assert release.certificate["k"] == 20
+    assert release.certificate.after.people == 80
+    assert release.certificate.k == 20
     assert verify(folder).ok
     assert "horse" not in (folder / "plan.json").read_text()
 
@@ -149,8 +149,8 @@ def test_small_counts_are_not_shown(tmp_path):
     release = shoal.anonymize(
         table, {"roles": {"quasi": {"g": {"max_level": 0}}, "sensitive": ["s"]}, "require": {"k": 5}, "allow": {"suppress": 0.1}}
     )
-    assert release.certificate["utility"]["suppressed"] == 3
-    assert "raregroup" not in json.dumps(release.certificate) + release.report() + release.plan.to_json()
+    assert release.certificate.utility.suppressed == 3
+    assert "raregroup" not in json.dumps(release.certificate.to_json()) + release.report() + release.plan.to_json()
 
 
 def test_local_recoding_is_released_and_proven_like_any_other(tmp_path):
@@ -164,8 +164,8 @@ def test_local_recoding_is_released_and_proven_like_any_other(tmp_path):
     assert verify(folder).ok
     assert local.k >= 5
     assert local.to_json()["method"] == "local"
-    assert local.certificate["utility"]["suppressed"] == 0
-    assert local.certificate["utility"]["loss"] <= whole.certificate["utility"]["loss"]
+    assert local.certificate.utility.suppressed == 0
+    assert local.certificate.utility.loss <= whole.certificate.utility.loss
     with pytest.raises(PolicyError, match="one is needed"):
         shoal.anonymize(table, asked, plan=folder / "plan.json")
 
@@ -191,13 +191,13 @@ def test_the_frontier_marks_the_chosen_plan(tmp_path):
     n = 300
     table = pa.table({"age": rng.integers(18, 80, n), "sex": rng.choice(["f", "m"], n), "ill": rng.choice(["a", "b", "c"], n)})
     release = shoal.anonymize(table, quasi=["age", "sex"], sensitive=["ill"], k=7, allow={"suppress": 0.05})
-    points = release.certificate["utility"]["frontier"]
-    assert [p["k"] for p in points] == sorted(p["k"] for p in points)
-    chosen = [p for p in points if p["chosen"]]
+    points = release.certificate.utility.frontier
+    assert [p.k for p in points] == sorted(p.k for p in points)
+    chosen = [p for p in points if p.chosen]
     assert len(chosen) == 1
-    assert chosen[0]["k"] == 7
-    assert chosen[0]["loss"] == pytest.approx(release.certificate["utility"]["loss"], abs=1e-12)
-    losses = [p["loss"] for p in points]
+    assert chosen[0].k == 7
+    assert chosen[0].loss == pytest.approx(release.certificate.utility.loss, abs=1e-12)
+    losses = [p.loss for p in points]
     assert losses == sorted(losses)
     assert "Safety against detail" in release.report()
 
@@ -222,10 +222,10 @@ def test_named_analyses_are_shown_before_and_after(form):
         ],
     }
     release = shoal.anonymize(table, asked, format=form)
-    found = release.certificate["utility"]["analyses"]
-    assert [a["analysis"] for a in found] == ["mean of cost", "table of sex", "regression of cost on visits", "mean of age"]
-    assert float(found[0]["before"]) == pytest.approx(float(np.mean(table["cost"])), rel=0.01)
-    assert "published values" in found[3]["change"], "bands have no mean"
+    found = release.certificate.utility.analyses
+    assert [a.analysis for a in found] == ["mean of cost", "table of sex", "regression of cost on visits", "mean of age"]
+    assert float(found[0].before) == pytest.approx(float(np.mean(table["cost"])), rel=0.01)
+    assert "published values" in found[3].change, "bands have no mean"
     assert "Results that should survive" in release.report()
     with pytest.raises(shoal.errors.MissingColumnError):
         _ = shoal.anonymize(table, {**asked, "analyses": [{"mean": "nothing"}]}).certificate
@@ -248,8 +248,8 @@ def test_a_person_in_joined_classes_is_counted_once(tmp_path):
     release = shoal.anonymize(pa.table(rows), {**asked, "allow": {"suppress": 0.2}})
     folder = release.write(tmp_path / "out")
     assert verify(folder).ok
-    assert release.certificate["after_people"]["k"] == release.k >= 8
-    assert release.certificate["after"]["k"] >= release.k
+    assert release.certificate.after_people.k == release.k >= 8
+    assert release.certificate.after.k >= release.k
 
 
 def test_an_earlier_class_of_whom_few_are_left_is_not_overlooked(tmp_path):
@@ -298,9 +298,9 @@ def test_the_report_says_how_much_a_transformation_changes(step, said):
     values = [2000.0, 4000.0] * 40  # deviation 1,000
     table = pa.table({"sex": ["f", "m", "m", "f"] * 20, "pay": pa.array([*values[:-1], None])})
     release = shoal.anonymize(table, quasi=["sex"], insensitive=["pay"], k=4, transform={"pay": step})
-    column = next(c for c in release.certificate["columns"] if c["name"] == "pay")
-    assert column["treatment"] == next(iter(step))
-    assert said in column["why"]
+    column = next(c for c in release.certificate.columns if c.name == "pay")
+    assert column.treatment == next(iter(step))
+    assert said in column.why
     assert not said or said.split()[-1] in release.report()
 
 
@@ -311,7 +311,7 @@ def test_a_local_recoding_says_which_losses_it_knows():
         with pytest.raises(PolicyError, match=f"cannot optimize '{loss}'"):
             shoal.anonymize(table, {**asked, "optimize": loss})
     for loss in ("loss", "ncp"):
-        assert shoal.anonymize(table, {**asked, "optimize": loss}).certificate["utility"]["optimize"] == loss
+        assert shoal.anonymize(table, {**asked, "optimize": loss}).certificate.utility.optimize == loss
 
 
 def test_an_allotment_that_is_too_fine_for_the_table_is_told_as_such():

@@ -13,7 +13,7 @@ from shoal.release.plan.hardened import LIMITS
 
 
 def rates(release):
-    return {a["name"]: a["rate"] for a in release.certificate["attacks"] if a["name"].split(":")[0] in LIMITS}
+    return {a.name: a.rate for a in release.certificate.attacks if a.name.split(":")[0] in LIMITS}
 
 
 def small(**age):
@@ -32,10 +32,10 @@ def test_a_plan_that_gives_something_away_is_passed_over(tmp_path):
     folder = hard.write(tmp_path / "out")
     assert verify(folder).ok
     assert rates(hard)["downcoding"] <= LIMITS["downcoding"]
-    assert hard.certificate["utility"]["levels"]["age"] > plain.certificate["utility"]["levels"]["age"]
-    assert hard.certificate["utility"]["loss"] > plain.certificate["utility"]["loss"]
-    assert hard.certificate["utility"]["proven"] is False
-    assert any(limit.startswith("Hardened: ") for limit in hard.certificate["limits"])
+    assert hard.certificate.utility.levels["age"] > plain.certificate.utility.levels["age"]
+    assert hard.certificate.utility.loss > plain.certificate.utility.loss
+    assert hard.certificate.utility.proven is False
+    assert any(limit.startswith("Hardened: ") for limit in hard.certificate.limits)
 
 
 def test_where_no_plan_resists_nothing_is_released(tmp_path):
@@ -79,7 +79,7 @@ def test_clustered_people(seed, require):
     plain, hard = shoal.anonymize(clustered(seed), asked), shoal.anonymize(clustered(seed), {**asked, "hardened": True})
     for name, rate in rates(hard).items():
         assert rate <= LIMITS[name.split(":")[0]]
-    assert hard.certificate["utility"]["loss"] >= plain.certificate["utility"]["loss"] - 1e-12
+    assert hard.certificate.utility.loss >= plain.certificate.utility.loss - 1e-12
 
 
 def test_the_attack_has_something_to_find_in_clustered_people():

@@ -48,7 +48,7 @@ def test_it_is_blocked_with_the_reason_and_the_way_out(name, role, tmp_path):
     assert not any(str(v) in str(error.value) for v in values if len(str(v)) > 2)
     release = shoal.anonymize(table(name, values), asked(name, role, identifying=[name]))
     release.write(tmp_path / "out")
-    assert any(name in limit and "look like identifiers" in limit for limit in release.certificate["limits"])
+    assert any(name in limit and "look like identifiers" in limit for limit in release.certificate.limits)
 
 
 @pytest.mark.parametrize("name", FINE)

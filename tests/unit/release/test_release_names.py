@@ -52,8 +52,8 @@ def test_a_published_person_column_is_seen(tmp_path, monkeypatch, form, publish)
 def test_certificate_verify_attack_and_analyses_know_the_columns(tmp_path, form):
     release = shoal.anonymize(people(), asked(analyses=[{"mean": "@cost"}]), format=form)
     folder = release.write(tmp_path / "out")
-    assert release.certificate["data"]["columns"] == ["-age", "=sex", "+ill", "@cost"]
-    assert "not published" not in release.certificate["utility"]["analyses"][0]["change"]
+    assert release.certificate.data.columns == ("-age", "=sex", "+ill", "@cost")
+    assert "not published" not in release.certificate.utility.analyses[0].change
     assert verify(folder).ok
     found = attack(folder, with_=people(), previous=[folder])
     assert {"linkage: known person", "intersection: joined records"} <= {r.name for r in found.results}
@@ -89,7 +89,7 @@ def test_a_plan_given_on_a_column_without_values_leaves_it_missing(tmp_path):
     first = shoal.anonymize(table, policy).write(tmp_path / "one")
     again = shoal.anonymize(table, policy, plan=first / "plan.json")
     assert again.k == 20
-    assert again.certificate["after"]["records"] == 20
+    assert again.certificate.after.records == 20
 
 
 @pytest.mark.parametrize("form", ["spss", "stata"])

@@ -16,9 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
 from shoal.errors import OutputError, PolicyError
+from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
+from shoal.release.certificate.signing import file_entry
 from shoal.release.certificate.verify import verify
 from shoal.release.make import seed as private
 from shoal.transform import apply
@@ -220,16 +223,14 @@ def test_keys_of_pseudonyms_and_shifted_dates_are_not_in_the_folder(tmp_path, mo
 
 def test_a_forger_who_puts_a_seed_into_the_plan_is_found(tmp_path):
     folder = shoal.anonymize(people(), asked()).write(tmp_path / "out")
-    from shoal.kernels import signatures as sign
-    from shoal.release.certificate import document as cert
 
     plan = Plan.from_json((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(Plan(plan.steps, plan.suppression, 99, plan.shuffle, plan.notes).to_json())
-    made = json.loads((folder / cert.NAME).read_text())
+    made = plain_certificate(folder)
     made.pop("signature"), made.pop("key")
-    made["files"] = [cert.file_entry(folder / f["name"]) for f in made["files"]]
+    made["files"] = [plain(file_entry(folder / f["name"])) for f in made["files"]]
     made["plan"]["sha256"] = next(f["sha256"] for f in made["files"] if f["name"] == "plan.json")
-    (folder / cert.NAME).write_bytes(cert.to_bytes(cert.signed(made, sign.signer())))
+    sign_anew(folder, made)
     assert [c.name for c in verify(folder).failed] == ["plan", "report"]
 
 
@@ -266,7 +267,7 @@ def test_the_policy_goes_to_yaml_and_back():
 
 def test_what_was_done_is_in_the_certificate(tmp_path):
     release = shoal.anonymize(people(), asked())
-    made = release.certificate
+    made = release.certificate.to_json()
     treatment = {c["name"]: c["treatment"] for c in made["columns"]}
     assert (treatment["pay"], treatment["score"], treatment["visit"]) == ("noise", "rank_swap", "retained")
     assert made["plan"]["truthful"] is False

@@ -15,7 +15,7 @@ SMALL = 0.1
 """Noise below this share of a column's own deviation leaves most values easy to guess."""
 
 
-def extent(prepared: Prepared, step: Step) -> str:
+def magnitude(prepared: Prepared, step: Step) -> str:
     """One clause about a step; empty where its name says it all."""
     from shoal.transform.group.microaggregate import Microaggregate
     from shoal.transform.perturb.noise import CorrelatedNoise, Noise

@@ -9,15 +9,20 @@ Cost     reads each file once for its hash and the data once more to count; a mi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.release.certificate import document as cert
-from shoal.release.certificate.consistency import check_claims, check_columns, check_form, check_report, drawn
-from shoal.release.make.seed import check as check_private
+from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
+from shoal.model.certificate.file import read_certificate
+from shoal.model.certificate.form import plain
+from shoal.model.plan import Plan
+from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
+from shoal.release.certificate.database_table import digest, facts_of_table
+from shoal.release.certificate.signing import check_signature
+from shoal.release.make.seed import check as check_seed
 from shoal.release.policy.transforms import draws
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
@@ -46,7 +51,7 @@ class Verification:
 
     folder: str
     checks: tuple[Check, ...]
-    certificate: dict[str, Any] = field(default_factory=dict)
+    certificate: Certificate | None = None
 
     def __repr__(self) -> str:
         said = "verified" if self.ok else f"NOT verified ({', '.join(c.name for c in self.failed) or 'nothing checked'})"
@@ -74,13 +79,11 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"verified": self.ok, "checks": [c.to_json() for c in self.checks]}
-        if self.certificate:
-            after = self.certificate.get("after", {})
-            out |= {"k": self.certificate.get("k"), "k_recounted": after.get("k")}
-            out |= {"records": after.get("records"), "classes": after.get("classes")}
-            out["proof"] = self.certificate.get("proof")
-            key = self.certificate.get("key", {})
-            out["key"] = {"fingerprint": key.get("fingerprint"), "origin": key.get("origin")}
+        if self.certificate and self.certificate.key:
+            after, key = self.certificate.after, self.certificate.key
+            out |= {"k": self.certificate.k, "k_recounted": after.k, "records": after.records, "classes": after.classes}
+            out["proof"] = plain(self.certificate.proof)
+            out["key"] = {"fingerprint": key.fingerprint, "origin": key.origin}
         return out
 
 
@@ -113,23 +116,21 @@ def verify(
     checks: list[Check] = []
     told(0.0, "reading the certificate")
     try:
-        if (place / cert.NAME).is_symlink():
-            raise TamperError("the certificate is a link, not a file.")
-        certificate = cert.read(place / cert.NAME)
+        certificate = read_certificate(place / NAME)
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
-    checks.append(Check("certificate", True, "the certificate is as Shoal wrote it"))
+    checks.append(Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version"))
     steps: list[tuple[str, Callable[[], str]]] = [
-        ("form", lambda: _form(certificate)),
+        ("form", lambda: check_counts(certificate)),
         ("signature", lambda: _signature(certificate, key)),
         ("files", lambda: _files(place, certificate)),
         ("plan", lambda: _plan(place, certificate)),
         ("re-count", lambda: _count(place, certificate, table)),
         ("claims", lambda: check_claims(certificate)),
-        ("report", lambda: _report(place, certificate)),
+        ("report", lambda: check_report(place, certificate)),
     ]
     if private is not None:
-        steps.append(("seed", lambda: check_private(certificate["plan"]["seed_commitment"], private)))
+        steps.append(("seed", lambda: check_seed(certificate.plan.seed_commitment, private)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
@@ -145,48 +146,35 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
     except OSError as error:
         return Check(name, False, f"a file of the release cannot be read ({type(error).__name__})")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        return Check(name, False, f"the certificate lacks a part or has one of the wrong type ({type(error).__name__})")
+        return Check(name, False, f"the certificate holds what cannot be worked out again ({type(error).__name__})")
 
 
-def _signature(certificate: dict[str, Any], expected: str | None) -> str:
-    cert.check_signature(certificate)
-    key = certificate["key"]
+def _signature(certificate: Certificate, expected: str | None) -> str:
+    key = check_signature(certificate)
     if expected is None:
         who = (
-            "nobody's name is proven"
-            if key["origin"] == "made for this release"
-            else "compare the fingerprint with the publisher's"
+            "nobody's name is proven" if key.origin == "made for this release" else "compare the fingerprint with the publisher's"
         )
-        return f"the signature fits (key {key['fingerprint']}, {key['origin']}; {who})"
-    if expected not in (key["public"], key["fingerprint"]):
+        return f"the signature fits (key {key.fingerprint}, {key.origin}; {who})"
+    if expected not in (key.public, key.fingerprint):
         raise TamperError("the release is signed with another key than the one expected.")
-    return f"the signature fits and the key {key['fingerprint']} is the one expected"
+    return f"the signature fits and the key {key.fingerprint} is the one expected"
 
 
-def _form(certificate: dict[str, Any]) -> str:
-    check_form(certificate)
-    return "the certificate has every part and no other"
-
-
-def _report(place: Path, certificate: dict[str, Any]) -> str:
-    check_report(place, certificate)
-    return "the report says what the certificate says"
-
-
-def _files(place: Path, certificate: dict[str, Any]) -> str:
-    listed = {entry["name"]: entry for entry in certificate["files"]}
-    if len(listed) != len(certificate["files"]):
+def _files(place: Path, certificate: Certificate) -> str:
+    listed = {entry.name: entry for entry in certificate.files}
+    if len(listed) != len(certificate.files):
         raise TamperError("the certificate lists a file twice.")
     for name in listed:
-        if Path(name).is_absolute() or ".." in Path(name).parts or name == cert.NAME:
+        if Path(name).is_absolute() or ".." in Path(name).parts or name == NAME:
             raise TamperError("the certificate lists a file outside the folder.")
-    data = [] if certificate["data"]["file"] is None else [certificate["data"]["file"]]
+    data = [] if certificate.data.file is None else [certificate.data.file]
     if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
         raise TamperError("the certificate names data outside the folder.")
-    if set(listed) - {trees.NAME} != {*data, cert.PLAN, cert.REPORT}:
+    if set(listed) - {trees.NAME} != {*data, PLAN, REPORT}:
         raise TamperError("the certificate lists other files than a release has.")
     there = {str(p.relative_to(place)) for p in place.rglob("*")}
-    extra, lacking = there - set(listed) - {cert.NAME}, set(listed) - there
+    extra, lacking = there - set(listed) - {NAME}, set(listed) - there
     if extra or lacking:
         raise TamperError(
             f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
@@ -195,71 +183,67 @@ def _files(place: Path, certificate: dict[str, Any]) -> str:
         path = place / name
         if path.is_symlink():
             raise TamperError(f"'{name}' is a link, not a file.")
-        if path.stat().st_size != entry["bytes"] or sign.sha256_file(path) != entry["sha256"]:
+        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
             raise TamperError(f"'{name}' was changed after the certificate was signed.")
     return f"all {len(listed)} files have the bytes that were signed"
 
 
-def _plan(place: Path, certificate: dict[str, Any]) -> str:
-    from shoal.model.plan import Plan
-
-    text = (place / cert.PLAN).read_text(encoding="utf-8")
+def _plan(place: Path, certificate: Certificate) -> str:
+    text = (place / PLAN).read_text(encoding="utf-8")
     plan = Plan.from_json(text)
-    stated = certificate["plan"]
-    if plan.to_json() != text or len(plan.steps) != stated["steps"] or plan.truthful != stated["truthful"]:
+    stated = certificate.plan
+    if plan.to_json() != text or len(plan.steps) != stated.steps or plan.truthful != stated.truthful:
         raise TamperError("the plan is not the one that the certificate names.")
-    if plan.seed != 0 or stated["seed"] != "not published":
+    if plan.seed != 0 or stated.seed != "not published":
         raise TamperError("the plan holds the seed of the release, with which random changes could be undone.")
-    if any(draws(s) for s in plan.steps) != isinstance(stated["seed_commitment"], str):
+    if any(draws(s) for s in plan.steps) != isinstance(stated.seed_commitment, str):
         raise TamperError("the plan has random steps without a commitment to their seed, or the reverse.")
-    if sign.sha256_file(place / cert.PLAN) != stated["sha256"]:
+    if sign.sha256_file(place / PLAN) != stated.sha256:
         raise TamperError("the plan has another hash than the certificate states.")
     check_columns(certificate, plan)
     return f"the plan has {len(plan.steps)} steps and the stated hash"
 
 
-def facts_of(place: Path, certificate: dict[str, Any]) -> Facts:
+def facts_of(place: Path, certificate: Certificate) -> Facts:
     """The data of a release, counted again; small files by both ways, which must agree."""
-    data, require = certificate["data"], certificate["require"]
-    if Path(data["file"]).name != data["file"] or (place / data["file"]).is_symlink():
+    data, require = certificate.data, certificate.require
+    if data.file is None or Path(data.file).name != data.file or (place / data.file).is_symlink():
         raise TamperError("the certificate names data outside the folder.")
-    path = place / data["file"]
+    path = place / data.file
     header = recount_read.header(path)
-    if recount_read.logical(header, data["columns"]) != data["columns"]:
+    if recount_read.logical(header, data.columns) != list(data.columns):
         raise TamperError("the data have other columns than the certificate names.")
     words: dict[str, Any] = {
-        "unit": data["unit"],
+        "unit": data.unit,
         "recursive": recursive_levels(require),
         "trees": trees.read(place / trees.NAME),
     }
-    facts = recount(path, data["quasi"], data["sensitive"], **words)
+    facts = recount(path, data.quasi, data.sensitive, **words)
     if recount_read.size(path) <= SMALL_FILE:
-        other = recount(path, data["quasi"], data["sensitive"], way="sorted", **words)
+        other = recount(path, data.quasi, data.sensitive, way="sorted", **words)
         if not alike(other.to_json(), facts.to_json()):
             raise VerificationError("two ways of counting the data disagree.")
     return facts
 
 
-def _table_facts(certificate: dict[str, Any], table: Any) -> Facts:
+def _table_facts(certificate: Certificate, table: Any) -> Facts:
     """The rows of a published table, read back; its digest must be the one that was signed."""
-    from shoal.release.certificate.database_table import digest, facts_of_table
-
-    data = certificate["data"]
+    data = certificate.data
     if table is None:
-        raise VerificationError(f"the data are table '{data['table']}' of a database; name it with --table ENGINE-URL::table")
-    if list(table.schema.names) != data["columns"] or digest(table, data["columns"]) != data["digest"]:
+        raise VerificationError(f"the data are table '{data.table}' of a database; name it with --table ENGINE-URL::table")
+    if list(table.schema.names) != list(data.columns) or digest(table, data.columns) != data.digest:
         raise TamperError("the published table was changed after the certificate was signed.")
-    return facts_of_table(table, data["quasi"], data["sensitive"], data["unit"], recursive_levels(certificate["require"]))
+    return facts_of_table(table, data.quasi, data.sensitive, data.unit, recursive_levels(certificate.require))
 
 
-def _count(place: Path, certificate: dict[str, Any], table: Any) -> str:
-    facts = _table_facts(certificate, table) if certificate["data"].get("table") else facts_of(place, certificate)
-    found, stated = facts.to_json(), certificate["after"]
+def _count(place: Path, certificate: Certificate, table: Any) -> str:
+    facts = _table_facts(certificate, table) if certificate.data.table else facts_of(place, certificate)
+    found, stated = facts.to_json(), plain(certificate.after)
     wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
-    findings = [f.to_json() for f in judge(certificate["require"], facts)]
-    if not alike(findings, certificate["requirements"]):
+    findings = [f.to_json() for f in judge(certificate.require, facts)]
+    if not alike(findings, plain(certificate.requirements)):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]
     if unmet:
@@ -268,11 +252,11 @@ def _count(place: Path, certificate: dict[str, Any], table: Any) -> str:
     return f"counted again: {facts.records:,} records in {facts.classes:,} classes, k = {facts.k:,}; every requirement is met"
 
 
-def _records(certificate: dict[str, Any], facts: Facts) -> None:
+def _records(certificate: Certificate, facts: Facts) -> None:
     """Records that came in are published or suppressed; none is lost and none invented."""
-    came, left = drawn(certificate["input"]), certificate["utility"]["suppressed"]
-    rows = certificate["utility"]["scope"] == "rows"
+    came, left = certificate.input.used, certificate.utility.suppressed
+    rows = certificate.utility.scope == "rows"
     if (rows and came - left != facts.records) or (not rows and (came != facts.records or facts.blanked < left)):
         raise VerificationError("records in, records out and records suppressed do not add up.")
-    if abs(certificate["utility"]["suppressed_share"] - left / came) > 1e-12:
+    if abs(certificate.utility.suppressed_share - left / came) > 1e-12:
         raise VerificationError("the share of suppressed records is not what it says.")

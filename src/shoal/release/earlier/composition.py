@@ -17,9 +17,10 @@ import numpy as np
 
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
+from shoal.model.certificate.certificate import NAME, PLAN, Certificate
+from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
-from shoal.release.certificate import document as cert
 from shoal.release.certificate.verify import verify
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
@@ -40,7 +41,7 @@ class Earlier:
     """The folder of an earlier release, verified."""
 
     data: Path
-    claims: Mapping[str, Any]
+    claims: Certificate
     plan: Plan
 
     def step(self, column: str) -> Step | None:
@@ -49,18 +50,18 @@ class Earlier:
         return None if not steps or steps[0].kind == "keep" else steps[0]
 
     def distinct(self, column: str) -> int:
-        return int(self.claims["require"].get("diversity", {}).get(column, {}).get("distinct") or 1)
+        return int(self.claims.require.get("diversity", {}).get(column, {}).get("distinct") or 1)
 
 
 def read(place: Path, prepared: Prepared) -> Earlier:
     """An earlier release that can be compared with the present table; the others are refused."""
-    claims = cert.read(place / cert.NAME)
-    if claims["data"]["file"] is None:
+    claims = read_certificate(place / NAME)
+    if claims.data.file is None:
         raise _refused("the earlier release was written into a database table, so its classes cannot be read from its folder")
     verify(place).require()
-    found = Earlier(place / claims["data"]["file"], claims, read_plan(place / cert.PLAN))
-    quasi = claims["data"]["quasi"]
-    if claims["utility"]["method"] == "local" or any(not found.plan.for_column(c) for c in quasi):
+    found = Earlier(place / claims.data.file, claims, read_plan(place / PLAN))
+    quasi = claims.data.quasi
+    if claims.utility.method == "local" or any(not found.plan.for_column(c) for c in quasi):
         raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
     lacking = [c for c in quasi if c not in prepared.quasi]
     if lacking:
@@ -68,7 +69,7 @@ def read(place: Path, prepared: Prepared) -> Earlier:
             f"the earlier release publishes '{lacking[0]}' as a quasi-identifier, this policy does not name it as one",
             hint="Name the same quasi-identifiers as before (min_level can hold a column at its top level).",
         )
-    open_now = [c for c in claims["data"]["sensitive"] if c in prepared.policy.insensitive]
+    open_now = [c for c in claims.data.sensitive if c in prepared.policy.insensitive]
     if open_now:
         raise _refused(
             f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
@@ -120,7 +121,7 @@ def _asked(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column:
     """Entropy and recursive diversity and closeness that this release or an earlier one certifies of a column."""
     from shoal.attack.asked import Asked
 
-    every = [prepared.policy.require_json(), *(e.claims["require"] for e, _ in earlier)]
+    every = [prepared.policy.require_json(), *(e.claims.require for e, _ in earlier)]
     diversity = [r.get("diversity", {}).get(column, {}) for r in every]
     close = [r["closeness"][column] for r in every if column in r.get("closeness", {})]
     known = len(prepared.base.sensitive[column].categories)
@@ -156,12 +157,12 @@ def _changed(prepared: Prepared) -> set[str]:
 
 
 def _comparable(earlier: Earlier, column: str) -> bool:
-    return column in earlier.claims["data"]["columns"] and earlier.step(column) is None
+    return column in earlier.claims.data.columns and earlier.step(column) is None
 
 
 def _open(column: str, earlier: Earlier, shown: Shown) -> bool:
     """Whether an earlier release publishes a column that was not compared."""
-    return column in earlier.claims["data"]["columns"] and column not in shown.cells
+    return column in earlier.claims.data.columns and column not in shown.cells
 
 
 def _not_compared(column: str, earlier: Earlier, prepared: Prepared) -> AttackResult:
@@ -180,7 +181,7 @@ def _drawn_twice(column: str, earlier: Earlier, prepared: Prepared) -> bool:
     """Whether both releases publish a column with random changes."""
     now = [s for s in prepared.policy.transform.values() if column in s.columns]
     then = earlier.step(column)
-    shown = column in earlier.claims["data"]["columns"]
+    shown = column in earlier.claims.data.columns
     return shown and bool(now) and draws(now[0]) and then is not None and draws(then)
 
 
@@ -217,12 +218,12 @@ def _shown(prepared: Prepared, earlier: Earlier, columns: Sequence[str]) -> Show
     from shoal.kernels.group import group_codes
 
     base = prepared.base
-    quasi = [c for c in base.columns if c in earlier.claims["data"]["columns"]]
+    quasi = [c for c in base.columns if c in earlier.claims.data.columns]
     file = read_texts(earlier.data, [*quasi, *columns])
     alike = group_codes([base.codes[base.column(c)] for c in quasi], n_rows=base.n_classes)
     probe = {c: base.categories[j].take(_indices(base.codes[j][alike.first])) for c in quasi for j in [base.column(c)]}
     labels = _as_shown(earlier, probe, alike.n)
-    n = len(file[quasi[0]]) if quasi else int(earlier.claims["after"]["records"])
+    n = len(file[quasi[0]]) if quasi else earlier.claims.after.records
     coded = [codes_of(file[c], labels[c]).astype(np.int32) for c in quasi]
     ids = group_codes(coded, n_rows=n + alike.n).ids.astype(np.int64)
     own, asked = ids[:n], ids[n:]
@@ -253,9 +254,9 @@ def _blanked(earlier: Earlier, file: Mapping[str, Any], quasi: Sequence[str], ow
     """The class of the records whose quasi-identifiers an earlier release blanked: whoever is not found elsewhere; or −1."""
     import pyarrow.compute as pc
 
-    if earlier.claims["utility"]["scope"] != "cells" or not quasi:
+    if earlier.claims.utility.scope != "cells" or not quasi:
         return -1
-    hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims["data"]["quasi"]]
+    hidden = [pc.equal(file[c], SUPPRESSED).to_numpy(zero_copy_only=False) for c in quasi if c in earlier.claims.data.quasi]
     found = np.unique(own[np.logical_and.reduce(hidden)])
     if len(found) > 1:
         raise _refused("the earlier release blanked records but shows a column that is a quasi-identifier now")

@@ -5,26 +5,26 @@ What a finer and a coarser release tell together needs the original table or the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.model.attack import AttackResult
+from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import IntArray
 from shoal.release.earlier.composition import codes_of, read_texts
 
 
-def same_labels(data: Path, claims: Mapping[str, Any], earlier: Path, before: Mapping[str, Any]) -> list[AttackResult]:
+def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certificate) -> list[AttackResult]:
     """Values left possible and values read off by subtraction, for classes with the same labels in both releases."""
     from shoal.attack.composition import Cells, Shown, changes, values_left
     from shoal.kernels.group import group_codes
 
-    quasi = claims["data"]["quasi"]
-    if sorted(quasi) != sorted(before["data"]["quasi"]):
+    quasi = claims.data.quasi
+    if sorted(quasi) != sorted(before.data.quasi):
         return [_not_run("the two releases have different quasi-identifiers")]
-    columns = [c for c in claims["data"]["sensitive"] if _as_it_was(claims, c) and _as_it_was(before, c)]
+    columns = [c for c in claims.data.sensitive if _as_it_was(claims, c) and _as_it_was(before, c)]
     if not columns:
         return [_not_run("no sensitive column is published as it was by both releases")]
     new, old = _texts(data, [*quasi, *columns], earlier), _texts(earlier, [*quasi, *columns], data)
@@ -38,7 +38,7 @@ def same_labels(data: Path, claims: Mapping[str, Any], earlier: Path, before: Ma
         cells = {c: Cells(*_counted(mine, v[side])) for c, v in values.items()}
         shown.append(Shown(np.where(np.isin(every, mine), every, -1), cells))
     sizes = np.bincount(ids[:n], minlength=len(every)).astype(np.int64)
-    k, out = int(claims["require"].get("k", claims["k"])), list[AttackResult]()
+    k, out = int(claims.require.get("k", claims.k)), list[AttackResult]()
     for c in columns:
         least = max(_distinct(claims, c), _distinct(before, c))
         out.append(values_left(sizes, shown[0], [shown[1]], c, distinct=max(least, 2)))
@@ -54,12 +54,12 @@ def _texts(path: Path, columns: list[str], beside: Path) -> dict[str, Any]:
     return {c: inert(t) for c, t in found.items()} if beside.suffix == ".csv" != path.suffix else found
 
 
-def _as_it_was(claims: Mapping[str, Any], column: str) -> bool:
-    return any(c["name"] == column and c["treatment"] == "retained" for c in claims["columns"])
+def _as_it_was(claims: Certificate, column: str) -> bool:
+    return column in claims.with_treatment("retained")
 
 
-def _distinct(claims: Mapping[str, Any], column: str) -> int:
-    return int(claims["require"].get("diversity", {}).get(column, {}).get("distinct") or 1)
+def _distinct(claims: Certificate, column: str) -> int:
+    return int(claims.require.get("diversity", {}).get(column, {}).get("distinct") or 1)
 
 
 def _counted(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -11,25 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import DataError
+from shoal.model.certificate.parts import Analysis
 from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.read import batches, header, logical
 
 MOST_ROWS = 2_000_000
 
 
-def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> list[dict[str, str]]:
+def run_analyses(prepared: Prepared, data: Path, *, complete: bool) -> tuple[Analysis, ...]:
     """Each named analysis on the original and on the published records; ``complete`` where no record was left out."""
     if not prepared.policy.analyses:
-        return []
+        return ()
     wanted = list(dict.fromkeys(c for a in prepared.policy.analyses for c in _columns(a)))
     for name in wanted:
         prepared.schema.require(name, what="column of an analysis")
     if prepared.base.n_records > MOST_ROWS:
-        return [_line(_title(a), "not computed: too many records", "", "") for a in prepared.policy.analyses]
+        return tuple(Analysis(_title(a), "not computed: too many records", "", "") for a in prepared.policy.analyses)
     there = [c for c in wanted if c in logical(header(data), prepared.schema.names)]
     before = _texts(prepared.table.scan(wanted), wanted)
     after = _texts(batches(data, there), there)
-    return [_compared(a, before, after, complete) for a in prepared.policy.analyses]
+    return tuple(_compared(a, before, after, complete) for a in prepared.policy.analyses)
 
 
 def _columns(analysis: Mapping[str, Any]) -> list[str]:
@@ -57,16 +58,12 @@ def _title(analysis: Mapping[str, Any]) -> str:
     return f"mean of {analysis['mean']}" if "mean" in analysis else f"table of {', '.join(analysis['table'])}"
 
 
-def _line(title: str, before: str, after: str, change: str) -> dict[str, str]:
-    return {"analysis": title, "before": before, "after": after, "change": change}
-
-
-def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> dict[str, str]:
+def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any], complete: bool) -> Analysis:
     from shoal.measures.utility.analyses import compare_mean, compare_regression, compare_table
 
     title = _title(analysis)
     if any(c not in after for c in _columns(analysis)):
-        return _line(title, "", "", "a column is not published")
+        return Analysis(title, "", "", "a column is not published")
     try:
         if "mean" in analysis:
             found = compare_mean(analysis["mean"], before, after)
@@ -75,11 +72,11 @@ def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Map
         else:
             found = compare_regression(analysis["regression"]["outcome"], analysis["regression"]["on"], before, after)
     except DataError:
-        return _line(title, "", "", "cannot be computed from the published values")
+        return Analysis(title, "", "", "cannot be computed from the published values")
     shown = ["" if x is None else f"{x:.3g}" for x in (found.before, found.after)]
     if not complete:
-        return _line(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
-    return _line(title, shown[0], shown[1], f"{found.change:.2g} ({found.measure})")
+        return Analysis(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
+    return Analysis(title, shown[0], shown[1], f"{found.change:.2g} ({found.measure})")
 
 
 def _range(change: float) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
-from shoal.release.certificate import document as cert
+from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.file import read_certificate
 from shoal.release.earlier.composition import composition
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
@@ -54,8 +55,8 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     )
     results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
     for place in earlier:
-        before = cert.read(place / cert.NAME)
-        old = published_table(place / before["data"]["file"], before["after"]["records"], before["data"]["columns"])
+        before = read_certificate(place / NAME)
+        old = published_table(place / str(before.data.file), before.after.records, before.data.columns)
         if table is not None and old is not None:
             results.append(joined_records(table, old, _unchanged(prepared, before)))
         else:
@@ -100,7 +101,7 @@ def published_table(data: Path, records: int, known: Collection[str]) -> Any:
     return pa.Table.from_batches(list(batches(data, names))).rename_columns(logical(names, known))
 
 
-def _unchanged(prepared: Prepared, before: dict[str, Any]) -> list[str]:
+def _unchanged(prepared: Prepared, before: Certificate) -> list[str]:
     """Columns that both releases publish as they were."""
-    old = {c["name"] for c in before["columns"] if c["treatment"] == "retained" and c["role"] in ("sensitive", "insensitive")}
+    old = before.with_treatment("retained", "sensitive", "insensitive")
     return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if c in old]

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.disk import folder
 from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.model.certificate.certificate import NAME
+from shoal.model.certificate.file import read_certificate
 from shoal.model.plan import Plan
 from shoal.release.policy.transforms import draws
 
@@ -118,9 +120,9 @@ def rescue(place: Path) -> None:
 
 def _reunite(left: Path, place: Path) -> None:
     """Find the release that a seed belongs to, by the commitment in its certificate."""
-    for found in place.glob("*/certificate.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, UnreadableError):
-            if json.loads(found.read_text(encoding="utf-8"))["plan"]["seed_commitment"] == read(left).commitment:
+    for found in place.glob(f"*/{NAME}"):
+        with contextlib.suppress(OSError, TamperError, UnreadableError):
+            if read_certificate(found).plan.seed_commitment == read(left).commitment:
                 settle(left, place_of(found.parent))
                 return
 
@@ -154,7 +156,7 @@ def read(path: str | Path) -> Kept:
         raise UnreadableError("the private file is not one that Shoal wrote.", hint="It ends in .private.json.") from None
 
 
-def check(stated: Any, path: str | Path) -> str:
+def check(stated: str | None, path: str | Path) -> str:
     """Whether the private file holds the seed that the certificate is bound to."""
     if read(path).commitment != stated:
         raise TamperError("the private file holds another seed than the one the certificate is bound to.")

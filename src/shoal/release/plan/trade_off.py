@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import prod
 
-from shoal.release.plan.prepare import Prepared
+from shoal.model.certificate.parts import TradeOff
+from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 
 FRONTIER_CLASSES, FRONTIER_NODES = 60_000, 20_000
 """Base classes and lattice nodes up to which the frontier is drawn."""
 
 
-def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
+def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
     """Loss of the best plan at a few k besides the one asked, where that is cheap; the chosen plan is marked."""
-    from math import prod
-
-    from shoal.release.plan.prepare import requirements
-    from shoal.search import frontier as trade_off
+    from shoal.search import frontier
 
     policy = prepared.policy
     nodes = prod(h.height + 1 for h in prepared.hierarchies.values())
@@ -26,10 +24,10 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
         or prepared.base.n_classes > FRONTIER_CLASSES
         or nodes > FRONTIER_NODES
     ):
-        return []
+        return ()
     chosen = policy.smallest_class
     most = prepared.base.n_members
-    points = trade_off(
+    points = frontier(
         prepared.base,
         prepared.hierarchies,
         [r for r in requirements(prepared) if r.kind != "k"],
@@ -40,5 +38,5 @@ def frontier(prepared: Prepared, decision: Decision) -> list[dict[str, Any]]:
         bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
         people=prepared.people,
     )
-    out = [{"k": int(p.k), "loss": float(p.loss), "chosen": False} for p in points if p.loss is not None and p.k != chosen]
-    return sorted([*out, {"k": chosen, "loss": float(decision.loss), "chosen": True}], key=lambda p: p["k"])
+    out = [TradeOff(int(p.k), float(p.loss), False) for p in points if p.loss is not None and p.k != chosen]
+    return tuple(sorted([*out, TradeOff(chosen, float(decision.loss), True)], key=lambda p: p.k))

@@ -1,0 +1,150 @@
+"""The certificate: every claim about a release as one frozen value.
+
+A certificate holds counts, column names, thresholds and sentences, never a data value. Its bytes are canonical, its signature
+covers every other byte of it, and it names the SHA-256 of every other file of the release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from shoal.errors import TamperError
+from shoal.model.attack import AttackResult
+from shoal.model.certificate import form
+from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.numbers import Attacker, ClassNumbers, Judged, Missing, Population, PublishedNumbers
+from shoal.model.certificate.parts import (
+    Column,
+    Data,
+    FileEntry,
+    Input,
+    Key,
+    PlanEntry,
+    Proof,
+    Purpose,
+    Question,
+    Threshold,
+    Unit,
+    Utility,
+)
+
+FORMAT: Literal["shoal-certificate/1"] = "shoal-certificate/1"
+NAME, PLAN, REPORT = "certificate.json", "plan.json", "report.html"
+"""Files that every release folder holds, beside the data."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate:
+    """All that is claimed of a release. ``key`` and ``signature`` are None until it is signed.
+
+    ``after`` counts records (people, where the person column is published); ``after_people`` and ``requirements_people`` count
+    people where the policy names a person column.
+    """
+
+    format: Literal["shoal-certificate/1"] = FORMAT
+    title: str
+    date: str
+    tool: str
+    verdict: str
+    k: int
+    require: Mapping[str, Any]
+    requirements: tuple[Judged, ...]
+    threshold: Threshold
+    release: Purpose
+    proof: Proof
+    data: Data
+    files: tuple[FileEntry, ...]
+    plan: PlanEntry
+    input: Input
+    columns: tuple[Column, ...]
+    unit: Unit
+    weight: str | None
+    missing: Missing
+    population: Population
+    before: ClassNumbers
+    after: PublishedNumbers
+    attackers: tuple[Attacker, ...]
+    wp216: tuple[Question, ...]
+    attacks: tuple[AttackResult, ...]
+    utility: Utility
+    limits: tuple[str, ...]
+    triggers: str
+    verify: str
+    after_people: PublishedNumbers | None = field(default=None, metadata=LEFT_OUT)
+    requirements_people: tuple[Judged, ...] | None = field(default=None, metadata=LEFT_OUT)
+    key: Key | None = field(default=None, metadata=LEFT_OUT)
+    signature: str | None = field(default=None, metadata=LEFT_OUT)
+
+    def __repr__(self) -> str:
+        signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
+        return (
+            f"<Certificate: k = {self.k:,}, {self.after.records:,} records in {self.after.classes:,} classes, "
+            f"{self.utility.suppressed:,} suppressed, {signed}>"
+        )
+
+    @property
+    def counted(self) -> PublishedNumbers:
+        """The numbers that k is one of: of people, where they are the unit."""
+        return self.after_people or self.after
+
+    def with_treatment(self, treatment: str, *roles: str) -> list[str]:
+        """Names of the columns with this treatment, in these roles (in any, where none is given)."""
+        return [c.name for c in self.columns if c.treatment == treatment and (not roles or c.role in roles)]
+
+    @property
+    def as_read(self) -> Certificate:
+        """The same certificate as its file gives it back: groups in the order of their names."""
+        return form.typed(Certificate, json.loads(self.to_bytes()))
+
+    @property
+    def without_report(self) -> Certificate:
+        """What the report is made from: the certificate before it was signed, without the report among its files."""
+        files = tuple(f for f in self.files if f.name != REPORT)
+        return replace(self, files=files, key=None, signature=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate as plain values, as its file holds it."""
+        out: dict[str, Any] = form.plain(self)
+        return out
+
+    def to_bytes(self) -> bytes:
+        """The one form in which a certificate is written: sorted, indented by one, UTF-8, a line feed at the end."""
+        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode("utf-8")
+
+    @classmethod
+    def from_json(cls, data: Any) -> Certificate:
+        """A signed certificate from plain values.
+
+        Raises
+        ------
+        TamperError
+            Where the version is unknown, or a part is missing, unknown or of the wrong type.
+        """
+        found = data.get("format") if isinstance(data, dict) else None
+        if found != FORMAT:
+            other = isinstance(found, str) and found.startswith("shoal-certificate/")
+            raise TamperError(
+                f"the certificate is of another version than '{FORMAT}'." if other else f"this is no certificate ('{FORMAT}').",
+                hint="Use the version of Shoal that is named in it under 'tool'." if other else form.HINT,
+            )
+        made = form.typed(cls, data)
+        if made.key is None or made.signature is None:
+            raise TamperError("the certificate carries no signature.", hint=form.HINT)
+        if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
+            raise TamperError("the certificate counts people without a person column, or the reverse.", hint=form.HINT)
+        return made
+
+
+def certificate_schema() -> dict[str, Any]:
+    """The JSON schema of a signed certificate; ``certificate.schema.json`` in this package holds the same."""
+    made = form.schema(Certificate)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Certificate of a Shoal release ({FORMAT})",
+        **made,
+        "required": sorted([*made["required"], "key", "signature"]),
+    }

@@ -1,0 +1,60 @@
+"""The one reader of certificate files: strict in its bytes, its version and its types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import TamperError
+from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.form import HINT
+
+MAX_BYTES = 50_000_000
+
+
+def read_certificate(path: str | Path) -> Certificate:
+    """A certificate from its file; one byte that Shoal would have written otherwise and it is refused.
+
+    Raises
+    ------
+    TamperError
+        Where the file is missing, unreadable, of another version, or not as Shoal writes it.
+    """
+    content = _bytes(Path(path))
+    try:
+        plain = json.loads(content.decode("utf-8"), object_pairs_hook=_no_twins)
+    except (ValueError, RecursionError):
+        raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
+    try:
+        made = Certificate.from_json(plain)
+        again = made.to_bytes()
+    except (ValueError, RecursionError) as error:  # text that is not Unicode
+        if isinstance(error, TamperError):
+            raise
+        raise TamperError("the certificate holds what Shoal never writes.", hint=HINT) from None
+    if again != content:
+        raise TamperError("the certificate was rewritten: its bytes are not as Shoal writes them.", hint=HINT)
+    return made
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.is_symlink():
+            raise TamperError("the certificate is a link, not a file.", hint=HINT)
+        if path.stat().st_size > MAX_BYTES:
+            raise TamperError("the certificate is far too long.", hint=HINT)
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise TamperError(f"there is no '{NAME}' in the folder.", hint="Name the folder given to --out.") from None
+    except OSError as error:
+        raise TamperError(
+            f"the certificate cannot be read: {type(error).__name__}.", hint=f"Is '{NAME}' in the folder?"
+        ) from None
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a name stands twice")
+    return out

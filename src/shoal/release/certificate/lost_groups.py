@@ -1,0 +1,48 @@
+"""Who was left out: the published groups that lost the largest share of their records, under the small-cell rule."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.model.certificate.parts import LostGroup
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+
+MOST_LINES = 8
+NOT_NAMED = "(groups that are not named)"
+
+
+def lost_groups(prepared: Prepared, decision: Decision) -> tuple[LostGroup, ...]:
+    """The published groups that lost the largest share of their records, under the small-cell rule.
+
+    A group is named only where enough of its records are published and enough were left out; its records are the published ones.
+    What other groups of the column lost is added up in one line, and where that is a small number, more groups are taken into it:
+    no small count follows by subtraction.
+    """
+    if decision.stays.all() or not decision.codes:
+        return ()
+    base, least = prepared.base, prepared.policy.cells.minimum
+    records = base.sizes if base.records is None else base.records
+    found: list[tuple[float, LostGroup]] = []
+    for j, name in enumerate(base.columns):
+        codes, labels = decision.codes[j], decision.labels[j]
+        named = []
+        for code in np.unique(codes):
+            mine = codes == code
+            shown, lost = int(records[mine & decision.stays].sum()), int(records[mine & ~decision.stays].sum())
+            if shown >= least and lost >= least:
+                named.append((lost, shown, "missing" if code < 0 else str(labels[code])))
+        rest = int(records[~decision.stays].sum()) - sum(lost for lost, _, _ in named)
+        named.sort()
+        while named and 0 < rest < least:
+            rest += named.pop(0)[0]
+        found += [(lost / (shown + lost), _group(name, label, shown, lost)) for lost, shown, label in named]
+        if rest >= least:
+            found.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
+    found.sort(key=lambda f: (-f[0], f[1].column, f[1].group))
+    return tuple(line for _, line in found[:MOST_LINES])
+
+
+def _group(column: str, label: str, shown: int, lost: int) -> LostGroup:
+    """One line of :func:`lost_groups`."""
+    return LostGroup(column, label, shown, lost, f"{100 * lost / (shown + lost):.3g} %")

@@ -1,0 +1,151 @@
+"""The plan carried out in a private folder: recode, count again, attack, certify. Whatever falls short raises before release."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shoal.errors import UsageError, VerificationError
+from shoal.kernels import signatures as sign
+from shoal.model.certificate.certificate import PLAN
+from shoal.model.certificate.parts import Data
+from shoal.release.certificate import database_table as database
+from shoal.release.certificate.contents import Written, certificate_of
+from shoal.release.make import seed
+from shoal.release.make.analyses import run_analyses
+from shoal.release.make.attacks import run_attacks
+from shoal.release.make.certify import Certified, certify, input_hash
+from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
+from shoal.release.make.recode import ENDINGS, published_unit, recode
+from shoal.release.plan.prepare import Prepared, Progress
+from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.trade_off import trade_off
+from shoal.release.proof import trees
+from shoal.release.proof.judge import recursive_levels
+from shoal.release.proof.read import header, logical, rows
+from shoal.release.proof.recount import Facts, alike
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a release goes: the format of its file or the name of a new table, the key, and earlier releases to compare with."""
+
+    key_file: str | Path | None = None
+    format: str = "csv"
+    earlier: tuple[Path, ...] = ()
+    to_table: str | None = None
+
+
+def checked(output: Output, prepared: Prepared) -> Output:
+    """The output, where this table can be published so."""
+    if output.format not in ENDINGS:
+        raise UsageError(f"format '{output.format}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
+    if output.to_table is not None:
+        if prepared.trees:
+            raise UsageError("closeness by a hierarchy cannot be re-counted from a table yet.", hint="Write files (--format).")
+        database.check_target(prepared.table, output.to_table)
+        output = replace(output, format="parquet")
+    if output.format == "csv":
+        _distinct_names(prepared.schema.names)
+    return output
+
+
+def _distinct_names(names: Sequence[str]) -> None:
+    """In a CSV a name that would run as a formula gets a mark before it, which must not make it another column's name."""
+    twins = [name for name in names if f"'{name}" in names]
+    if twins:
+        raise UsageError(
+            f"columns '{twins[0]}' and ''{twins[0]}' could not be told apart in a CSV.",
+            hint="Rename one of them, or use --format parquet.",
+        )
+
+
+def carry_out(
+    prepared: Prepared, decision: Decision, output: Output, stage: Path, progress: Progress
+) -> tuple[Certified, seed.Kept | None]:
+    """Everything of a release in ``stage``: its certificate and page, and the seed that is kept apart."""
+    signer = sign.signer(output.key_file)
+    data = _place(stage, output)
+    progress(0.6, "writing the data")
+    done = recode(prepared, decision, data)
+    progress(0.8, "counting the written file again")
+    counted = count_again(prepared, decision, data, done)
+    people = count_people(prepared, decision, stage, counted)
+    kept = seed.kept(decision.plan, signer)
+    plan_file = stage / PLAN
+    plan_file.write_text(seed.published(decision.plan).to_json(), encoding="utf-8", newline="\n")
+    tree_files = _write_trees(prepared, stage, data)
+    progress(0.9, "attacking")
+    attacks = run_attacks(prepared, decision, data, output.earlier)
+    written = Written(
+        facts=counted.facts,
+        findings=counted.findings,
+        people=(people.facts, people.findings) if people else None,
+        suppressed=done.suppressed,
+        records_in=done.records_in - done.unsampled,
+        unsampled=done.unsampled,
+        changed=done.changed,
+        data=_data(prepared, decision, data, output.format),
+        files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
+        commitment=kept.commitment if kept else None,
+        input_hash=input_hash(prepared.table, signer),
+        attacks=attacks,
+        frontier=trade_off(prepared, decision),
+        analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
+    )
+    certificate, table = certificate_of(prepared, decision, written), None
+    if output.to_table is not None:
+        shutil.rmtree(data.parent)
+        progress(0.95, "writing the table")
+        moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
+        certificate, table = replace(certificate, data=moved), database.beside(prepared.table, output.to_table)
+    return certify(certificate, stage, signer, table), kept
+
+
+def _place(stage: Path, output: Output) -> Path:
+    """The data file: in the folder; in a private one, where the data are counted but not published as a file."""
+    if output.to_table is not None:
+        stage = stage / ".private"
+        stage.mkdir(mode=0o700)
+    return stage / f"data.{ENDINGS[output.format]}"
+
+
+def _files(data: Path) -> list[Path]:
+    return sorted(p for p in data.rglob("*") if p.is_file()) if data.is_dir() else [data]
+
+
+def _data(prepared: Prepared, decision: Decision, data: Path, form: str) -> Data:
+    return Data(
+        file=data.name,
+        format=form,
+        columns=tuple(logical(header(data), prepared.schema.names)),
+        quasi=prepared.quasi,
+        sensitive=tuple(prepared.policy.sensitive),
+        unit=published_unit(prepared, decision.plan),
+    )
+
+
+def _write_trees(prepared: Prepared, stage: Path, data: Path) -> list[Path]:
+    """Where closeness is judged by a hierarchy: the part of it that the published values need, to count with again."""
+    if not prepared.trees:
+        return []
+    covering = {c: t.covering(v for (v,) in rows(data, [c])) for c, t in trees_of(prepared).items()}
+    trees.write(covering, stage / trees.NAME)
+    return [stage / trees.NAME]
+
+
+def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counted, data: Data) -> Data:
+    """Make the table in the database, read it back, and compare."""
+    prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
+    made = database.beside(prepared.table, name)
+    levels = recursive_levels(prepared.policy.require_json())
+    found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels)
+    if not alike(found.to_json(), counted.facts.to_json()):
+        raise VerificationError(
+            f"table '{name}' was written but does not hold what was planned.",
+            hint=f"Drop table '{name}'; it is not a release.",
+        )
+    names = tuple(made.schema.names)
+    return replace(data, file=None, table=name, engine=made.engine, columns=names, digest=database.digest(made, names))

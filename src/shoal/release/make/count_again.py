@@ -1,0 +1,119 @@
+"""The written file is counted again by separate code and judged; any difference or shortfall and nothing is released."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import VerificationError
+from shoal.release.make.recode import published_unit, recode
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+from shoal.release.proof.judge import Finding, judge, recursive_levels
+from shoal.release.proof.recount import Facts, recount
+from shoal.release.proof.trees import Tree, tree_of
+
+if TYPE_CHECKING:
+    from shoal.engines.recode.write import Recoded
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Numbers of a file, and each requirement judged by them."""
+
+    facts: Facts
+    findings: tuple[Finding, ...]
+
+
+def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded) -> Counted:
+    """The records of the written file; all of them there, every requirement met, no more suppressed than is allowed."""
+    unit = published_unit(prepared, decision.plan)
+    found = _counted(prepared, data, unit, way="sorted")
+    if found.facts.records != done.records_out:
+        raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
+    check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
+    return found
+
+
+def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Counted) -> Counted | None:
+    """With a person column: its people. Where it is not published, the plan is written with it in private, and removed."""
+    policy = prepared.policy
+    if policy.unit is None:
+        return None
+    if found.facts.people is not None:
+        check_linked(found.facts.linked_k, policy.smallest_class)
+        return found
+    hidden = stage / ".people"
+    hidden.mkdir(mode=0o700)
+    try:
+        data = hidden / "data.parquet"
+        recode(prepared, decision, data, keep_unit=True)
+        return _counted(prepared, data, policy.unit)
+    finally:
+        shutil.rmtree(hidden)
+
+
+def _counted(prepared: Prepared, data: Path, unit: str | None, *, way: str = "auto") -> Counted:
+    require = prepared.policy.require_json()
+    facts = recount(
+        data,
+        prepared.quasi,
+        tuple(prepared.policy.sensitive),
+        unit=unit,
+        recursive=recursive_levels(require),
+        trees=trees_of(prepared),
+        way=way,
+    )
+    findings = tuple(judge(require, facts))
+    _all_met(findings)
+    return Counted(facts, findings)
+
+
+def trees_of(prepared: Prepared) -> dict[str, Tree]:
+    """Hierarchies of sensitive columns by which closeness is judged."""
+    return {c: tree_of(h) for c, h in prepared.trees.items()}
+
+
+def _all_met(findings: Sequence[Finding]) -> None:
+    unmet = [f for f in findings if not f.met]
+    if unmet:
+        raise VerificationError(
+            f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
+            hint="This is caught before release. Ask for a little more than needed, or allow more suppression.",
+            findings=tuple(unmet),
+        )
+
+
+def check_suppressed(suppressed: int, records: int, share: float) -> None:
+    """Refuse more suppressed records than the policy's share of all records allows.
+
+    >>> check_suppressed(3, 30, 0.1)
+    >>> check_suppressed(4, 30, 0.1)
+    Traceback (most recent call last):
+    shoal.errors.VerificationError: 4 records would be suppressed, 3 are allowed; nothing was released....
+    """
+    limit = int(share * records + 1e-9)
+    if suppressed > limit:
+        raise VerificationError(
+            f"{suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released.",
+            hint="Allow more suppression, or coarser levels.",
+        )
+
+
+def check_linked(linked_k: int | None, k: int) -> None:
+    """Where people stay linkable across their records, the whole set of their classes must be shared by k of them.
+
+    >>> check_linked(5, 5)
+    >>> check_linked(4, 5)
+    Traceback (most recent call last):
+    shoal.errors.VerificationError: people with several records stay linked: as few as 4 have ...
+    """
+    if linked_k is not None and linked_k < k:
+        raise VerificationError(
+            f"people with several records stay linked: as few as {linked_k} have the same number of records in the same "
+            f"classes, {k} are asked.",
+            hint="Publish the unit as 'drop', or make the quasi-identifiers constant per person.",
+        )

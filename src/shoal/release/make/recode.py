@@ -1,0 +1,51 @@
+"""RECODE: the data are written by the engine that holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import OutputError
+from shoal.model.plan import Plan
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+from shoal.steps import Drop, Keep
+
+if TYPE_CHECKING:
+    from shoal.engines.recode.write import Recoded
+
+ENDINGS = {
+    "csv": "csv",
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "excel": "xlsx",
+    "xlsx": "xlsx",
+    "spss": "sav",
+    "sav": "sav",
+    "stata": "dta",
+    "dta": "dta",
+}
+"""Formats of the published data, and the ending of the file."""
+
+
+def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
+    """The plan carried out into a file; ``keep_unit`` leaves the person column as it is, for the private count of people."""
+    plan = decision.plan
+    if keep_unit:
+        unit = prepared.policy.unit
+        steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
+        plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
+    try:
+        return prepared.table.recode(plan, out, kept=decision.kept, class_map=decision.class_map)
+    except OutputError:
+        raise
+    except OSError as error:  # whose message would name a file of a temporary place
+        raise OutputError(
+            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
+        ) from None
+
+
+def published_unit(prepared: Prepared, plan: Plan) -> str | None:
+    """The person column, where the plan publishes it in some form."""
+    unit = prepared.policy.unit
+    return None if unit is None or any(isinstance(s, Drop) for s in plan.for_column(unit)) else unit
