@@ -131,29 +131,26 @@ NUMBERS = [
     ("sizes", lambda c: c["after"].update(sizes={"99": 1})),
     ("suppressed", lambda c: c["utility"].update(suppressed=c["utility"]["suppressed"] + 1)),
     ("suppressed share", lambda c: c["utility"].update(suppressed_share=0.5)),
+    ("suppressed share by a hair", lambda c: c["utility"].update(suppressed_share=c["utility"]["suppressed_share"] + 1e-11)),
+    ("another seed word", lambda c: c["plan"].update(seed="99")),
     ("records in", lambda c: c["input"].update(records=c["input"]["records"] + 1)),
     ("requirement", lambda c: c["requirements"][0].update(asked=2)),
     ("require", lambda c: c["require"].update(k=2)),
     ("verdict", lambda c: c.update(verdict="All is well.")),
     ("quasi", lambda c: c["data"].update(quasi=["sex"])),
     ("columns", lambda c: c["data"].update(columns=["age", "sex"])),
-    ("plan seed", lambda c: c["plan"].update(seed=99)),
     ("fewer than nothing left out", lambda c: (c["input"].update(records=119), c["utility"].update(suppressed=-1))),
     ("no records at all", lambda c: (c["input"].update(records=0), c["utility"].update(suppressed=-120))),
-    ("a k that is not whole", lambda c: c.update(k=float(c["k"]))),
     ("chances", lambda c: c["attackers"][0].update(after=0.001)),
     ("threshold", lambda c: c["threshold"].update(smallest_class=500)),
     ("roles", lambda c: c["columns"][0].update(role="insensitive")),
     ("a column said to be removed", lambda c: c["columns"][2].update(treatment="removed")),
     ("scope", lambda c: c["utility"].update(scope="cells")),
-    ("an unknown part", lambda c: c.update(approved="by everybody")),
     ("no attacks", lambda c: c.update(attacks=[])),
     ("no limits", lambda c: c.update(limits=[])),
     ("a sample", lambda c: c["input"].update(drawn=3)),
     ("data beside the folder", lambda c: c["data"].update(file="..")),
     ("other data", lambda c: c["data"].update(file="plan.json")),
-    ("nothing at all", lambda c: c.pop("after")),
-    ("wrong type", lambda c: c.update(after=[1])),
 ]
 
 
@@ -165,6 +162,32 @@ def test_a_forger_with_his_own_key_is_found_by_counting(releases, tmp_path, name
     result = verify(folder)
     assert not result.ok, name
     assert next(c for c in result.checks if c.name == "signature").ok, "the forger's signature itself fits"
+
+
+MALFORMED = [
+    ("plan seed", lambda c: c["plan"].update(seed=99)),
+    ("a k that is not whole", lambda c: c.update(k=float(c["k"]))),
+    ("an unknown part", lambda c: c.update(approved="by everybody")),
+    ("nothing at all", lambda c: c.pop("after")),
+    ("wrong type", lambda c: c.update(after=[1])),
+    ("a part of a part more", lambda c: c["after"]["risk"].update(median=0.1)),
+    ("no signature of a requirement", lambda c: c["requirements"][0].pop("met")),
+    ("a truth value for a count", lambda c: c["after"].update(unique=False)),
+    ("an unknown verdict of an attack", lambda c: c["attacks"][0].update(verdict="splendid")),
+    ("a requirement that does not exist", lambda c: c["require"].update(luck=7)),
+    ("people without a person column", lambda c: c.update(after_people=c["after"], requirements_people=c["requirements"])),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), MALFORMED, ids=[n for n, _ in MALFORMED])
+def test_a_certificate_that_shoal_never_writes_is_not_read(releases, tmp_path, name, change):
+    folder = tmp_path / "r"
+    shutil.copytree(releases["csv"], folder)
+    forge(folder, change)
+    result = verify(folder)
+    assert [(c.name, c.ok) for c in result.checks] == [("certificate", False)]
+    assert result.certificate is None
+    assert "everybody" not in result.checks[0].sentence
 
 
 def test_a_forger_who_adds_a_decoy_file_or_folder_is_found(releases, tmp_path):
@@ -221,7 +244,7 @@ def test_a_forger_cannot_put_words_into_the_mouth_of_verify(releases, tmp_path, 
     monkeypatch.setattr(sign, "signer", lambda: sign.Signer(origin, key._private))
     forge(folder, lambda c: None)
     failed = verify(folder).failed
-    assert [c.name for c in failed] == ["signature"]
+    assert [c.name for c in failed] == ["certificate" if origin is None else "signature"]
     assert "Authority" not in failed[0].sentence
 
 

@@ -44,10 +44,10 @@ def test_a_birth_date_called_insensitive_is_warned_of(tmp_path: Path) -> None:
     made.write(tmp_path / "out")
     inside = {a.name: a for a in made.certificate.attacks}["further knowledge"]
     outside = {a.name: a for a in attack(tmp_path / "out").results}["further knowledge"]
-    assert inside["verdict"] == outside.verdict == "warning"
-    assert inside["rate"] == outside.rate > 0.9
-    assert "'date_of_birth'" in inside["sentence"]
-    assert "income" not in inside["sentence"], "it is published with noise: knowing it finds no equal value"
+    assert inside.verdict == outside.verdict == "warning"
+    assert inside.rate == outside.rate > 0.9
+    assert "'date_of_birth'" in inside.sentence
+    assert "income" not in inside.sentence, "it is published with noise: knowing it finds no equal value"
 
 
 def test_nothing_to_say_where_only_quasi_identifiers_are_published() -> None:

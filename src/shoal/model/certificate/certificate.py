@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from shoal.errors import TamperError
+from shoal.errors import PolicyError, TamperError, UsageError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.form import LEFT_OUT
@@ -30,6 +30,7 @@ from shoal.model.certificate.parts import (
     Unit,
     Utility,
 )
+from shoal.model.requirement import Requirement, requirements_of
 
 FORMAT: Literal["shoal-certificate/1"] = "shoal-certificate/1"
 NAME, PLAN, REPORT = "certificate.json", "plan.json", "report.html"
@@ -86,6 +87,11 @@ class Certificate:
         )
 
     @property
+    def asked(self) -> tuple[Requirement, ...]:
+        """The requirements that the release was made for."""
+        return requirements_of(self.require)
+
+    @property
     def counted(self) -> PublishedNumbers:
         """The numbers that k is one of: of people, where they are the unit."""
         return self.after_people or self.after
@@ -136,6 +142,10 @@ class Certificate:
             raise TamperError("the certificate carries no signature.", hint=form.HINT)
         if (made.after_people is None or made.requirements_people is None) != (made.unit.column is None):
             raise TamperError("the certificate counts people without a person column, or the reverse.", hint=form.HINT)
+        try:
+            requirements_of(made.require)
+        except (UsageError, PolicyError):
+            raise TamperError("'require' of the certificate asks for what Shoal does not know.", hint=form.HINT) from None
         return made
 
 
