@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.report.charts import heat_map, save
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
@@ -92,7 +95,7 @@ def test_the_release_report_on_a_telephone_in_the_dark_and_on_paper(browser: Any
     assert page.evaluate(ground) != dark
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(ground) == "rgb(255, 255, 255)", "paper is white"
-    assert page.evaluate("getComputedStyle(document.querySelector('h2')).color") == "rgb(14, 30, 44)"
+    assert page.evaluate("getComputedStyle(document.querySelector('#h-asked')).color") == "rgb(14, 30, 44)"
     page.close()
 
 
@@ -107,3 +110,53 @@ def test_the_measurement_report(browser: Any, people: pa.Table, tmp_path: Path) 
     assert seen["scripts"] == 0
     assert seen["title"] != "broken"
     assert "2,000" in seen["text"]
+
+
+def printed(browser: Any, page_file: Path) -> list[float]:
+    """How much of each printed page is filled, from the lowest text on it."""
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    data = page.pdf(format="A4")
+    page.close()
+    inside = (297 - 2 * 16) * 96 / 25.4  # the style sheet's margins
+    objects = {int(m[1]): m[2] for m in re.finditer(rb"(\d+) 0 obj(.*?)endobj", data, re.S)}
+    filled = []
+    for number, (_, body) in enumerate(sorted(o for o in objects.items() if re.search(rb"/Type\s*/Page\b", o[1]))):
+        content = re.search(rb"/Contents (\d+)", body)
+        assert content is not None
+        drawn = objects[int(content[1])].partition(b"stream")[2].lstrip(b"\r\n")
+        text = zlib.decompressobj().decompress(drawn).decode("latin-1")
+        lowest = max(float(m[1]) for m in re.finditer(r"1 0 0 -1 -?[\d.]+ (-?[\d.]+) Tm", text))
+        filled.append((lowest - number * inside) / inside)
+    return filled
+
+
+@pytest.mark.browser
+def test_no_printed_page_is_half_empty(browser: Any, people: pa.Table, tmp_path: Path) -> None:
+    table = shoal.datasets.people(3000, seed=5).select(["sex", "education", "occupation", "diagnosis", "visits"])
+    quasi = ["sex", "education", "occupation"]
+    shoal.anonymize(table, quasi=quasi, sensitive=["diagnosis"], insensitive=["visits"], k=5).write(tmp_path / "release")
+    shoal.measure(table, qi=quasi, sensitive=["diagnosis"]).report(tmp_path / "measured.html")
+    for file in (tmp_path / "release" / "report.html", tmp_path / "measured.html"):
+        filled = printed(browser, file)
+        assert len(filled) > 1
+        assert all(0.6 < part <= 1.01 for part in filled[:-1]), filled
+
+
+@pytest.mark.browser
+def test_a_plot_and_the_cards(browser: Any, people: pa.Table, tmp_path: Path) -> None:
+    chart = heat_map([HOSTILE, "sex"], [[0.5], [0.9, 0.1]], title=f"Pairs {HOSTILE}")
+    measured = shoal.measure(people, qi=people.column_names[:2], sensitive=["diagnosis"])
+    cards = tmp_path / "cards.html"
+    cards.write_text(
+        f"<!doctype html><meta charset=utf-8>{measured._repr_html_()}{shoal.inspect(people)._repr_html_()}", encoding="utf-8"
+    )
+    for file, said in ((save(chart, tmp_path / "plot.html", text=HOSTILE), "<script>"), (cards, "one of a kind")):
+        seen = look(browser, file)
+        assert len(seen["asked"]) == 1
+        assert seen["complained"] == []
+        assert (seen["images"], seen["scripts"]) == (0, 0)
+        assert seen["title"] != "broken"
+        assert said in seen["text"]
+        assert seen["drawings"] == 1
+        assert seen["width"] <= 1100

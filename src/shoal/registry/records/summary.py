@@ -138,7 +138,7 @@ class Sizes:
 
     @classmethod
     def of(cls, counts: npt.ArrayLike | Sizes) -> Sizes:
-        """Counted once over the cells; whatever are no counts of people is refused.
+        """Count once over the cells. Refuse anything that is not a count of people.
 
         >>> Sizes.of([3, 1, 0, 3])
         Sizes(values=array([1, 3]), copies=array([1, 2]))
