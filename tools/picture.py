@@ -12,7 +12,7 @@ import shoal
 from shoal.report.charts import class_sizes, save
 
 QUASI = ("date_of_birth", "sex", "municipality", "postcode", "education", "occupation")
-TITLE = "People by the number who look exactly alike: outlined before, filled after shoal anonymize with k = 5"
+TITLE = "How many people look exactly alike: before (outlined), after (filled)"
 
 
 def people(file: Path) -> dict[int, int]:

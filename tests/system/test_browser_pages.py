@@ -148,9 +148,8 @@ def test_a_plot_and_the_cards(browser: Any, people: pa.Table, tmp_path: Path) ->
     chart = heat_map([HOSTILE, "sex"], [[0.5], [0.9, 0.1]], title=f"Pairs {HOSTILE}")
     measured = shoal.measure(people, qi=people.column_names[:2], sensitive=["diagnosis"])
     cards = tmp_path / "cards.html"
-    cards.write_text(
-        f"<!doctype html><meta charset=utf-8>{measured._repr_html_()}{shoal.inspect(people)._repr_html_()}", encoding="utf-8"
-    )
+    shown = measured._repr_html_() + shoal.inspect(people)._repr_html_()
+    cards.write_text(f"<!doctype html><meta charset=utf-8>{shown}", encoding="utf-8")
     for file, said in ((save(chart, tmp_path / "plot.html", text=HOSTILE), "<script>"), (cards, "one of a kind")):
         seen = look(browser, file)
         assert len(seen["asked"]) == 1
