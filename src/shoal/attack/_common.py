@@ -78,14 +78,3 @@ def sizes_in(left: ClassCounts, right: ClassCounts) -> tuple[IntArray, IntArray]
     np.add.at(in_right, other, right.sizes)
     np.add.at(in_left, mine, left.sizes)
     return in_right[mine], in_left[other]
-
-
-def one_in(chance: float) -> str:
-    """A chance as people say it.
-
-    >>> one_in(0.2), one_in(1.0), one_in(0.0)
-    ('1 in 5', 'certain', 'never')
-    """
-    if chance <= 0:
-        return "never"
-    return "certain" if chance >= 1 else f"1 in {1 / chance:.3g}"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack._common import one_in
 from shoal.errors import missing_column
+from shoal.kernels.chance import one_in
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.attack._common import one_in
 from shoal.attack.structure import Recoded, in_both, joint_sizes
 from shoal.errors import UsageError
+from shoal.kernels.chance import one_in
 from shoal.model.attack import AttackResult
 
 QUESTION = "Somebody has this release and an earlier one: how small do the groups become together?"

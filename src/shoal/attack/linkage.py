@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack._common import expected_rate, one_in, shared_codes, sizes_in, wilson
+from shoal.attack._common import expected_rate, shared_codes, sizes_in, wilson
 from shoal.errors import UsageError
+from shoal.kernels.chance import one_in
 from shoal.kernels.group import project
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, ClassCounts

@@ -146,7 +146,7 @@ def _show(m: Measurement, *, suda: bool, explain: bool) -> None:
 
 
 def _headline(m: Measurement) -> list[tuple[str, str, str]]:
-    from shoal.measures.result.explaining import one_in
+    from shoal.kernels.chance import one_in
 
     share = f"{100 * m.unique_share:.3g} % of all"
     rows = [

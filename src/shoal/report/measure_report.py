@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import OutputError
+from shoal.disk.atomic import write_text
 from shoal.measures.columns.subsets import uniqueness_matrix
 from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of
@@ -37,20 +35,7 @@ def write_report(m: Measured, path: Path) -> Path:
     >>> "http://" in file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     False
     """
-    html = report_html(m)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".shoal-", suffix=".html")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(html)
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
-    except OSError:
-        raise OutputError(
-            f"the report '{path.name}' could not be written.", hint="Check the folder and the free space."
-        ) from None
+    write_text(path, report_html(m))
     return path
 
 

@@ -5,21 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-
-def one_in(chance: float) -> str:
-    """A chance in words.
-
-    >>> one_in(0.2), one_in(1.0), one_in(0.0834), one_in(0.9), one_in(0.6), one_in(0.0)
-    ('1 in 5', 'certain', 'about 1 in 12', 'nearly certain', 'about 1 in 1.7', 'none')
-    """
-    if chance <= 0:
-        return "none"
-    if chance >= 1:
-        return "certain"
-    n = 1.0 / chance
-    if abs(n - round(n)) < 1e-9:
-        return f"1 in {round(n):,}"
-    return "nearly certain" if n < 1.25 else f"about 1 in {n:.2g}" if n < 10 else f"about 1 in {round(n):,}"
+from shoal.kernels.chance import one_in
 
 
 def chance(value: float) -> str:

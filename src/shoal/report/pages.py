@@ -15,14 +15,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.report import numbers
 from shoal.report.look import stylesheet
 
 
 @cache
 def environment() -> Environment:
     """The templates of the house, escaping everything."""
-    made = Environment(
+    return Environment(
         loader=PackageLoader("shoal.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -30,9 +29,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for name in ("number", "percent", "one_in", "chance", "risk"):
-        made.filters[name] = getattr(numbers, name)
-    return made
 
 
 def part(template: str, **context: Any) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.kernels.chance import one_in
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.shoal_sign import caption
-from shoal.report.numbers import number, one_in, percent, risk
+from shoal.report.numbers import number, percent, risk
 from shoal.report.pages import page
 
 NOT_STATED = "not stated"

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.errors import RequirementError, RoleError, UsageError
-from shoal.measures.result.explaining import one_in
+from shoal.kernels.chance import one_in
 
 PEOPLE = pa.table(
     {
@@ -169,7 +169,7 @@ def test_report_is_whole_self_contained_and_repeatable(tmp_path: Path) -> None:
     assert "src=" not in text.replace("default-src", "")
     assert "url(" not in text
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "b.html"]
-    with pytest.raises(OSError, match="could not be written"):
+    with pytest.raises(OSError, match="nothing can be written in folder"):
         m.report(tmp_path / "none" / "a.html")
 
 
@@ -182,7 +182,17 @@ def test_explanations_say_formula_attacker_and_change() -> None:
         measured().explain("nothing")
 
 
-@pytest.mark.parametrize(("chance", "words"), [(1.0, "certain"), (0.5, "1 in 2"), (0.37, "37 in 100"), (0.0001, "1 in 10,000")])
+@pytest.mark.parametrize(
+    ("chance", "words"),
+    [
+        (1.0, "certain"),
+        (0.5, "1 in 2"),
+        (0.37, "37 in 100"),
+        (0.333, "about 33 in 100"),
+        (0.1, "1 in 10"),
+        (0.0001, "1 in 10,000"),
+    ],
+)
 def test_chances_in_words(chance: float, words: str) -> None:
     assert one_in(chance) == words
 

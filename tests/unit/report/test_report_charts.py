@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -160,6 +162,16 @@ def test_the_timeline_of_reveals_counts_what_the_log_says() -> None:
     assert sum(m.kind == "cross" for m in chart.marks) == 4  # one sign in the chart, one in the key
     limits = [sum(m.kind == "limit" for m in drawn([row("2026-01", "care", 4, 0)], "reveal", "day", n).marks) for n in (8, 9)]
     assert limits == [1, 0], "a limit is drawn up to twice the highest bar"
+
+
+def test_help_and_the_library_do_not_load_the_report() -> None:
+    code = (
+        "import sys, shoal; from shoal.__main__ import main; sys.argv = ['shoal', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "sys.stderr.write(str([m for m in ('jinja2', 'matplotlib', 'shoal.report') if m in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]"
 
 
 def test_html_is_written_in_templates_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.kernels.chance import one_in
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
@@ -17,22 +18,6 @@ class Explanation(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def one_in(chance: float) -> str:
-    """A chance as people say it.
-
-    >>> one_in(0.2), one_in(0.4), one_in(1.0), one_in(0.0)
-    ('1 in 5', '40 in 100', 'certain', 'none')
-    """
-    if chance <= 0.0:
-        return "none"
-    if chance >= 1.0:
-        return "certain"
-    turns = 1.0 / chance
-    if abs(turns - round(turns)) < 0.05 or turns >= 10:
-        return f"1 in {round(turns):,}"
-    return f"{round(100 * chance)} in 100"
 
 
 def who(m: Figures, n: int = 2) -> str:

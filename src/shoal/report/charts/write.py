@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.errors import OutputError, UsageError, need
+from shoal.disk.atomic import atomic, umask
+from shoal.errors import UsageError, need
 from shoal.report.charts.marks import Chart, Mark
 from shoal.report.look import DASHES, LOOKS, colours
 from shoal.report.pages import chart_style, page, part
@@ -35,13 +36,9 @@ def save(chart: Chart, file: str | Path, *, text: str = "") -> Path:
         data = _png(chart)
     else:
         raise UsageError(f"a plot is written as .svg, .png or .html; found '{out.suffix}'.")
-    temporary = out.with_name(f".{out.name}.part")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(out)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(f"the plot '{out.name}' could not be written.", hint="Check the folder.") from error
+    with atomic(out) as made:
+        made.write_bytes(data)
+        made.chmod(0o666 & ~umask())
     return out
 
 
