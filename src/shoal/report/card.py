@@ -28,7 +28,7 @@ def card(m: Measured) -> str:
     (False, True)
     """
     blocks: list[Block] = []
-    rows = [(n, f"{d.distinct}", f"{d.entropy:.3g}", f"{m.closeness[n].t:.3g}") for n, d in m.diversity.items()]
+    rows = [(n, f"{d.distinct}", f"{d.entropy:.3g}", f"{m.closeness[n].t:.4g}") for n, d in m.diversity.items()]
     if rows:
         blocks.append(Table(("sensitive", "distinct l", "entropy l", "t"), rows, right=(1, 2, 3)))
     blocks += [Words(note, small=True) for note in m.notes]

@@ -14,7 +14,7 @@ from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of
 from shoal.report.charts import class_sizes, fish, heat_map, svg
 from shoal.report.charts.shoal_sign import caption
-from shoal.report.numbers import chance
+from shoal.report.numbers import chance, percent
 from shoal.report.pages import page
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _sensitive(m: Measured) -> list[Block]:
 def _columns(m: Measured) -> list[Block]:
     if not m.knows_subsets:
         return []
-    rows = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}", f"{s.separation:.4g}") for s in m.worst_subsets(10)]
+    rows = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}", percent(s.separation)) for s in m.worst_subsets(10)]
     worst = Table(("columns", "one of a kind", "smallest group", "pairs told apart"), rows, right=(1, 2, 3))
     names = m.quasi[:MOST_COLUMNS]
     if len(names) < 2:
