@@ -1,9 +1,9 @@
 """Every anonymity, risk, diversity and loss number of the field, as plain functions over counts.
 
-* groups: ``anonymity`` (k, sizes), ``missing`` (three rules), ``subsets`` and ``suda`` (which columns identify)
-* secrets: ``diversity``, ``closeness``
-* attackers: ``risk``, ``presence`` (k-map, δ-presence), ``individual`` (sampling weights), ``entropy_risk``
-* costs: ``loss``, ``recoding`` and ``recoding_loss``, ``analyses`` (what an analyst sees)
-* one subject under suspicion: ``entropy``, ``posterior``, ``finite``
-* ``measurement``: all of a table in one result; ``registry``: every metric with its laws and its words
+* ``classes``: sizes and k, three rules for missing values, diversity, closeness, risk, presence, sampling weights, entropy
+* ``columns``: which sets of columns identify, SUDA, and which role a column might have
+* ``utility``: what classes and recodings cost, and what an analyst sees before and after
+* ``observer``: one subject under suspicion: entropies, posteriors, small explicit models
+* ``result``: all numbers of a table, checked, explained and written as JSON
+* ``metrics``: the registry: every metric with its laws and its words
 """

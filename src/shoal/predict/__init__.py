@@ -1,5 +1,12 @@
 """Predictions: how identifying will it be, before anything is collected.
 
+* ``group``: a group of people and a distribution: all unique, how many unique, one person
+* ``summaries``: the same when only κ or power sums were published
+* ``attributes``: rounded and correlated values, quasi-identifiers by size, splitting cells over columns
+* ``population``: unique in the population, judged from a sample
+* ``zipf``: popular places, and how few records single a person out
+* ``questionnaire``: the meter for questions not yet asked
+
 >>> from shoal import predict
 >>> round(predict.uniqueness(365, group_size=23).value, 6)
 0.492703

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import DataError, UsageError
-from shoal.measures.classes import anonymity, closeness, diversity, risk
+from shoal.measures.classes import anonymity, closeness, diversity, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
 from shoal.measures.columns.suda import OVERLAP, suda
@@ -189,6 +189,21 @@ def test_numbers_under_a_rule_for_missing_values_are_those_of_its_crowds() -> No
     assert wild.risk.prosecutor.above["0.33"] == 4
     assert Measured(c, policy=MissingPolicy.DROP).unique == 1
     assert crowds(c, MissingPolicy.DROP).n_members == 3
+
+
+def test_the_wildcard_rule_is_left_out_above_so_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1]))  # two patterns of missing columns
+    monkeypatch.setattr(missing, "MOST_PATTERNS", 2)
+    assert missing.under_all_policies(c)["wildcard"]["k"] == 1
+    monkeypatch.setattr(missing, "MOST_PATTERNS", 1)
+    assert missing.under_all_policies(c)["wildcard"]["k"] is None
+
+
+def test_correlations_need_two_points_with_spread() -> None:
+    assert anonymity.pearson(np.array([1.0]), np.array([1.0])) is None
+    assert anonymity.pearson(np.array([1.0, 2.0]), np.array([5.0, 4.0])) == -1.0
+    assert anonymity.pearson(np.array([1.0, 2.0]), np.array([3.0, 3.0])) is None
+    assert anonymity.spearman(np.array([1.0, 1.0, 2.0]), np.array([1.0, 1.0, 9.0])) == pytest.approx(1.0)
 
 
 def test_shares_of_the_suda_score_overlap_and_the_result_says_so() -> None:
