@@ -1,6 +1,6 @@
 """Mutation testing: change one token of the code, run the tests, and see whether they notice.
 
-    python tools/mutate.py src/shoal/search/full_domain/lazy.py --tests tests/unit/search tests/laws/test_search_laws.py
+    python tools/mutate.py src/shoal/search/full_domain/lazy_search.py --tests tests/unit/search tests/laws/test_search_laws.py
 
 Takes    modules, folders or `module.py:120` (one line), the tests that should notice, how many mutants to draw and a seed
 Prints   one line per mutant (killed, timeout or SURVIVED; file:line; the change), then the share that was killed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from search_oracle import fewest_removed, judge, passes, random_table
 from shoal.model import requirement as req
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.problem import build_problem
@@ -44,7 +44,7 @@ KINDS = [
 def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.search.full_domain.sources.FEW", 1)
     monkeypatch.setattr("shoal.search.full_domain.sources.SHRINK", 1.0)
-    monkeypatch.setattr("shoal.search.full_domain.evaluate.MANY", 0)
+    monkeypatch.setattr("shoal.search.full_domain.evaluator.MANY", 0)
 
 
 a_class = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)

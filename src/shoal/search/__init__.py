@@ -9,20 +9,17 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "lattice": "shoal.search.full_domain.optimum",
-    "frontier": "shoal.search.full_domain.trade_off",
-    "datafly": "shoal.search.full_domain.classic",
-    "incognito": "shoal.search.full_domain.classic",
-    "ola": "shoal.search.full_domain.classic",
-    "local": "shoal.search.local_recoding.multidimensional",
+    "lattice": "shoal.search.full_domain.lattice",
+    "frontier": "shoal.search.full_domain.frontier",
+    "local": "shoal.search.local_recoding.local",
     "loss_at": "shoal.search.full_domain.plan_loss",
     "allocation": "shoal.search.probabilistic",
     "Allocation": "shoal.search.probabilistic",
-    "FrontierPoint": "shoal.search.full_domain.trade_off",
-    "LocalResult": "shoal.search.local_recoding.multidimensional",
-    "SearchResult": "shoal.search.problem.result",
-    "Alternative": "shoal.search.problem.result",
-    "missing_label": "shoal.search.problem.problem",
+    "FrontierPoint": "shoal.search.full_domain.frontier",
+    "LocalResult": "shoal.search.local_recoding.local",
+    "SearchResult": "shoal.search.problem.search_result",
+    "Alternative": "shoal.search.problem.search_result",
+    "missing_label": "shoal.search.problem.column",
 }
 
 __all__ = sorted(_WHERE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.search.kernels import group as search_group
-from shoal.search.kernels.group import Workspace
+from shoal.search.kernels import group_cells as search_group
+from shoal.search.kernels.group_cells import Workspace
 
 
 def slow(codes: np.ndarray, tables: list[tuple[np.ndarray, int]], records: np.ndarray) -> tuple[list[int], list[int], list[int]]:

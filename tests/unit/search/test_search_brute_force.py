@@ -27,7 +27,7 @@ def closeness(table: Table, distance: str, t: float) -> req.TCloseness:
 def _copies_even_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.search.full_domain.sources.FEW", 1)
     monkeypatch.setattr("shoal.search.full_domain.sources.SHRINK", 1.0)
-    monkeypatch.setattr("shoal.search.full_domain.evaluate.MANY", 0)
+    monkeypatch.setattr("shoal.search.full_domain.evaluator.MANY", 0)
 
 
 ASKED = {

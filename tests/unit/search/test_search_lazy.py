@@ -15,11 +15,11 @@ from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import lattice
-from shoal.search.full_domain import lazy
-from shoal.search.full_domain.evaluate import Evaluator
-from shoal.search.full_domain.lazy import LazySearch
+from shoal.search.full_domain import lazy_search
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.objective import Objective
-from shoal.search.problem import blocks
+from shoal.search.problem import column_blocks
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import build_problem
@@ -30,9 +30,9 @@ LOSSES = ("loss", "ncp", "precision", "entropy", "discernibility", "average_clas
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_full_queue_and_a_short_memory_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes are searched depth first, nodes are forgotten and evaluated again, tables are made again: the optimum stays."""
-    monkeypatch.setattr(lazy, "OPEN", 1)
-    monkeypatch.setattr(lazy, "KNOWN", 2)
-    monkeypatch.setattr(blocks, "KEPT", 100)
+    monkeypatch.setattr(lazy_search, "OPEN", 1)
+    monkeypatch.setattr(lazy_search, "KNOWN", 2)
+    monkeypatch.setattr(column_blocks, "KEPT", 100)
     done = 0
     for seed in range(8):
         table = random_table(64_000 + seed)
@@ -60,9 +60,9 @@ def wide(columns: int = 14) -> tuple[ClassCounts, dict[str, Hierarchy]]:
 @pytest.mark.parametrize("loss", ["loss", "discernibility"])
 def test_memory_stays_within_its_bounds(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """5^14 nodes, 600 steps: the queue, what is remembered and the tables stay small, and the gap is still proven."""
-    monkeypatch.setattr(lazy, "OPEN", 60)
-    monkeypatch.setattr(lazy, "KNOWN", 50)
-    monkeypatch.setattr(blocks, "KEPT", 2**16)
+    monkeypatch.setattr(lazy_search, "OPEN", 60)
+    monkeypatch.setattr(lazy_search, "KNOWN", 50)
+    monkeypatch.setattr(column_blocks, "KEPT", 2**16)
     counts, trees = wide()
     problem = build_problem(counts, trees)
     checks = build_checks(counts, [req.K(3)], has_population=False)

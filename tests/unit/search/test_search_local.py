@@ -15,7 +15,7 @@ from shoal.model.plan import SUPPRESSED
 from shoal.search import local
 
 CELLS = ("hierarchy", "sets", "ranges")
-METHODS = ("cover", "cluster", "mondrian", "relaxed-mondrian")
+METHODS = ("cover", "cluster", "mondrian")
 
 
 def leaves_of(table: Table, column: str, label: str | None, cell: str) -> set[str | None]:
@@ -144,11 +144,11 @@ def test_sorted_cells_and_two_threads_cover_the_same_classes(monkeypatch: pytest
         plain = local(table.counts(), table.hierarchies(), asked)
         with monkeypatch.context() as patch:
             patch.setattr("shoal.search.local_recoding.cover.MANY", 0)
-            patch.setattr("shoal.search.kernels.group.SHARED", 2)
-            patch.setattr("shoal.search.local_recoding.multidimensional.default_threads", lambda: 2)
+            patch.setattr("shoal.search.kernels.group_cells.SHARED", 2)
+            patch.setattr("shoal.search.local_recoding.local.default_threads", lambda: 2)
             found = local(table.counts(), table.hierarchies(), asked)
             again = local(table.counts(), table.hierarchies(), asked)
-            patch.setattr("shoal.search.local_recoding.multidimensional.default_threads", lambda: 1)
+            patch.setattr("shoal.search.local_recoding.local.default_threads", lambda: 1)
             alone = local(table.counts(), table.hierarchies(), asked)
         assert found.groups.tolist() == again.groups.tolist() == alone.groups.tolist()
         _, classes = recoded(table, found)

@@ -1,4 +1,4 @@
-"""Classic algorithms, frontier, allocation, stopping early, refusals, alternatives."""
+"""Frontier, allocation, stopping early, refusals, alternatives."""
 
 from __future__ import annotations
 
@@ -12,67 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from search_oracle import Table, judge, random_table
+from search_oracle import Table, random_table
 from shoal.errors import HierarchyGapError, InfeasibleError, MissingColumnError, StoppedError, UsageError
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search import allocation, datafly, frontier, incognito, lattice, ola
-from shoal.search.problem.problem import joins_missing, missing_label
+from shoal.search import allocation, frontier, lattice
+from shoal.search.problem.column import joins_missing, missing_label
 from shoal.steps import Constant, Cut, Keep, MapValues
-
-
-def below(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return a != b and all(x <= y for x, y in zip(a, b, strict=True))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_incognito_finds_all_minimal_nodes_and_ola_the_best_of_them(seed: int) -> None:
-    table = random_table(30_000 + seed)
-    asked, share = [req.K(3)], (0.0, 0.15)[seed % 2]
-    limit = math.floor(share * len(table.rows) + 1e-9)
-    good = {n: judge(table, n, asked, limit, "loss") for n in table.nodes()}
-    good = {n: v for n, v in good.items() if v.feasible}
-    minimal = {n for n in good if not any(below(m, n) for m in good)}
-    if not good:
-        with pytest.raises(InfeasibleError):
-            incognito(table.counts(), table.hierarchies(), asked, suppress=share)
-        return
-    found = incognito(table.counts(), table.hierarchies(), asked, suppress=share)
-    assert {tuple(f[c] for c in table.columns) for f in found} == minimal
-    best = ola(table.counts(), table.hierarchies(), asked, suppress=share)
-    assert best.loss == pytest.approx(min(good[n].loss for n in minimal), abs=1e-12)
-    if share == 0.0:
-        assert best.loss == pytest.approx(lattice(table.counts(), table.hierarchies(), asked, suppress=0.0).loss, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_datafly_is_feasible_and_never_better_than_the_optimum(seed: int) -> None:
-    table = random_table(31_000 + seed)
-    try:
-        best = lattice(table.counts(), table.hierarchies(), [req.K(2)], suppress=0.1)
-    except InfeasibleError:
-        return
-    greedy = datafly(table.counts(), table.hierarchies(), [req.K(2)], suppress=0.1)
-    again = judge(table, tuple(greedy.levels[c] for c in table.columns), [req.K(2)], greedy.limit, "loss")
-    assert again.feasible
-    assert again.suppressed == greedy.suppressed
-    assert greedy.loss >= best.loss - 1e-12
-    assert greedy.loss - greedy.gap <= best.loss + 1e-12
-    assert not greedy.proven
-
-
-def test_datafly_counts_the_values_that_occur() -> None:
-    """Two values in each column, one of them a missing one: the tie goes to the column named first."""
-    trees = {"b": [["u", "*"]], "a": [["x", "*"], ["y", "*"]]}
-    table = Table(("b", "a"), [("u", "x"), ("u", "y"), (None, "x"), (None, "y")], ["s"] * 4, trees)
-    assert datafly(table.counts(), table.hierarchies(), [req.K(2)], suppress=0.0).levels == {"b": 1, "a": 0}
-
-
-def test_minimal_nodes_refuse_requirements_that_are_not_inherited() -> None:
-    table = random_table(3)
-    with pytest.raises(UsageError, match="generalizing keeps"):
-        incognito(table.counts(), table.hierarchies(), [req.TCloseness("s", 0.5)], suppress=0.2)
 
 
 def test_frontier_equals_single_searches_and_is_monotone() -> None:
@@ -324,8 +271,8 @@ class TestRefusals:
 
 
 def test_two_threads_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.search.full_domain.evaluate.MANY", 0)
-    monkeypatch.setattr("shoal.search.kernels.group.SHARED", 2)
+    monkeypatch.setattr("shoal.search.full_domain.evaluator.MANY", 0)
+    monkeypatch.setattr("shoal.search.kernels.group_cells.SHARED", 2)
     done = 0
     for seed in range(12):
         table = random_table(61_000 + seed)

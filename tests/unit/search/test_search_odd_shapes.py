@@ -17,7 +17,7 @@ from shoal.errors import HierarchyError, InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search import datafly, frontier, incognito, lattice, local, ola
+from shoal.search import frontier, lattice, local
 
 STAR = [["x", "*"], ["y", "*"]]
 FLAT = [["x"], ["y"]]
@@ -56,15 +56,10 @@ def test_full_domain(shape: str, share: float) -> None:
         assert found.loss == pytest.approx(min(v.loss for v in good), abs=1e-12)
     points = frontier(t.counts(), t.hierarchies(), ks=(2,), suppress=(share,))
     assert [p.loss for p in points] == pytest.approx([min(v.loss for v in good) if good else None])
-    if good:
-        minimal = incognito(t.counts(), t.hierarchies(), asked, suppress=share)
-        assert {tuple(m.values()) for m in minimal} <= {v.levels for v in good}
-        assert ola(t.counts(), t.hierarchies(), asked, suppress=share).loss >= min(v.loss for v in good) - 1e-12
-        assert datafly(t.counts(), t.hierarchies(), asked, suppress=share).suppressed <= limit
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("method", ["cover", "cluster", "mondrian", "relaxed-mondrian"])
+@pytest.mark.parametrize("method", ["cover", "cluster", "mondrian"])
 @pytest.mark.parametrize("cells", ["hierarchy", "sets", "ranges"])
 def test_local(shape: str, method: str, cells: str) -> None:
     t = SHAPES[shape]

@@ -13,7 +13,7 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search import frontier, incognito, lattice
+from shoal.search import frontier, lattice
 
 
 class TestPeople:
@@ -117,8 +117,6 @@ def test_joining_the_classes_of_the_same_people_can_raise_the_risk(asked: req.Re
     assert (found.levels, found.suppressed, found.proven) == ({"p": 0}, 0, True)
     with pytest.raises(InfeasibleError):
         lattice(counts, tree, [asked], suppress=0.0, people=pairs, bounds={"p": (1, 1)})
-    with pytest.raises(UsageError, match="generalizing keeps"):
-        incognito(counts, tree, [asked], people=pairs)
 
 
 def test_discernibility_counts_records() -> None:

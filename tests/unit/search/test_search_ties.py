@@ -18,9 +18,11 @@ import pytest
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
-from shoal.search.full_domain.evaluate import Evaluation, Evaluator
-from shoal.search.full_domain.lazy import LazySearch
-from shoal.search.full_domain.listed import Found, ListedSearch
+from shoal.search.full_domain.evaluation import Evaluation
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.found import Found
+from shoal.search.full_domain.lazy_search import LazySearch
+from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import Control

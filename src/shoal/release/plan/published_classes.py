@@ -19,7 +19,7 @@ from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.judge import judge, recursive_levels
 
 if TYPE_CHECKING:
-    from shoal.search.problem.result import SearchResult
+    from shoal.search.problem.search_result import SearchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def _loss(
 def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
     """Code of each base class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
     from shoal.kernels.text import canonical_text
-    from shoal.search.problem.problem import joins_missing
+    from shoal.search.problem.column import joins_missing
 
     base, name = prepared.base, prepared.base.columns[j]
     hierarchy = prepared.hierarchies[name]

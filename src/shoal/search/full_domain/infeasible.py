@@ -13,11 +13,13 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
-from shoal.search.full_domain.evaluate import Evaluation, Evaluator
-from shoal.search.problem.blocks import make_blocks
+from shoal.search.full_domain.evaluation import Evaluation
+from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.problem.checks import Checks, build_checks
-from shoal.search.problem.problem import Column, Problem, up_to
-from shoal.search.problem.result import Alternative
+from shoal.search.problem.column import Column, up_to
+from shoal.search.problem.column_blocks import make_blocks
+from shoal.search.problem.problem import Problem
+from shoal.search.problem.search_result import Alternative
 
 
 def refuse_contradictions(problem: Problem, checks: Checks) -> None:

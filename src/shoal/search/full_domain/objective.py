@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.evaluate import Evaluation
-from shoal.search.kernels.terms import charges
+from shoal.search.full_domain.evaluation import Evaluation
+from shoal.search.kernels.charges import charges
 from shoal.search.problem.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
 from shoal.search.problem.problem import Problem
 
@@ -71,6 +71,10 @@ class Objective:
             for j, charged in enumerate(self.cells.free):
                 out[j, : len(charged)] = self.cells.term(j, charged)
         return out
+
+    def step_terms(self) -> FloatArray:
+        """What each level of each column costs by itself, to choose a path by: for class losses that of ``ncp``."""
+        return self.free_terms() if self.cells is not None else Objective(self.problem, "ncp").free_terms()
 
     def terms_below(self, e: Evaluation) -> FloatArray:
         """Lower bounds for specialisations of e.node: contribution of each column at each level up to the node's."""

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
-from shoal.search.problem.problem import Problem
-
-Node = tuple[int, ...]
+from shoal.search.problem.problem import Node, Problem
 
 FEW = 8192
 """Cells this few need no coarser copy."""

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import FloatArray, IntArray
-from shoal.search.full_domain.evaluate import Evaluator
-from shoal.search.kernels.local import gather_members
-from shoal.search.local_recoding.model import CellKind
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.kernels.clusters import gather_members
+from shoal.search.local_recoding.published import CellKind
 from shoal.search.problem.control import Control
 from shoal.search.problem.losses import column_weights
 from shoal.search.problem.problem import Problem
@@ -78,7 +78,7 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
     for part in np.array_split(order, n_blocks):
         if control.stop():
             rest = np.concatenate([carried, order[done:]])
-            label[rest] = clusters + _runs(sizes[rest], k)
+            label[rest] = clusters + runs(problem, rest, k)
             break
         block = np.concatenate([carried, part])
         mine = np.full(len(block), -1, dtype=np.int64)
@@ -94,20 +94,28 @@ def gather(problem: Problem, kinds: Sequence[CellKind], price: FloatArray, k: in
     return label
 
 
-def _runs(sizes: IntArray, k: int) -> IntArray:
-    """Number runs of neighbours, each just large enough to have k members; the last may have fewer.
+def runs(problem: Problem, classes: IntArray, k: int) -> IntArray:
+    """A number for each of the classes: runs of neighbours in the order given, each just large enough to have k members.
 
-    >>> _runs(np.array([1, 1, 5, 1, 1]), 2).tolist()
-    [0, 0, 1, 2, 2]
+    The last run may have fewer. This is what is done with the classes that are left when the time is up.
     """
-    out = np.empty(len(sizes), dtype=np.int64)
+    out = np.empty(len(classes), dtype=np.int64)
     run = members = 0
-    for i, size in enumerate(sizes.tolist()):
+    for i, size in enumerate(problem.measures[problem.members_at, classes].tolist()):
         out[i] = run
         members += size
         if members >= k:
             run, members = run + 1, 0
     return out
+
+
+def warm_up(evaluator: Evaluator) -> None:
+    """Have the kernels compiled before a clock starts, with one class and one grouping."""
+    base, one = evaluator.base_source(), np.ones(1, dtype=np.int64)
+    found = evaluator.group(base, evaluator.problem.heights)
+    evaluator.passing(base, found.gid, found.sums)
+    point, flags, price = np.zeros((1, 1), dtype=np.int32), np.zeros(1, dtype=np.bool_), np.zeros(1)
+    gather_members(point, np.arange(2), flags, price, one, one, 1, np.zeros(1, dtype=np.int64), -one, 0)
 
 
 def join_failing(

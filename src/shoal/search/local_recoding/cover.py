@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import FloatArray, IntArray
-from shoal.search.full_domain.evaluate import MANY, Evaluator, Node
+from shoal.search.full_domain.evaluator import MANY, Evaluator
 from shoal.search.full_domain.sources import Part, Source, sorted_source
-from shoal.search.kernels.local import improve, settle
-from shoal.search.local_recoding.model import Trees
+from shoal.search.kernels.clusters import improve, settle
+from shoal.search.local_recoding.published import Trees
 from shoal.search.problem.control import Control
-from shoal.search.problem.problem import Problem
+from shoal.search.problem.problem import Node, Problem
 
 WORK = 2.5e9
 """Classes × nodes that are tried: where the lattice has more nodes, levels between the lowest and the highest are left out."""

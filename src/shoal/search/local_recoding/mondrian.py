@@ -2,11 +2,11 @@
 
 Takes    an Evaluator with class requirements
 Returns  a part for each base class
-Keeps    each class in exactly one part; every part meets the requirements; in the strict form parts never overlap
+Keeps    each class in exactly one part; every part meets the requirements; parts never overlap
 Cost     O(classes · columns · log classes)
-Source   LeFevre, DeWitt & Ramakrishnan, ICDE 2006
+Source   LeFevre, DeWitt & Ramakrishnan, ICDE 2006 (strict variant)
 Differs  cuts classes, not records; values are in the order of the hierarchy's leaves; the column with the widest share of its
-         domain is cut first. Strict: at the median value, ties on one side. Relaxed: ties may go to either side.
+         domain is cut first, at the median value
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import IntArray
-from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.problem.control import Control
 
 
-def mondrian(evaluator: Evaluator, *, strict: bool, control: Control) -> IntArray:
+def mondrian(evaluator: Evaluator, control: Control) -> IntArray:
     """A part for each base class."""
     problem = evaluator.problem
     label = np.full(problem.n_base, -1, dtype=np.int64)
@@ -37,7 +38,7 @@ def mondrian(evaluator: Evaluator, *, strict: bool, control: Control) -> IntArra
     pending, parts, done = [whole], 0, 0
     while pending:
         box = pending.pop()
-        halves = None if control.stop() else _cut(inside, box, strict)
+        halves = None if control.stop() else _cut(inside, box)
         if halves is None:
             label[box] = parts
             parts += 1
@@ -48,7 +49,7 @@ def mondrian(evaluator: Evaluator, *, strict: bool, control: Control) -> IntArra
     return label
 
 
-def _cut(inside: Inside, box: IntArray, strict: bool) -> tuple[IntArray, IntArray] | None:
+def _cut(inside: Inside, box: IntArray) -> tuple[IntArray, IntArray] | None:
     """The first allowable cut, widest column first."""
     problem = inside.evaluator.problem
     codes = problem.codes[:, box]
@@ -61,7 +62,7 @@ def _cut(inside: Inside, box: IntArray, strict: bool) -> tuple[IntArray, IntArra
     for j in np.argsort(-width, kind="stable"):
         if width[j] <= 0.0:
             return None
-        left = _left_half(codes[j], sizes, strict)
+        left = _left_half(codes[j], sizes)
         if left is None:
             continue
         one, two = box[left], box[~left]
@@ -70,19 +71,15 @@ def _cut(inside: Inside, box: IntArray, strict: bool) -> tuple[IntArray, IntArra
     return None
 
 
-def _left_half(codes: np.ndarray, sizes: IntArray, strict: bool) -> np.ndarray | None:
+def _left_half(codes: npt.NDArray[np.int32], sizes: IntArray) -> npt.NDArray[np.bool_] | None:
+    """The classes up to the median value or, where those are all, below it; None where the column has one value."""
     order = np.argsort(codes, kind="stable")
     run = np.cumsum(sizes[order])
-    half = run[-1] / 2.0
-    left = np.zeros(len(codes), dtype=np.bool_)
-    if strict:
-        median = codes[order[int(np.searchsorted(run, half))]]
-        left = codes <= median
-        if left.all():
-            left = codes < median
-    else:
-        left[order[run <= half]] = True
-    return left if left.any() and not left.all() else None
+    median = codes[order[int(np.searchsorted(run, run[-1] / 2.0))]]
+    left: npt.NDArray[np.bool_] = codes <= median
+    if left.all():
+        left = codes < median
+    return left if left.any() else None
 
 
 class Inside:

@@ -14,7 +14,7 @@ from shoal.measures.classes.closeness import leaf_groups
 from shoal.measures.classes.profile import SensitiveProfile, profile
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
-from shoal.search.kernels import values as kernel
+from shoal.search.kernels import sensitive_values as kernel
 
 NO_GROUPS = np.zeros((1, 1), dtype=np.int32)
 NO_SIZES = np.ones(1, dtype=np.int64)

@@ -21,9 +21,15 @@ Progress = Callable[[float, str], None]
 class Control:
     """Asks, between two nodes, whether to go on.
 
-    >>> c = Control(time_budget=60.0)
+    The time budget counts from :meth:`begin`: reading the problem, compiling the kernels and finding a first plan are not
+    charged to it. A cancel signal stops the work at any time.
+
+    >>> c = Control(time_budget=1e-9)
     >>> c.stop(), c.reason
     (False, '')
+    >>> c.begin()
+    >>> c.stop(), c.reason
+    (True, 'time budget used up')
     """
 
     def __init__(
@@ -34,6 +40,7 @@ class Control:
                 f"the time budget must be above 0 seconds; found {time_budget!r}.", hint="Leave it out for no limit."
             )
         self._start = time.perf_counter()
+        self._end = float("inf")
         self._budget = time_budget
         self._cancel = cancel
         self._progress = progress
@@ -44,13 +51,22 @@ class Control:
     def seconds(self) -> float:
         return time.perf_counter() - self._start
 
+    def begin(self) -> None:
+        """Start the clock of the time budget, if it does not run yet."""
+        if self._budget is not None and self._end == float("inf"):
+            self._end = self.seconds + self._budget
+
     def stop(self) -> bool:
         """Whether to stop now; :attr:`reason` then says why."""
-        if self._cancel is not None and self._cancel.is_set():
-            self.reason = "cancelled"
-        elif self._budget is not None and self.seconds >= self._budget:
+        if not self.cancelled() and self.seconds >= self._end:
             self.reason = "time budget used up"
         return bool(self.reason)
+
+    def cancelled(self) -> bool:
+        """Whether the caller asked to stop, whatever the time."""
+        if self._cancel is not None and self._cancel.is_set():
+            self.reason = "cancelled"
+        return self.reason == "cancelled"
 
     def show(self, done: float, text: str) -> None:
         """Tell the caller, at most ten times a second."""

@@ -28,7 +28,8 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.counts.classes import FloatArray
-from shoal.search.problem.problem import Column, Problem
+from shoal.search.problem.column import Column
+from shoal.search.problem.problem import Problem
 
 LossName = Literal["loss", "ncp", "precision", "entropy", "discernibility", "average_class_size"]
 CELL_LOSSES = ("loss", "ncp", "precision", "entropy")

@@ -2,70 +2,26 @@
 
 Takes    ClassCounts with codes, a Hierarchy per quasi-identifier, optional level bounds and a population
 Returns  Problem: read-only arrays that every search of this room works on
-Keeps    level maps are monotone; a code at level l has one group at each higher level
-Missing  a missing value stays missing (a group of its own that covers one leaf) at every level until the hierarchy
-         reaches the single group labelled ``*``, which says nothing and therefore also holds the missing values. The
-         plan must then publish missing values under that label (:func:`missing_label`); everywhere else they stay missing.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError, HierarchyGapError, InternalError, UsageError
-from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, FloatArray, IntArray
+from shoal.errors import DataError, InternalError, UsageError
+from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
-from shoal.model.plan import SUPPRESSED
-from shoal.search.problem.blocks import Block, dense_codes, make_blocks
+from shoal.search.problem.column import Column, build_column, leaf_positions
+from shoal.search.problem.column_blocks import Block, make_blocks
+from shoal.search.problem.overlap import Overlap, Pairs, find_overlap
 
 Bounds = Mapping[str, tuple[int | None, int | None]]
-
-
-def joins_missing(hierarchy: Hierarchy, level: int) -> bool:
-    """Whether missing values are published with all others at this level: it, or one below it, is the single group ``*``.
-
-    >>> h = Hierarchy.from_rows("sex", [["f", "*"], ["m", "*"]])
-    >>> joins_missing(h, 0), joins_missing(h, 1)
-    (False, True)
-    """
-    return any(x.labels == (SUPPRESSED,) for x in hierarchy.levels[1 : level + 1])
-
-
-def missing_label(hierarchy: Hierarchy, level: int) -> str | None:
-    """The label under which a missing value is published at this level, or None where it stays missing."""
-    return hierarchy.levels[level].labels[0] if joins_missing(hierarchy, level) else None
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One quasi-identifier: its codes per cell and, for each level within the bounds, the group of each code.
-
-    Code ``i`` is the leaf ``leaves[i]`` of the hierarchy; the last code (leaf −1) is the missing value.
-    """
-
-    name: str
-    hierarchy: Hierarchy
-    codes: CodeArray
-    leaves: IntArray
-    records: FloatArray  # records of each code
-    groups: npt.NDArray[np.int32]  # (levels, codes)
-    cards: tuple[int, ...]  # groups at each level, one for missing values included even where none is missing
-    covered: FloatArray  # (levels, codes): leaves below the group of a code
-    heights: tuple[int, ...]  # the level of the hierarchy at each level here
-
-    @property
-    def height(self) -> int:
-        return len(self.cards) - 1
-
-    def values_at(self, level: int) -> int:
-        """Different values that the records of the table are published with at a level."""
-        return len(np.unique(self.groups[level][self.records > 0]))
+Node = tuple[int, ...]
+"""One level per column: a node of the lattice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +35,7 @@ class Problem:
     measures: npt.NDArray[np.int64]  # (sums, cells): records; then members, population where they differ
     members_at: int
     population_at: int  # −1 where no population was given
-    overlap: Any  # people.Overlap where people are in several classes, else None
+    overlap: Overlap | None  # where people are in several classes
     n_base: int  # the first cells are the classes of ``counts``; the rest occur in the population only
     n_records: int
 
@@ -113,7 +69,7 @@ def build_problem(
     *,
     bounds: Bounds | None = None,
     population: ClassCounts | None = None,
-    people: Any = None,
+    people: Pairs | None = None,
 ) -> Problem:
     """Match categories to hierarchy leaves and lay everything out in arrays."""
     if not counts.columns:
@@ -133,13 +89,12 @@ def build_problem(
             hint=f"Columns: {', '.join(counts.columns)}.",
             column=unknown[0],
         )
-    from shoal.search.problem.people import find_overlap
-
     extra = _population_cells(counts, population, hierarchies)
     records = (counts.sizes if counts.records is None else counts.records).astype(np.float64)
+    only_there = [None] * len(counts.columns) if extra is None else extra.leaves
     columns = tuple(
-        _column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), records, extra)
-        for j, name in enumerate(counts.columns)
+        build_column(counts, j, hierarchies[name], (bounds or {}).get(name, (None, None)), records, more)
+        for j, (name, more) in enumerate(zip(counts.columns, only_there, strict=True))
     )
     overlap = find_overlap(counts, people)
     measures, members_at, population_at = _measures(counts, extra, apart=overlap is not None)
@@ -156,33 +111,6 @@ def build_problem(
         n_base=counts.n_classes,
         n_records=counts.n_records,
     )
-
-
-def leaf_positions(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
-    """Leaf of the hierarchy of each cell, −1 for a missing value; an error where the hierarchy has a gap."""
-    return leaves_of_categories(name, categories, codes, weights, hierarchy)[codes]
-
-
-def leaves_of_categories(
-    name: str, categories: Any, codes: npt.NDArray[np.integer[Any]], weights: npt.NDArray[Any], hierarchy: Hierarchy
-) -> IntArray:
-    """Leaf of each category, then −1 for the missing value; −2 where the hierarchy has none and no cell needs it."""
-    from shoal.kernels.text import canonical_text
-
-    texts = canonical_text(categories).to_pylist()
-    place = np.fromiter((hierarchy.position.get(t, -2) for t in texts), dtype=np.int64, count=len(texts))
-    place = np.append(place, MISSING)
-    if (place == -2).any():
-        gaps = place[codes] == -2
-        values = np.unique(codes[gaps])
-        if len(values):
-            raise HierarchyGapError(
-                f"hierarchy '{name}' does not cover {len(values)} values of the data ({int(weights[gaps].sum())} records).",
-                hint="Extend the hierarchy, or have it built from the data. See error.values.",
-                column=name,
-                values=tuple(texts[i] for i in values),
-            )
-    return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,80 +167,3 @@ def _measures(counts: ClassCounts, extra: _Extra | None, *, apart: bool) -> tupl
     sums = [np.concatenate([s, np.zeros(len(extra.sizes), dtype=np.int64)]) for s in sums]
     sums.append(np.concatenate([extra.of_base, extra.sizes]))
     return np.ascontiguousarray(np.stack(sums)), members_at, population_at
-
-
-def _column(
-    counts: ClassCounts,
-    j: int,
-    hierarchy: Hierarchy,
-    bound: tuple[int | None, int | None],
-    records: FloatArray,
-    extra: _Extra | None,
-) -> Column:
-    name = counts.columns[j]
-    mine = counts.codes[j].astype(np.intp)
-    leaf_of = leaves_of_categories(name, counts.categories[j], mine, records, hierarchy)
-    mass = np.bincount(mine + 1, weights=records, minlength=len(leaf_of))  # of the missing value, then of each category
-    mass = np.append(mass[1:], mass[0])
-    present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)  # leaves, then the missing value
-    present[leaf_of[mass > 0]] = True
-    if extra is not None:
-        present[extra.leaves[j]] = True
-    leaves = np.append(np.flatnonzero(present[:-1]), MISSING)
-    place = np.zeros(hierarchy.n_leaves + 2, dtype=np.int32)  # leaves, then −2 (a category of no cell), then −1 (missing)
-    place[leaves] = np.arange(len(leaves), dtype=np.int32)
-    codes = place[leaf_of].take(mine, mode="wrap")
-    if extra is not None:
-        codes = np.concatenate([codes, place[extra.leaves[j]]])
-    low, high = _level_bounds(name, hierarchy, bound)
-    groups, cards, covered = _levels(hierarchy, leaves, range(low, high + 1))
-    return Column(
-        name=name,
-        hierarchy=hierarchy,
-        codes=codes,
-        leaves=leaves,
-        records=np.bincount(place[leaf_of], weights=mass, minlength=len(leaves)).astype(np.float64),
-        groups=groups,
-        cards=cards,
-        covered=covered,
-        heights=tuple(range(low, high + 1)),
-    )
-
-
-def up_to(column: Column, level: int) -> Column:
-    """The same column with higher levels allowed."""
-    heights = tuple(range(column.heights[0], level + 1))
-    groups, cards, covered = _levels(column.hierarchy, column.leaves, heights)
-    return dataclasses.replace(column, groups=groups, cards=cards, covered=covered, heights=heights)
-
-
-def _levels(
-    hierarchy: Hierarchy, leaves: IntArray, levels: Iterable[int]
-) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
-    """For each level: the group of each code; the number of groups; the leaves below the group of a code."""
-    made = [_groups_at(hierarchy, level, leaves) for level in levels]
-    groups = np.ascontiguousarray(np.stack([group for group, _ in made]))
-    cards = tuple(int(group.max(initial=0)) + 1 for group, _ in made)
-    return groups, cards, np.stack([cover for _, cover in made])
-
-
-def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[CodeArray, FloatArray]:
-    """Group of each code at a level, numbered densely, and the leaves it covers. The last code is the missing value."""
-    at = hierarchy.levels[level]
-    raw = at.groups[leaves[:-1]]
-    present, dense = dense_codes(raw, len(at.labels))
-    joined = joins_missing(hierarchy, level)
-    group = np.append(dense, np.int32(0 if joined else len(present)))
-    return group, np.append(at.leaf_counts[raw].astype(np.float64), float(hierarchy.n_leaves) if joined else 1.0)
-
-
-def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int | None]) -> tuple[int, int]:
-    low = 0 if bound[0] is None else bound[0]
-    high = hierarchy.height if bound[1] is None else bound[1]
-    if not 0 <= low <= high <= hierarchy.height or low != int(low) or high != int(high):
-        raise UsageError(
-            f"levels {low} to {high} are asked for '{name}', whose hierarchy has levels 0 to {hierarchy.height}.",
-            hint="Give a lowest and a highest level inside the hierarchy.",
-            column=name,
-        )
-    return int(low), int(high)

@@ -6,8 +6,8 @@ Keeps    the open boxes are disjoint and hold every node that could still be bet
 Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the records lost at hi. Take the box with the lowest
          bound; climb from lo by the cheapest steps while the bound stays below the best plan; evaluate the node reached
          (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
-         falls into one box per column. Nodes below a node known to be infeasible are never evaluated. First plans are
-         sought on several paths and the best is lowered while that loses less: a search that is stopped early has a good one.
+         falls into one box per column. Nodes below a node known to be infeasible are never evaluated. A first plan is
+         found greedily before the clock starts.
 Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
          that, a box is searched to its end, depth first, before the next is taken
 """
@@ -21,11 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.evaluate import Evaluation, Evaluator, Node
-from shoal.search.full_domain.listed import EPSILON, Found
+from shoal.search.full_domain.evaluation import Evaluation
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.first_plan import cheapest_path, first_plan
+from shoal.search.full_domain.found import EPSILON, Found
 from shoal.search.full_domain.objective import Objective
-from shoal.search.kernels.bounds import is_below_any
+from shoal.search.kernels.nodes import is_below_any
 from shoal.search.problem.control import Control
+from shoal.search.problem.problem import Node
 
 OPEN = 200_000
 """Boxes that wait in the queue; about 100 MiB."""
@@ -92,15 +95,15 @@ class LazySearch:
         for node in self._start:
             if not self._is_dead(node):
                 self._look(node)
-        if not self._start:
-            self._first_climbs(bottom, top, control)
-            self._descend(control)
-        if self.found.best is not None:
+        first_plan(self, self.objective.step_terms(), top, control.cancelled, every_column=True)
+        if self.found.best is not None and not self._start:
             self.evaluator.arrange(self.found.best.node)
+        self.evaluator.warm_up()
+        control.begin()
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
         while self._heap:
             bound, _, box = heapq.heappop(self._heap)
-            if bound >= self.found.total - EPSILON:
+            if not self.found.would_better(bound):
                 break
             if not self._search(box, bound, control):
                 self.found.stopped, self.found.lower = control.reason, bound
@@ -120,7 +123,7 @@ class LazySearch:
             if control.stop():
                 return False
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            if waiting[0] < self.found.total - EPSILON:
+            if self.found.would_better(waiting[0]):
                 self._split(waiting[2], waiting[0])
             waiting = self._stack.pop() if self._stack else None
         self._stack = None
@@ -167,7 +170,7 @@ class LazySearch:
     def _push(self, box: Box, least: float = float("-inf")) -> None:
         """Queue a box; ``least`` bounds it already."""
         value = max(least, box.bound())
-        if value < self.found.total - EPSILON:
+        if self.found.would_better(value):
             entry = (value, self._pushed, box)
             self._pushed += 1
             if self._stack is None:
@@ -175,52 +178,13 @@ class LazySearch:
             else:
                 self._stack.append(entry)
 
-    def _first_climbs(self, lo: Node, hi: Node, control: Control) -> None:
-        """First plans: bisect the cheapest path from bottom to top, then those that take one column last, or first."""
-        ways = [self._path(lo, hi, self._free, float("inf"))]
-        for j in range(len(hi)):
-            without = self._path(lo, (*hi[:j], lo[j], *hi[j + 1 :]), self._free, float("inf"))
-            ways.append([*without, *self._path(without[-1], hi, self._free, float("inf"))[1:]])
-            ways.append(self._path((*lo[:j], hi[j], *lo[j + 1 :]), hi, self._free, float("inf")))
-        for path in ways:
-            self._bisect(path, control)
-
-    def _bisect(self, path: list[Node], control: Control) -> None:
-        """Look for the lowest plan of a path."""
-        low, high = 0, len(path) - 1
-        while low <= high and not control.stop():
-            middle = (low + high) // 2
-            if not self._is_dead(path[middle]) and self._look(path[middle]).feasible:
-                high = middle - 1
-            else:
-                low = middle + 1
-
-    def _descend(self, control: Control) -> None:
-        """From the best plan to the specialisation, by one level of one column, that loses least; again while it loses less."""
-        at = None
-        while self.found.best is not None and self.found.best.node != at:
-            at = self.found.best.node
-            for j, level in enumerate(at):
-                lower = (*at[:j], level - 1, *at[j + 1 :])
-                if control.stop():
-                    return
-                if level > 0 and not self._is_dead(lower):
-                    self._look(lower)
-
-    def _path(self, lo: Node, hi: Node, terms: FloatArray, best: float) -> list[Node]:
-        """Upward from lo by the step that adds least, inside the box, while the bound stays below ``best``."""
-        path, at = [lo], list(lo)
-        total = sum(terms[j, level] for j, level in enumerate(at))
-        while True:
-            steps = [(terms[j, at[j] + 1] - terms[j, at[j]], j) for j in range(len(at)) if at[j] < hi[j]]
-            if not steps:
-                return path
-            add, j = min(steps)
-            if total + add >= best - EPSILON:
-                return path
-            total += add
-            at[j] += 1
-            path.append(tuple(at))
+    def is_too_low(self, node: Node) -> bool:
+        """For :func:`first_plan`."""
+        if self._is_dead(node):
+            return True
+        if node not in self._known and not self.found.would_better(Box(node, node, self._free).bound()):
+            return False
+        return not self._look(node).feasible
 
     def _split(self, box: Box, bound: float) -> None:
         if self._is_dead(box.hi):
@@ -245,7 +209,7 @@ class LazySearch:
         if self._class_loss:
             t: Node = tuple((a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True))
             return t
-        path = self._path(box.lo, box.hi, box.terms, self.found.total)
+        path = cheapest_path(box.terms, box.lo, box.hi, self.found.total - EPSILON)
         if path[-1] == box.hi and box.seen and len(path) > 1:
             return path[-2]
         return path[-1]

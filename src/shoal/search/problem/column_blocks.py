@@ -9,20 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from shoal.search.problem.problem import Column
+from shoal.search.kernels.dense import TABLED, dense_codes
+from shoal.search.problem.column import Column
 
 WIDTH = 4096
 """A block takes a further column while at most this many combinations are possible: its tables then stay in the cache."""
 LARGEST_KEY = 2**62
-TABLED = 2**20
-"""Keys up to this are numbered through a table, larger ones by sorting."""
-
 KEPT = 64 * 2**20
 """Bytes of tables that are kept."""
 
@@ -79,21 +75,6 @@ def _join(a: Block, b: Block) -> Block:
     present, codes = dense_codes(a.codes.astype(np.int64) * cards[1] + b.codes, cards[0] * cards[1])
     combinations = np.concatenate([a.combinations[:, present // cards[1]], b.combinations[:, present % cards[1]]])
     return Block(a.columns + b.columns, np.ascontiguousarray(combinations), codes)
-
-
-def dense_codes(keys: npt.NDArray[np.integer[Any]], n_keys: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """The keys that occur, in order, and the place of each key given among them.
-
-    >>> present, codes = dense_codes(np.array([7, 3, 7]), 10)
-    >>> present.tolist(), codes.tolist()
-    ([3, 7], [1, 0, 1])
-    """
-    if n_keys > TABLED:
-        present, codes = np.unique(keys, return_inverse=True)
-        return present.astype(np.int64), codes.astype(np.int32)
-    seen = np.zeros(n_keys, dtype=np.bool_)
-    seen[keys] = True
-    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1).take(keys)
 
 
 class Tables:

@@ -14,16 +14,16 @@ from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import K, Requirement
-from shoal.search.full_domain.evaluate import Evaluator
-from shoal.search.full_domain.lazy import LazySearch
-from shoal.search.full_domain.listed import ListedSearch
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.lattice import LISTED, default_threads, make_result, record_limit
+from shoal.search.full_domain.lazy_search import LazySearch
+from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
-from shoal.search.full_domain.optimum import LISTED, default_threads, make_result, record_limit
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import CancelSignal, Control, Progress
-from shoal.search.problem.people import Pairs
+from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Bounds, build_problem
-from shoal.search.problem.result import SearchResult
+from shoal.search.problem.search_result import SearchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,8 @@ def frontier(
     for k in asked:
         checks = build_checks(counts, [k, *others], has_population=crowd)
         for share in suppress:
+            if control.stop():
+                return tuple(out)
             evaluator = first.sharing(checks, record_limit(share, counts.n_records))
             search = ListedSearch if problem.n_nodes <= LISTED else LazySearch
             own = search(evaluator, objective, start=sorted(known)).run(control)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts, IntArray
-from shoal.search.full_domain.sources import Source
 
 Pairs = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -30,14 +29,17 @@ class Overlap:
     excess: int
     n_classes: int
 
-    def members(self, source: Source, gid: npt.NDArray[np.int32], sums: IntArray, parts: IntArray) -> IntArray:
-        """Different people in each group of the source's cells, or a lower bound; ``parts`` are the sizes of the cells."""
+    def members(self, reps: npt.NDArray[np.int32], gid: npt.NDArray[np.int32], sums: IntArray, parts: IntArray) -> IntArray:
+        """Different people in each group of some cells, or a lower bound.
+
+        ``reps`` names a base class inside each cell, ``gid`` its group; ``parts`` are the cells' sizes, ``sums`` the groups'.
+        """
         if self.classes is None or self.people is None:
             largest = np.zeros(len(sums), dtype=np.int64)
             np.maximum.at(largest, gid, parts)
             return np.maximum(largest, sums - self.excess)
-        cell = np.full(max(self.n_classes, int(source.reps.max(initial=0)) + 1), -1, dtype=np.int64)
-        cell[source.reps] = np.arange(source.n_cells)
+        cell = np.full(max(self.n_classes, int(reps.max(initial=0)) + 1), -1, dtype=np.int64)
+        cell[reps] = np.arange(len(reps))
         at = cell[self.classes]
         inside = at >= 0
         n_people = int(self.people.max(initial=0)) + 1

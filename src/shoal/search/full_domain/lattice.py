@@ -17,16 +17,17 @@ from shoal.errors import StoppedError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement
-from shoal.search.full_domain.evaluate import Evaluator
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
-from shoal.search.full_domain.lazy import LazySearch
-from shoal.search.full_domain.listed import Found, ListedSearch
+from shoal.search.full_domain.lazy_search import LazySearch
+from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
 from shoal.search.problem.control import CancelSignal, Control, Progress
-from shoal.search.problem.people import Pairs
+from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Bounds, build_problem
-from shoal.search.problem.result import SearchResult
+from shoal.search.problem.search_result import SearchResult
 
 LISTED = 2_000_000
 """Lattices up to this many nodes are listed in memory; larger ones are generated lazily."""

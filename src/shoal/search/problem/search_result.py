@@ -12,7 +12,7 @@ import numpy.typing as npt
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import K, MaxRisk, Requirement
-from shoal.search.problem.problem import joins_missing
+from shoal.search.problem.column import joins_missing
 
 Flags = npt.NDArray[np.bool_]
 

@@ -6,42 +6,28 @@ Keeps    ``bound[v]`` ≤ total of v for every open node; a closed node is evalu
 Method   the loss without suppression separates by column and bounds every node at no cost. From the open node with the lowest
          bound climb to the cheapest open parent until none is left, and on above the best plan's loss. A node up there that
          needs more suppression than allowed closes all its specialisations: bisect for one. Otherwise evaluate the last
-         open node of the path: records that are lost there are lost below as well and charged in full. The first climb,
-         before any plan is known, is bisected as a whole.
+         open node of the path: records that are lost there are lost below as well and charged in full. A first plan is
+         found greedily before the clock starts.
 Cost     bookkeeping of O(nodes) per evaluation, compiled
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import FloatArray
-from shoal.search.full_domain.evaluate import Evaluation, Evaluator, Node
+from shoal.search.full_domain.evaluation import Evaluation
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.first_plan import first_plan
+from shoal.search.full_domain.found import EPSILON, Found
 from shoal.search.full_domain.objective import Objective, node_strides
-from shoal.search.kernels.bounds import climb
+from shoal.search.kernels.nodes import climb
 from shoal.search.problem.control import Control
-
-EPSILON = 1e-12
-"""Totals closer than this are equal."""
-
-
-@dataclass
-class Found:
-    """The best evaluation so far, its total, and the lowest total that is still possible."""
-
-    best: Evaluation | None = None
-    total: float = float("inf")
-    lower: float = float("-inf")
-    stopped: str = ""
-
-    def offer(self, e: Evaluation, total: float) -> None:
-        if e.feasible and total < self.total - EPSILON:
-            self.best, self.total = e, total
+from shoal.search.problem.problem import Node
 
 
 class ListedSearch:
@@ -64,6 +50,7 @@ class ListedSearch:
         self.found = Found()
         self._start = start
         self._free = objective.free_terms()
+        self._plans: set[int] = set()  # nodes that were evaluated and are plans
         self._soft = np.zeros(self.n_nodes, dtype=np.bool_)  # nodes known to need no more suppression than allowed
         self._digits = [(int(stride), int(h) + 1) for stride, h in zip(self.strides, self.heights, strict=True)]
         self._open = np.flatnonzero(self.heights).tolist()  # columns with a choice of levels; arrays have few dimensions
@@ -75,11 +62,7 @@ class ListedSearch:
             self._closed = np.zeros(self.n_nodes, dtype=np.bool_)
 
     def run(self, control: Control) -> Found:
-        path = np.empty(int(self.heights.sum()) + 1, dtype=np.int64)
-        self._look(self.n_nodes - 1)
-        for node in self._start:
-            self._look(int(np.dot(self.strides, node)))
-        fresh = not self._start
+        path = self._prepare(control)
         while True:
             best = self.found.total - EPSILON
             path[0] = np.argmin(self.bound)
@@ -92,14 +75,31 @@ class ListedSearch:
                 self.found.lower = float(self.bound.min())
                 break
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
-            if fresh:
-                fresh = False
-                self._bisect(path[:length])
-                if self.found.best is not None:
-                    self.evaluator.arrange(self.found.best.node)
-            else:
-                self._probe(path, length)
+            self._probe(path, length)
         return self.found
+
+    def _prepare(self, control: Control) -> npt.NDArray[np.int64]:
+        """Find a first plan, have everything compiled, start the clock; room for a path."""
+        self._look(self.n_nodes - 1)
+        for node in self._start:
+            self._look(int(np.dot(self.strides, node)))
+        first_plan(self, self.objective.step_terms(), self.evaluator.problem.heights, control.cancelled)
+        if self.found.best is not None and not self._start:
+            self.evaluator.arrange(self.found.best.node)
+        path = np.full(int(self.heights.sum()) + 1, self.n_nodes - 1, dtype=np.int64)
+        self._climb(path, 1, np.inf, on=False)
+        self.evaluator.warm_up()
+        control.begin()
+        return path
+
+    def is_too_low(self, node: Node) -> bool:
+        """For :func:`first_plan`."""
+        number = int(np.dot(self.strides, node))
+        if self.found.would_better(float(self.bound[number])):
+            self._look(number)
+        elif self.bound[number] < np.inf:
+            return False
+        return number not in self._plans
 
     def _climb(self, path: npt.NDArray[np.int64], length: int, best: float, *, on: bool) -> int:
         return climb(self.bound, self._soft, self.strides, self.heights, self._free, best, on, path, length)
@@ -117,19 +117,8 @@ class ListedSearch:
                     return
                 high = middle - 1
         self._look(int(path[last]))
-        if last and not self.evaluator.monotone and self.bound[foot] < self.found.total - EPSILON:
+        if last and not self.evaluator.monotone and self.found.would_better(float(self.bound[foot])):
             self._look(foot)
-
-    def _bisect(self, path: npt.NDArray[np.int64]) -> None:
-        """Find the highest node of the path whose evaluation closes the path's foot; every evaluation helps."""
-        low, high = 0, len(path) - 1
-        while low <= high:
-            middle = (low + high) // 2
-            self._look(int(path[middle]))
-            if self.bound[path[0]] >= self.found.total - EPSILON:
-                low = middle + 1
-            else:
-                high = middle - 1
 
     def node(self, number: int) -> Node:
         return tuple([number // stride % n for stride, n in self._digits])
@@ -139,6 +128,8 @@ class ListedSearch:
         if self.bound[number] == np.inf:
             return
         e = self.evaluator(self.node(number))
+        if e.feasible:
+            self._plans.add(number)
         dead = e.lower > self.evaluator.limit
         if not dead:
             self._above(self._soft, e.node)[...] = True

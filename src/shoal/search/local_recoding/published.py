@@ -17,8 +17,9 @@ import numpy.typing as npt
 from shoal.errors import UsageError
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.plan import SUPPRESSED
+from shoal.search.problem.column import Column
 from shoal.search.problem.losses import column_weights
-from shoal.search.problem.problem import Column, Problem
+from shoal.search.problem.problem import Problem
 
 CellKind = Literal["hierarchy", "set", "range"]
 

@@ -206,10 +206,11 @@ class Workspace:
         self, codes: Codes, records: Ints, slots: Codes, direct: bool, begin: int, ends: Ints, least: int, limit: int, out: Ints
     ) -> None:
         """Group the cells from ``begin`` to the last of ``ends``."""
-        _group(
-            codes, self._starts, self._lanes, self._cell_keys[begin:], records, slots, direct, self._base, begin, ends, least,
-            limit, self._gid[begin:], self._first[begin:], self._keys[begin:], self._sums[0, begin:], out,
-        )  # fmt: skip
+        with np.errstate(over="ignore"):  # the hash wraps around; without numba numpy would warn
+            _group(
+                codes, self._starts, self._lanes, self._cell_keys[begin:], records, slots, direct, self._base, begin, ends,
+                least, limit, self._gid[begin:], self._first[begin:], self._keys[begin:], self._sums[0, begin:], out,
+            )  # fmt: skip
 
     def _close_up(self, results: Ints, begin: int, n_cells: int) -> None:
         """Number the groups of the second part on from those of the first, and add up the results in the first."""

@@ -11,66 +11,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
+from shoal.search.full_domain.evaluation import Evaluation, size_sums
 from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
-from shoal.search.kernels.group import NO_LIMIT, Groups, Workspace, lost_by_code
-from shoal.search.kernels.values import check_values, merge_entries, order_entries
-from shoal.search.problem.blocks import Tables
+from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
+from shoal.search.kernels.sensitive_values import check_values, merge_entries, order_entries
 from shoal.search.problem.checks import Checks, SensitiveChecks
-from shoal.search.problem.problem import Problem
+from shoal.search.problem.column_blocks import Tables
+from shoal.search.problem.problem import Node, Problem
 from shoal.search.problem.table_checks import suppress_for_table, table_holds
 
-Node = tuple[int, ...]
 Flags = npt.NDArray[np.bool_]
 
 MANY = 50_000
 """Cells from which on they are sorted once a first plan is known."""
-
-
-@dataclass(eq=False, slots=True)
-class Evaluation:
-    """What a node does to the table.
-
-    ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
-    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); it is left
-    empty where ``lower`` is above the limit and nothing below can be a plan.
-    """
-
-    node: Node
-    feasible: bool
-    n_groups: int  # published groups before suppression
-    kept_groups: int
-    suppressed: int
-    lower: int
-    gone: npt.NDArray[np.int64]
-    lost: npt.NDArray[np.int64]
-    floor: npt.NDArray[np.int64]
-    sizes: Sizes | None  # only where the loss asks for it
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Sums over classes for class losses: Σ n_c² of all and of the kept, n_c being records, and the charge of those that every
-    specialisation loses, Σ n_c (n − n_c)."""
-
-    squares: float
-    kept_squares: float
-    gone_charge: float
-
-
-def _sizes(records: IntArray, failed: Flags, lost: Flags) -> Sizes:
-    count = records.astype(np.float64)
-    square = count**2
-    return Sizes(
-        squares=float(square.sum()),
-        kept_squares=float(square[~lost].sum()),
-        gone_charge=float((count[failed] * (count.sum() - count[failed])).sum()),
-    )
 
 
 class Evaluator:
@@ -200,7 +158,7 @@ class Evaluator:
         """Where people are in several classes, replace the sum of class sizes by the number of different people."""
         overlap, at = self.problem.overlap, self.problem.members_at
         if overlap is not None:
-            sums[at] = overlap.members(source, gid, sums[at], source.measures[at])
+            sums[at] = overlap.members(source.reps, gid, sums[at], source.measures[at])
 
     def _decide(
         self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]
@@ -275,7 +233,7 @@ class Evaluator:
             gone=gone,
             lost=lost,
             floor=source.node,
-            sizes=_sizes(records, failed, lost_groups) if self.wants_sizes else None,
+            sizes=size_sums(records, failed, lost_groups) if self.wants_sizes else None,
         )
 
     def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
@@ -288,6 +246,13 @@ class Evaluator:
         out = np.zeros(int(self.starts[-1]), dtype=np.int64)
         lost_by_code(score, least, gid, source.reps, self.problem.codes, self.starts, source.measures[0], out)
         return out
+
+    def warm_up(self) -> None:
+        """Have the kernels compiled that were not needed yet, before a clock starts: calls without any cell."""
+        base = self._sources.base
+        self._by_code(base, base.reps[:0], self._none[:0], 0)
+        for sensitive, (_, values, counts) in zip(self.checks.sensitive, base.entries, strict=True):
+            merge_entries(self._pointer, self._order[:0], 0, values[:0], counts[:0], len(sensitive.share))
 
     def arrange(self, node: Node) -> None:
         """Sort many cells so that nodes near this one are grouped fast, or given up early."""

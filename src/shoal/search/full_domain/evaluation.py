@@ -1,0 +1,54 @@
+"""What evaluating a node tells: whether it is a plan, what it loses, and what every finer node must lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import IntArray
+from shoal.search.problem.problem import Node
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False, slots=True)
+class Evaluation:
+    """What a node does to the table.
+
+    ``suppressed`` records are lost; ``lower`` bounds the loss of every specialisation from below; ``gone`` adds up, by
+    column and code, the records that every specialisation loses too (exact for levels at or above ``floor``); it is left
+    empty where ``lower`` is above the limit and nothing below can be a plan.
+    """
+
+    node: Node
+    feasible: bool
+    n_groups: int  # published groups before suppression
+    kept_groups: int
+    suppressed: int
+    lower: int
+    gone: npt.NDArray[np.int64]
+    lost: npt.NDArray[np.int64]
+    floor: npt.NDArray[np.int64]
+    sizes: Sizes | None  # only where the loss asks for it
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sums over classes for class losses: Σ n_c² of all and of the kept, n_c being records, and the charge of those that every
+    specialisation loses, Σ n_c (n − n_c)."""
+
+    squares: float
+    kept_squares: float
+    gone_charge: float
+
+
+def size_sums(records: IntArray, failed: Flags, lost: Flags) -> Sizes:
+    count = records.astype(np.float64)
+    square = count**2
+    return Sizes(
+        squares=float(square.sum()),
+        kept_squares=float(square[~lost].sum()),
+        gone_charge=float((count[failed] * (count.sum() - count[failed])).sum()),
+    )

@@ -1,0 +1,78 @@
+"""A first plan, sought before the clock of a search starts, so that a search that is stopped at once still has a good one.
+
+Takes    a search that can look at nodes, and what each level of each column costs by itself
+Returns  nothing: the plan is the best that the search has found then
+Method   bisect the cheapest path from the lowest node to the highest for its lowest plan and, with ``every_column``, the paths
+         that take one column last, or first. Then go down from the best plan by one level of one column, again and again,
+         while that loses less.
+Keeps    no specialisation of the plan by one level of one column loses less
+Cost     a bisection per path, and as many looks as columns per step down; nodes that cannot be better are not evaluated
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from shoal.model.counts.classes import FloatArray
+from shoal.search.full_domain.found import Found
+from shoal.search.problem.problem import Node
+
+
+class Search(Protocol):
+    """A search, as far as it is needed here."""
+
+    found: Found
+
+    def is_too_low(self, node: Node) -> bool:
+        """Evaluate the node, unless its bound says that it cannot be better than the best plan; whether it is no plan."""
+
+
+def first_plan(search: Search, terms: FloatArray, heights: Node, stop: Callable[[], bool], *, every_column: bool = False) -> None:
+    """Look at nodes until the best plan cannot be lowered by one step; ``stop`` is asked before each node."""
+    bottom = tuple(0 for _ in heights)
+    _bisect(search, cheapest_path(terms, bottom, heights), stop)
+    for j, height in enumerate(heights if every_column else ()):
+        last = cheapest_path(terms, bottom, (*heights[:j], 0, *heights[j + 1 :]))
+        _bisect(search, [*last, *cheapest_path(terms, last[-1], heights)[1:]], stop)
+        _bisect(search, cheapest_path(terms, (*bottom[:j], height, *bottom[j + 1 :]), heights), stop)
+    _descend(search, stop)
+
+
+def cheapest_path(terms: FloatArray, lo: Node, hi: Node, below: float = float("inf")) -> list[Node]:
+    """Nodes upward from lo to hi, by the step that adds least, while the sum of the terms stays below ``below``."""
+    path, at = [lo], list(lo)
+    total = sum(terms[j, level] for j, level in enumerate(at))
+    while True:
+        steps = [(terms[j, at[j] + 1] - terms[j, at[j]], j) for j in range(len(at)) if at[j] < hi[j]]
+        if not steps:
+            return path
+        add, j = min(steps)
+        if total + add >= below:
+            return path
+        total += add
+        at[j] += 1
+        path.append(tuple(at))
+
+
+def _bisect(search: Search, path: list[Node], stop: Callable[[], bool]) -> None:
+    """Look for the lowest plan of a path."""
+    low, high = 0, len(path) - 1
+    while low <= high and not stop():
+        middle = (low + high) // 2
+        if search.is_too_low(path[middle]):
+            low = middle + 1
+        else:
+            high = middle - 1
+
+
+def _descend(search: Search, stop: Callable[[], bool]) -> None:
+    """From the best plan to the specialisation, by one level of one column, that loses least; again while it loses less."""
+    at = None
+    while search.found.best is not None and search.found.best.node != at:
+        at = search.found.best.node
+        for j, level in enumerate(at):
+            if stop():
+                return
+            if level > 0:
+                search.is_too_low((*at[:j], level - 1, *at[j + 1 :]))

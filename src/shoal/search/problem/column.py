@@ -1,0 +1,164 @@
+"""One quasi-identifier of a search problem: its codes, and the group of each code at each level.
+
+Keeps    a code at level l has one group at each higher level
+Missing  a missing value stays missing (a group of its own that covers one leaf) at every level until the hierarchy
+         reaches the single group labelled ``*``, which says nothing and therefore also holds the missing values. The
+         plan must then publish missing values under that label (:func:`missing_label`); everywhere else they stay missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import HierarchyGapError, UsageError
+from shoal.kernels.text import canonical_text
+from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, FloatArray, IntArray
+from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import SUPPRESSED
+from shoal.search.kernels.dense import dense_codes
+
+
+def joins_missing(hierarchy: Hierarchy, level: int) -> bool:
+    """Whether missing values are published with all others at this level: it, or one below it, is the single group ``*``.
+
+    >>> h = Hierarchy.from_rows("sex", [["f", "*"], ["m", "*"]])
+    >>> joins_missing(h, 0), joins_missing(h, 1)
+    (False, True)
+    """
+    return any(x.labels == (SUPPRESSED,) for x in hierarchy.levels[1 : level + 1])
+
+
+def missing_label(hierarchy: Hierarchy, level: int) -> str | None:
+    """The label under which a missing value is published at this level, or None where it stays missing."""
+    return hierarchy.levels[level].labels[0] if joins_missing(hierarchy, level) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier: its codes per cell and, for each level within the bounds, the group of each code.
+
+    Code ``i`` is the leaf ``leaves[i]`` of the hierarchy; the last code (leaf −1) is the missing value.
+    """
+
+    name: str
+    hierarchy: Hierarchy
+    codes: CodeArray
+    leaves: IntArray
+    records: FloatArray  # records of each code
+    groups: npt.NDArray[np.int32]  # (levels, codes)
+    cards: tuple[int, ...]  # groups at each level, one for missing values included even where none is missing
+    covered: FloatArray  # (levels, codes): leaves below the group of a code
+    heights: tuple[int, ...]  # the level of the hierarchy at each level here
+
+    @property
+    def height(self) -> int:
+        return len(self.cards) - 1
+
+
+def build_column(
+    counts: ClassCounts,
+    j: int,
+    hierarchy: Hierarchy,
+    bound: tuple[int | None, int | None],
+    records: FloatArray,
+    more: IntArray | None,
+) -> Column:
+    """Column ``j`` of the counts within level bounds; ``more`` are the leaves of further cells, −1 for a missing value."""
+    name = counts.columns[j]
+    mine = counts.codes[j].astype(np.intp)
+    leaf_of = leaves_of_categories(name, counts.categories[j], mine, records, hierarchy)
+    mass = np.bincount(mine + 1, weights=records, minlength=len(leaf_of))  # of the missing value, then of each category
+    mass = np.append(mass[1:], mass[0])
+    present = np.zeros(hierarchy.n_leaves + 1, dtype=np.bool_)  # leaves, then the missing value
+    present[leaf_of[mass > 0]] = True
+    if more is not None:
+        present[more] = True
+    leaves = np.append(np.flatnonzero(present[:-1]), MISSING)
+    place = np.zeros(hierarchy.n_leaves + 2, dtype=np.int32)  # leaves, then −2 (a category of no cell), then −1 (missing)
+    place[leaves] = np.arange(len(leaves), dtype=np.int32)
+    codes = place[leaf_of].take(mine, mode="wrap")
+    if more is not None:
+        codes = np.concatenate([codes, place[more]])
+    low, high = _level_bounds(name, hierarchy, bound)
+    groups, cards, covered = _levels(hierarchy, leaves, range(low, high + 1))
+    return Column(
+        name=name,
+        hierarchy=hierarchy,
+        codes=codes,
+        leaves=leaves,
+        records=np.bincount(place[leaf_of], weights=mass, minlength=len(leaves)).astype(np.float64),
+        groups=groups,
+        cards=cards,
+        covered=covered,
+        heights=tuple(range(low, high + 1)),
+    )
+
+
+def leaf_positions(name: str, categories: Any, codes: CodeArray, weights: IntArray, hierarchy: Hierarchy) -> IntArray:
+    """Leaf of the hierarchy of each cell, −1 for a missing value; an error where the hierarchy has a gap."""
+    return leaves_of_categories(name, categories, codes, weights, hierarchy)[codes]
+
+
+def leaves_of_categories(
+    name: str, categories: Any, codes: npt.NDArray[np.integer[Any]], weights: npt.NDArray[Any], hierarchy: Hierarchy
+) -> IntArray:
+    """Leaf of each category, then −1 for the missing value; −2 where the hierarchy has none and no cell needs it."""
+    texts = canonical_text(categories).to_pylist()
+    place = np.fromiter((hierarchy.position.get(t, -2) for t in texts), dtype=np.int64, count=len(texts))
+    place = np.append(place, MISSING)
+    if (place == -2).any():
+        gaps = place[codes] == -2
+        values = np.unique(codes[gaps])
+        if len(values):
+            raise HierarchyGapError(
+                f"hierarchy '{name}' does not cover {len(values)} values of the data ({int(weights[gaps].sum())} records).",
+                hint="Extend the hierarchy, or have it built from the data. See error.values.",
+                column=name,
+                values=tuple(texts[i] for i in values),
+            )
+    return place
+
+
+def up_to(column: Column, level: int) -> Column:
+    """The same column with higher levels allowed."""
+    heights = tuple(range(column.heights[0], level + 1))
+    groups, cards, covered = _levels(column.hierarchy, column.leaves, heights)
+    return dataclasses.replace(column, groups=groups, cards=cards, covered=covered, heights=heights)
+
+
+def _levels(
+    hierarchy: Hierarchy, leaves: IntArray, levels: Iterable[int]
+) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
+    """For each level: the group of each code; the number of groups; the leaves below the group of a code."""
+    made = [_groups_at(hierarchy, level, leaves) for level in levels]
+    groups = np.ascontiguousarray(np.stack([group for group, _ in made]))
+    cards = tuple(int(group.max(initial=0)) + 1 for group, _ in made)
+    return groups, cards, np.stack([cover for _, cover in made])
+
+
+def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[CodeArray, FloatArray]:
+    """Group of each code at a level, numbered densely, and the leaves it covers. The last code is the missing value."""
+    at = hierarchy.levels[level]
+    raw = at.groups[leaves[:-1]]
+    present, dense = dense_codes(raw, len(at.labels))
+    joined = joins_missing(hierarchy, level)
+    group = np.append(dense, np.int32(0 if joined else len(present)))
+    return group, np.append(at.leaf_counts[raw].astype(np.float64), float(hierarchy.n_leaves) if joined else 1.0)
+
+
+def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int | None]) -> tuple[int, int]:
+    low = 0 if bound[0] is None else bound[0]
+    high = hierarchy.height if bound[1] is None else bound[1]
+    if not 0 <= low <= high <= hierarchy.height or low != int(low) or high != int(high):
+        raise UsageError(
+            f"levels {low} to {high} are asked for '{name}', whose hierarchy has levels 0 to {hierarchy.height}.",
+            hint="Give a lowest and a highest level inside the hierarchy.",
+            column=name,
+        )
+    return int(low), int(high)
