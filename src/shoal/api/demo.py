@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.disk.folder import publish, staged
 from shoal.errors import OutputError
 
 MARK = "README.txt"
@@ -85,16 +84,11 @@ def demo(
     target = Path(folder)
     if target.exists() and not _ours(target):
         raise OutputError(f"'{target.name}' exists and was not made by the demonstration.", hint="Move it away or run elsewhere.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".shoal-demo-"))
-    try:
+    with staged(target.absolute().parent) as work:
         found = _walk(work, target, people, seed, progress)
-        work.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
-        os.rename(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        publish(work, target)
     return found
 
 

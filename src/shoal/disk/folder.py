@@ -67,9 +67,7 @@ def free(target: str | Path) -> Path:
     """The final place, if nothing is there yet (an empty folder may be)."""
     place = Path(target)
     if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
-        raise OutputError(
-            f"'{place.name}' exists already.", hint="Name a new folder after --out; a release is never written over another."
-        )
+        raise OutputError(f"'{place.name}' exists already.", hint="Name a new folder; nothing is written over another.")
     return place
 
 
@@ -86,7 +84,7 @@ def publish(stage: Path, target: Path) -> None:
         _sync(target.parent)
     except OSError as error:
         raise OutputError(
-            f"the release could not be put in place: {type(error).__name__}.",
+            f"the folder could not be put in place: {type(error).__name__}.",
             hint="Check that the target is empty and on the same disk.",
         ) from None
 

@@ -77,7 +77,7 @@ def test_real_certificates_are_read_as_they_were_written_and_fit_the_schema(rele
 
 def test_the_published_schema_is_the_one_of_the_types():
     file = importlib.resources.files("shoal.model.certificate").joinpath("certificate.schema.json")
-    assert json.loads(file.read_text(encoding="utf-8")) == certificate_schema()
+    assert json.loads(file.read_text(encoding="utf-8")) == certificate_schema(), "run: python tools/certificate_schema.py"
     jsonschema.Draft202012Validator.check_schema(certificate_schema())
 
 

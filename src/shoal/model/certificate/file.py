@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from shoal.errors import TamperError
+from shoal.model import strict_json
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.form import HINT
 
@@ -23,7 +22,7 @@ def read_certificate(path: str | Path) -> Certificate:
     """
     content = _bytes(Path(path))
     try:
-        plain = json.loads(content.decode("utf-8"), object_pairs_hook=_no_twins)
+        plain = strict_json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
     try:
@@ -51,10 +50,3 @@ def _bytes(path: Path) -> bytes:
         raise TamperError(
             f"the certificate cannot be read: {type(error).__name__}.", hint=f"Is '{NAME}' in the folder?"
         ) from None
-
-
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        raise ValueError("a name stands twice")
-    return out

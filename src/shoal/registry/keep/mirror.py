@@ -6,14 +6,12 @@ and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shoal.errors import DataError, OutputError, TamperError, UnreadableError
+from shoal.disk.folder import free, publish, staged
+from shoal.errors import DataError, TamperError, UnreadableError
 from shoal.kernels.signatures import canonical
 from shoal.model import strict_json
 from shoal.model.roles import look
@@ -40,18 +38,11 @@ def write_mirror(source: Source, folder: str | Path, *, earlier: str | Path | No
 
     ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history.
     """
-    target = Path(folder)
-    if target.exists():
-        raise OutputError(f"'{target.name}' exists already.", hint="Mirror into a new folder.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=target.parent, prefix=".mirror-"))
-    try:
+    target = free(folder)
+    with staged(target.absolute().parent) as work:
         _write(source, work)
         Mirror(work).verify(earlier=Mirror(earlier) if earlier is not None else None)  # a source that lies makes no mirror
-        work.chmod(0o755)
-        os.rename(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        publish(work, target)
     return target
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from shoal.disk.atomic import atomic
 from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
 from shoal.registry.publish.differencing import MIN_CHANGE, refuse, related, same_people
@@ -79,15 +79,8 @@ class Ledger:
     def save(self, path: Path) -> None:
         """Write it whole or not at all, readable by its owner only."""
         data = {"entries": [{"record": e.record.to_json(), "people": e.people} for e in self.entries]}
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ledger-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(data, out, indent=1, sort_keys=True)
-                out.flush()
-                os.fsync(out.fileno())
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        with atomic(path) as part:
+            part.write_text(json.dumps(data, indent=1, sort_keys=True), encoding="utf-8")
 
 
 @dataclass(frozen=True)
