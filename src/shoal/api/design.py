@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.api.arguments import number_of_people
+from shoal.api.readers.people import population_of
 from shoal.api.readers.questions import read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.predict.questionnaire.meter_result import Meter
@@ -79,17 +79,10 @@ def questionnaire(
     population, respondents, target : optional
         Instead of what the file says.
     """
-    people = _people(population) if isinstance(population, str) else population
+    people = None if population is None else population_of(population)
     source = registry if registry is not None else _named(Path(path))
     resolve = None if source is None else resolver(source)
     return read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)
-
-
-def _people(text: str) -> int:
-    size = number_of_people(text)
-    if size is None:
-        raise UsageError("a population is a number of people.", hint="Use for example 1200 or 17.5M.")
-    return size
 
 
 def resolver(source: str | Path) -> Resolver:

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from shoal.api.arguments import number_of_people
 from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
 from shoal.api.readers.counts import read_counts
+from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import (
@@ -199,10 +199,7 @@ def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:
     classes, frequencies, size = words.get("classes"), words.get("frequencies"), words["population"]
     if (classes is None) == (frequencies is None):
         raise UsageError("give either classes or frequencies.")
-    people = number_of_people(size) if isinstance(size, str) else size
-    if people is None:
-        raise UsageError("a population is a number of people.", hint="Use for example 1200 or 17.5M.")
-    return population(frequencies if classes is None else _counted(classes), people, cells=words.get("cells"))
+    return population(frequencies if classes is None else _counted(classes), population_of(size), cells=words.get("cells"))
 
 
 def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:

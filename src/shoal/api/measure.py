@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.arguments import Names, Progress, Source, missing_rule, names, number_of_people, opened, quasi_of
+from shoal.api.arguments import Names, Progress, Source, missing_rule, names, opened, quasi_of
 from shoal.api.measurement import Measurement
+from shoal.api.readers.people import number_of_people
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.text import canonical_text

@@ -23,7 +23,7 @@ class Transformed:
     done: Recoded | None = None
 
     def __repr__(self) -> str:
-        steps = f"{len(self.plan.steps)} steps, {'' if self.plan.truthful else 'not '}truthful"
+        steps = f"steps {len(self.plan.steps)}, {'' if self.plan.truthful else 'not '}truthful"
         if self.done is None:
             return f"<Transformed: {steps}, nothing written>"
         return f"<Transformed: {steps}, {self.done.records_out:,} of {self.done.records_in:,} records written>"

@@ -18,7 +18,7 @@ GRADES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A value with interval ``[low, high]`` at confidence ``level``, method and grade.
 
@@ -59,6 +59,9 @@ class Estimate:
 
     def __float__(self) -> float:
         return self.value
+
+    def __repr__(self) -> str:
+        return f"<Estimate {self}>"
 
     def __str__(self) -> str:
         if self.grade == "A":

@@ -20,12 +20,15 @@ from shoal.errors import HierarchyError
 from shoal.model.counts.classes import CodeArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Level:
     """One level: the group of each leaf, and the label of each group."""
 
     groups: CodeArray
     labels: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Level: {len(self.groups):,} values in {len(self.labels):,} groups>"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.ascontiguousarray(self.groups, dtype=np.int32))
@@ -39,7 +42,7 @@ class Level:
         return np.bincount(self.groups, minlength=len(self.labels)).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """Levels of one column, from the values themselves (level 0) upwards.
 
@@ -51,6 +54,10 @@ class Hierarchy:
     column: str
     leaves: tuple[str, ...]
     levels: tuple[Level, ...]
+
+    def __repr__(self) -> str:
+        groups = " → ".join(f"{len(level.labels):,}" for level in self.levels)
+        return f"<Hierarchy of {self.column}: {len(self.leaves):,} values, groups per level {groups}>"
 
     def __post_init__(self) -> None:
         if not self.levels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,8 +33,8 @@ class MapValues(ExpressionStep):
     A column of floats is compared as numbers: ``1`` and ``1.0`` are one key.
     """
 
-    keys: tuple[str, ...] = ()
-    targets: tuple[int, ...] = ()
+    keys: tuple[str, ...] = field(default=(), repr=False)  # values of the data
+    targets: tuple[int, ...] = field(default=(), repr=False)
     labels: tuple[str, ...] = ()
     on_gap: OnGap = "error"
     top: str = SUPPRESSED

@@ -42,7 +42,7 @@ class ModelEstimate:
         return self.uniques is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PopulationEstimate:
     """``match``: chance that a unique match is right; ``uniques``: in the population, with the range that needs no model."""
 
@@ -56,6 +56,10 @@ class PopulationEstimate:
     unique_risk: float
     models: tuple[ModelEstimate, ...]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        sampled = f"{self.sample_size:,} of {self.population:,} people"
+        return f"<PopulationEstimate from {sampled}: a unique match is right {self.match}; {len(self.models)} models>"
 
     def model(self, name: str) -> ModelEstimate:
         """The estimate of the named model."""

@@ -19,7 +19,7 @@ class WaterfallStep:
     factor: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Meter:
     """What the questionnaire would reveal."""
 
@@ -33,6 +33,10 @@ class Meter:
     warnings: tuple[str, ...]
     target: float
     combinations: float
+
+    def __repr__(self) -> str:
+        asked = f"{len(self.waterfall)} questions"
+        return f"<Meter of {asked}: {self.unique.value:.4g} of the respondents unique, target {self.target:g}, {self.light}>"
 
     @property
     def reached(self) -> bool:

@@ -68,6 +68,10 @@ class Questionnaire:
         self.skipped: tuple[str, ...] = ()
         self.notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        asked = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
+        return f"<Questionnaire: {asked}>"
+
     def add(
         self,
         name: str,

@@ -37,7 +37,7 @@ class Change:
     cost: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suggestion:
     """Changes, and the unique share before and after.
 
@@ -51,6 +51,9 @@ class Suggestion:
     proven: bool = True
     single: Suggestion | None = None
     """The cheapest change of one question alone that meets the target, where ``changes`` are several."""
+
+    def __repr__(self) -> str:
+        return f"<Suggestion: {self.text}>"
 
     @property
     def cost(self) -> float:
