@@ -37,8 +37,8 @@ INTERRUPTED = 130
 EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothing is sent anywhere that you did not name."
 
 
-def build() -> typer.Typer:
-    """The whole command, with its subcommands in the order of the walk."""
+def build(only: str = "") -> typer.Typer:
+    """The whole command, with its subcommands in the order of the walk; ``only`` one of them where its name is known already."""
     app = typer.Typer(
         name="shoal",
         help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
@@ -52,7 +52,7 @@ def build() -> typer.Typer:
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     rank = {name: i for i, name in enumerate(ORDER)}
-    for name in sorted(present, key=lambda n: (rank.get(n, len(ORDER)), n)):
+    for name in [only] if only in present else sorted(present, key=lambda n: (rank.get(n, len(ORDER)), n)):
         importlib.import_module(f"shoal.cli.{name}").register(app)
     return app
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in words
     try:
-        code = build()(words, standalone_mode=False)
+        code = build(words[0] if words else "")(words, standalone_mode=False)
     except ShoalError as error:
         sys.exit(_shared.fail(error, as_json=as_json))
     except typer.Exit as stop:

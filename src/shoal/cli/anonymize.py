@@ -1,6 +1,6 @@
 """``shoal anonymize``: from a table and a policy to a verified, signed release folder."""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,7 +80,7 @@ def anonymize(
         _tell(release, out)
 
 
-def _tell(release: Release, out: Path) -> None:
+def _tell(release: "Release", out: Path) -> None:
     made = release.certificate
     for column, why in release.inferred.items():
         typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")

@@ -1,6 +1,6 @@
 """``shoal check``: a gate for pipelines."""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
 from typing import Annotated

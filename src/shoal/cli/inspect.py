@@ -1,6 +1,6 @@
 """``shoal inspect``: columns, suggested roles with a reason each, and which columns together identify."""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def inspect(
         show(found, "TABLE" if "://" in table else table)  # a URL may hold a password
 
 
-def show(found: Inspection, table: str = "TABLE") -> None:
+def show(found: "Inspection", table: str = "TABLE") -> None:
     """Print an inspection."""
     out = _shared.console()
     if how := _shared.how_read(found.read):

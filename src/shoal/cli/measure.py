@@ -1,6 +1,6 @@
 """``shoal measure``: how anonymous is this table, and what would change it?"""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,7 +101,7 @@ def _proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     return tuple(found.quasi)
 
 
-def _show(m: Measurement, *, suda: bool, explain: bool) -> None:
+def _show(m: "Measurement", *, suda: bool, explain: bool) -> None:
     out = _shared.console()
     out.print(_shared.printable(m.sentence), style="bold", markup=False)
     out.print(_shared.table_of("", ("", "", ""), _headline(m)))
@@ -145,7 +145,7 @@ def _show(m: Measurement, *, suda: bool, explain: bool) -> None:
             out.print(_shared.printable(line), markup=False)
 
 
-def _headline(m: Measurement) -> list[tuple[str, str, str]]:
+def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
     from shoal.kernels.chance import one_in
 
     share = f"{100 * m.unique_share:.3g} % of all"
@@ -175,7 +175,7 @@ def _headline(m: Measurement) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _secret(m: Measurement) -> list[tuple[str, ...]]:
+def _secret(m: "Measurement") -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, d in m.diversity.items():
         c = m.closeness[name]

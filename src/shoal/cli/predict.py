@@ -1,6 +1,6 @@
 """``shoal predict``: how identifying will it be, before anything is collected."""
 
-from __future__ import annotations
+# no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
 from pathlib import Path
 from typing import Annotated, Any, cast
