@@ -1,0 +1,391 @@
+"""Each limit of the vault exactly at its line and one step beside it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from protector_support import House
+from shoal.errors import AccessError, DataError, UsageError
+from shoal.protector import Holder, Limit, Renewal, care
+from shoal.protector.crypto.ciphers import FormatPreserving, require_version
+from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
+from shoal.protector.crypto.secret import Secret
+from shoal.protector.log import audit
+from shoal.protector.people import accounts, limits, requests
+from shoal.protector.people.accounts import Caller
+from shoal.protector.pseudonyms.domains import Context, Domain
+from shoal.protector.pseudonyms.identities import LONGEST_IDENTITY, encoded, text_column
+
+WEEK = 7 * 86400.0
+THOUSAND = "".join(map(chr, range(0x4E00, 0x4E00 + 1000)))
+
+
+@pytest.fixture
+def asked(sqlite_house: House) -> tuple[House, str]:
+    """A house with one request, made now."""
+    sqlite_house.owner.create_domain("d")
+    (made,) = sqlite_house.operator.pseudonymize("d", ["0012"])
+    return sqlite_house, sqlite_house.request("d", [made], seconds=WEEK).id
+
+
+@pytest.mark.parametrize(("late", "good"), [(-1.0, True), (0.0, False), (1.0, False), (3600.0, False)])
+def test_an_approval_ends_at_expiry(asked: tuple[House, str], late: float, good: bool) -> None:
+    house, request = asked
+    house.clock.now += WEEK + late
+    if good:
+        assert house["Aldo"].approve(request).status == "approved"
+    else:
+        with pytest.raises(AccessError, match="expired"):
+            house["Aldo"].approve(request)
+
+
+@pytest.mark.parametrize(("late", "good"), [(-1.0, True), (0.0, False), (1.0, False), (3600.0, False)])
+def test_a_reveal_ends_at_expiry(asked: tuple[House, str], late: float, good: bool) -> None:
+    house, request = asked
+    house["Aldo"].approve(request)
+    house.clock.now += WEEK + late
+    if good:
+        assert list(house["Rita"].reveal(request).identities.values()) == ["0012"]
+    else:
+        with pytest.raises(AccessError, match="expired"):
+            house["Rita"].reveal(request)
+        assert house["Rita"].requests()[0].status == "approved"
+
+
+def test_who_may_decide_deliver_and_withdraw_and_when(asked: tuple[House, str]) -> None:
+    house, request = asked
+    with house.vault.store.write() as tx:
+        with pytest.raises(AccessError, match="their own"):
+            requests.decide(tx, request, approver="Rita", approve=True, time=0.0)
+        with pytest.raises(AccessError, match="second person"):
+            requests.deliver(tx, request, requester="Rita", time=0.0)
+        with pytest.raises(AccessError, match="somebody else"):
+            requests.deliver(tx, request, requester="Aldo", time=0.0)
+        with pytest.raises(AccessError, match="somebody else"):
+            requests.withdraw(tx, request, requester="Aldo")
+        assert requests.decide(tx, request, approver="Aldo", approve=True, time=0.0).approver == "Aldo"
+        with pytest.raises(AccessError, match="no longer"):
+            requests.decide(tx, request, approver="Ana", approve=False, time=0.0)
+        assert requests.withdraw(tx, request, requester="Rita").status == "withdrawn"
+        with pytest.raises(AccessError, match="already"):
+            requests.withdraw(tx, request, requester="Rita")
+
+
+def test_an_approval_without_a_second_person_delivers_nothing(asked: tuple[House, str]) -> None:
+    """Whatever is written in the store: no approver, or the requester as approver, is no approval."""
+    from dataclasses import replace
+
+    house, request = asked
+    with house.vault.store.write() as tx:
+        made = requests.load(tx, request)
+        for approver in ("", "Rita"):
+            requests.save(tx, replace(made, status="approved", approver=approver))
+            with pytest.raises(AccessError, match="second person"):
+                requests.deliver(tx, request, requester="Rita", time=0.0)
+        requests.save(tx, replace(made, approver="Aldo"))
+        with pytest.raises(AccessError, match="second person"):
+            requests.deliver(tx, request, requester="Rita", time=0.0)
+
+
+def _create(house: House, **given: object) -> requests.Request:
+    usual: dict[str, object] = {
+        "requester": "Rita",
+        "domain": "d",
+        "pseudonyms": ["P-1"],
+        "purpose": "p",
+        "case": "c",
+        "time": 0.0,
+        "seconds": 1.0,
+        "key_version": None,
+    }
+    with house.vault.store.write() as tx:
+        return requests.create(tx, **{**usual, **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ({"pseudonyms": [str(i) for i in range(10_000)]}, {"pseudonyms": [str(i) for i in range(10_001)]}),
+        ({"pseudonyms": ["x" * 20_000]}, {"pseudonyms": ["x" * 20_001]}),
+        ({"pseudonyms": ["x", "x"]}, {"pseudonyms": []}),
+        ({"pseudonyms": ["x"]}, {"pseudonyms": ["x", ""]}),
+        ({"purpose": "p" * 200}, {"purpose": "p" * 201}),
+        ({"case": "c" * 200}, {"case": "c" * 201}),
+        ({"purpose": " p "}, {"purpose": "  "}),
+        ({"case": "c"}, {"case": ""}),
+        ({"seconds": 30 * 86400.0}, {"seconds": 30 * 86400.0 + 1}),
+        ({"seconds": 0.001}, {"seconds": 0.0}),
+    ],
+)
+def test_the_size_of_a_request(sqlite_house: House, good: dict[str, object], bad: dict[str, object]) -> None:
+    made = _create(sqlite_house, **good)
+    assert made.status == "pending"
+    assert made.expires == made.created + float(str(good.get("seconds", 1.0)))
+    with pytest.raises(UsageError):
+        _create(sqlite_house, **bad)
+
+
+def test_a_request_of_ten_thousand_and_one_names_of_ten_thousand_people(sqlite_house: House) -> None:
+    assert _create(sqlite_house, pseudonyms=[*(str(i) for i in range(10_000)), "0"]).records == 10_000
+
+
+def test_a_limit_counts_up_to_its_line(sqlite_house: House) -> None:
+    day = Limit(100.0, 5, 3)
+    with sqlite_house.vault.store.write() as tx:
+        limits.set_limit(tx, "find", "*", day)
+
+        def count(records: int, time: float = 0.0) -> bool:
+            return limits.count(tx, "Olga", "find", "", records, time)
+
+        assert [count(3), count(1), count(1)] == [False, True, False]  # at the alarm line, above it, once only
+        with pytest.raises(AccessError, match=r"6 records .*; 5 are allowed"):
+            count(1)
+        assert count(0) is False
+        with pytest.raises(AccessError):
+            count(1, 99.9)
+        assert count(5, 100.0) is True  # the next window
+        limits.set_limit(tx, "find", "*", Limit(50.0, 5, None))
+        assert count(5, 100.0) is False  # another window length starts anew
+
+
+def test_a_limit_of_zero_allows_nothing_and_an_alarm_of_zero_tells_everything(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        limits.set_limit(tx, "find", "*", Limit(100.0, 0, None))
+        assert limits.count(tx, "Olga", "find", "", 0, 0.0) is False
+        with pytest.raises(AccessError, match="over the limit"):
+            limits.count(tx, "Olga", "find", "", 1, 0.0)
+        limits.set_limit(tx, "find", "*", Limit(100.0, None, 0))
+        assert limits.count(tx, "Olga", "find", "", 1, 0.0) is True
+
+
+def test_an_alarm_line_alone_is_counted_and_no_line_is_not(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        limits.set_limit(tx, "find", "*", Limit(100.0, None, 2))
+        assert limits.count(tx, "Olga", "find", "", 3, 0.0) is True
+        limits.set_limit(tx, "find", "*", Limit(100.0, None, None))
+        assert limits.count(tx, "Olga", "find", "", 10**9, 0.0) is False
+
+
+@pytest.mark.parametrize("given", [(0.0, 1, 1), (-1.0, 1, 1), (1.0, -1, 1), (1.0, 1, -1)])
+def test_a_limit_needs_a_window_and_counts(given: tuple[float, int, int]) -> None:
+    with pytest.raises(UsageError):
+        Limit(*given)
+    assert Limit(0.5, 0, 0).max == 0
+
+
+@pytest.mark.parametrize("action", ["request", "reveal"])
+def test_reveals_stay_bounded(sqlite_house: House, action: str) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        limits.set_limit(tx, action, "*", Limit(86400.0, 100_000, None))
+        limits.set_limit(tx, action, "*", Limit(43200.0, 50_000, None))
+        for limit in (Limit(86400.0, 100_001, None), Limit(43200.0, 50_001, None), Limit(86400.0, None, 1)):
+            with pytest.raises(UsageError, match="100,000 records a day"):
+                limits.set_limit(tx, action, "*", limit)
+        limits.set_limit(tx, "find", "*", Limit(1.0, None, None))
+        with pytest.raises(UsageError, match="no limit"):
+            limits.set_limit(tx, "verify", "*", Limit(1.0, 1, None))
+
+
+def test_a_token_ends_at_its_expiry(sqlite_house: House) -> None:
+    end = sqlite_house.clock.now + 100
+    token = sqlite_house.owner.issue_token("Olga", expires=end, domains=["d"])
+    digest = accounts.token_digest(sqlite_house.vault.store, token)
+    with sqlite_house.vault.store.read() as tx:
+        assert accounts.caller(tx, digest, end - 0.001).domains == {"d"}
+        for time in (end, end + 1):
+            with pytest.raises(AccessError, match="not valid"):
+                accounts.caller(tx, digest, time)
+
+
+def test_what_a_token_reaches() -> None:
+    narrow, wide = Caller("a", frozenset({"operator"}), frozenset({"d"})), Caller("a", frozenset({"operator"}))
+    assert narrow.reaches("d")
+    assert not narrow.reaches("e")
+    assert wide.reaches("e")
+    narrow.require("find", "d")
+    wide.require("find", "e")
+    with pytest.raises(AccessError, match="reach"):
+        narrow.require("find", "e")
+    with pytest.raises(AccessError, match="role"):
+        wide.require("approve")
+
+
+def test_names_of_actors() -> None:
+    assert accounts.check_name("x" * 100) == "x" * 100
+    for name in ("", "x" * 101, " x", "x ", "a\nb"):
+        with pytest.raises(UsageError):
+            accounts.check_name(name)
+
+
+def test_only_the_last_owner_stays(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        with pytest.raises(UsageError, match="only owner"):
+            accounts.require_another(tx, "Otto", "owner")
+        accounts.require_another(tx, "Olga", "owner")
+        accounts.add(tx, "Second", ["owner"], 0.0)
+        accounts.require_another(tx, "Otto", "owner")
+
+
+@pytest.mark.parametrize("days", [1, 10**9])
+def test_renewal_takes_whole_numbers_from_one_on(days: int) -> None:
+    assert (Renewal(days=days).days, Renewal(uses=days).uses) == (days, days)
+
+
+@pytest.mark.parametrize("days", [0, -1, 10**9 + 1])
+def test_renewal_refuses_others(days: int) -> None:
+    for given in ({"days": days}, {"uses": days}):
+        with pytest.raises(UsageError, match="makes no sense"):
+            Renewal(**given)
+
+
+def test_a_period_begins_on_its_day() -> None:
+    assert [Renewal(days=10).epoch(date(1970, 1, d)) for d in (1, 10, 11)] == ["d0", "d0", "d1"]
+    assert [Renewal(on=("2025-01-31",)).epoch(date(2025, m, d)) for m, d in ((1, 30), (1, 31), (2, 1))] == ["o0", "o1", "o1"]
+
+
+def test_lengths_of_names_prefixes_and_contexts() -> None:
+    assert Domain("d" * 63, prefix="P" * 8).prefix == "P" * 8
+    assert Domain("d", prefix="").prefix == ""
+    for bad in ({"name": "d" * 64}, {"name": ""}, {"name": "_d"}, {"name": "d", "prefix": "P" * 9}, {"name": "d", "prefix": "1"}):
+        with pytest.raises(UsageError):
+            Domain(**bad)  # type: ignore[arg-type]
+    role = Domain("d", scope="role")
+    assert len(Context("r" * 255).frame(role, "")) == 255 + 6
+    with pytest.raises(UsageError, match="255 bytes"):
+        Context("r" * 256).frame(role, "")
+
+
+def test_an_alphabet_has_two_characters_each_once() -> None:
+    assert Domain("d", kind="format-preserving", alphabet="ab", keep="-").keep == "-"
+    for bad in ({"alphabet": "a"}, {"alphabet": "aa"}, {"alphabet": "ab", "keep": "b"}, {"scope": "transaction"}):
+        with pytest.raises(UsageError):
+            Domain("d", kind="format-preserving", **bad)  # type: ignore[arg-type]
+
+
+def test_identities_have_at_most_4096_bytes() -> None:
+    assert encoded(["x" * LONGEST_IDENTITY, "ä" * (LONGEST_IDENTITY // 2)])
+    for long in ("x" * (LONGEST_IDENTITY + 1), "ä" * (LONGEST_IDENTITY // 2) + "x"):
+        with pytest.raises(DataError, match="4096"):
+            encoded(["0012", long])
+    assert encoded([]) == []
+    assert text_column(["0012", None])[0].to_pylist() == ["0012", None]
+    with pytest.raises(UsageError, match="text"):
+        text_column(["0012", 12])
+
+
+@pytest.mark.parametrize(("alphabet", "shortest"), [("0123456789", 6), ("ab", 20), (THOUSAND, 2)])
+def test_formats_have_a_million_values(alphabet: str, shortest: int) -> None:
+    cipher = FormatPreserving(Secret(bytes(range(32))), alphabet, "-", b"d")
+    assert cipher.shortest == shortest
+    fits = alphabet[0] * shortest
+    assert cipher.decode(b"", cipher.encode(b"", [fits])[0]) == fits
+    assert cipher.decode(b"", fits[1:]) is None
+    with pytest.raises(DataError, match="too short"):
+        cipher.encode(b"", [fits, fits[1:] + "-"])
+
+
+def test_which_key_version_is_meant() -> None:
+    assert (require_version(None, [3]), require_version(2, [1, 2])) == (3, 2)
+    for version, living in ((None, [1, 2]), (3, [1, 2]), (1, [2])):
+        with pytest.raises(UsageError):
+            require_version(version, living)
+
+
+@pytest.mark.parametrize(("late", "good"), [(-1.0, True), (0.0, False), (1.0, False)])
+def test_a_challenge_ends_after_five_minutes(sqlite_house: House, late: float, good: bool) -> None:
+    domain = sqlite_house.owner.create_domain("own", kind="self-generated")
+    me, operator = Holder.generate(), sqlite_house.operator
+    mine = me.registration(sqlite_house.vault.id, domain.id)
+    operator.register("own", mine)
+    challenge = operator.challenge("own", mine["pseudonym"])
+    proof = me.prove(sqlite_house.vault.id, domain.id, challenge)
+    sqlite_house.clock.now += 300 + late
+    assert operator.check_ownership("own", mine["pseudonym"], challenge, proof) is good
+    assert not operator.check_ownership("own", mine["pseudonym"], challenge, proof)  # used up
+
+
+def test_ten_wrong_tokens_a_minute_are_logged(sqlite_house: House) -> None:
+    def logged() -> int:
+        return len(care.read_log(sqlite_house.auditor, actions=["login"]))
+
+    def wrong(times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(AccessError):
+                sqlite_house.vault.login("wrong")
+
+    wrong(11)
+    assert logged() == 10
+    sqlite_house.clock.now += 59.9
+    wrong(1)
+    assert logged() == 10
+    sqlite_house.clock.now += 0.1
+    wrong(1)  # the eleven are a minute old: only the twelfth counts still
+    assert logged() == 11
+
+
+def test_a_checkpoint_after_128_events(sqlite_house: House) -> None:
+    with sqlite_house.vault.store.write() as tx:
+        audit.sign_checkpoint(tx, 0.0)
+        before = tx.state.checkpoint_seq
+        audit.append(tx, 0.0, [{"actor": "A-x", "action": "find", "outcome": "done"}] * 127)
+        assert tx.state.checkpoint_seq == before
+        audit.append(tx, 0.0, [{"actor": "A-x", "action": "find", "outcome": "done"}])
+        assert tx.state.checkpoint_seq == before + 128
+
+
+def test_the_last_events_of_the_log(sqlite_house: House) -> None:
+    whole = care.read_log(sqlite_house.auditor)
+    assert [e["n"] for e in whole] == list(range(1, len(whole) + 1))
+    assert care.read_log(sqlite_house.auditor, last=1) == whole[-1:]
+    assert care.read_log(sqlite_house.auditor, last=len(whole)) == whole == care.read_log(sqlite_house.auditor, last=10**6)
+
+
+def test_reveals_of_a_day_and_until_a_day(asked: tuple[House, str]) -> None:
+    house, request = asked
+    house["Aldo"].approve(request)
+    house["Rita"].reveal(request)
+    (row,) = care.reveals(house.auditor)
+    day = row["time"][:10]
+    assert care.reveals(house.auditor, since=day, until=day) == [row]
+    assert care.reveals(house.auditor, of=row["subject"]) == care.reveals(house.auditor, of=row["actor"]) == [row]
+    assert care.reveals(house.auditor, since="2100-01-01") == care.reveals(house.auditor, until="1999-01-01") == []
+    assert care.reveals(house.auditor, purpose=" Adverse Event") == [row]
+    assert care.reveals(house.auditor, purpose="x") == []
+
+
+def test_a_domain_has_at_most_250_keys(sqlite_house: House) -> None:
+    from dataclasses import replace
+
+    from shoal.protector.store.kinds import DOMAIN
+
+    made = sqlite_house.owner.create_domain("k", kind="keyed")
+
+    def at(version: int) -> None:
+        with sqlite_house.vault.store.write() as tx:
+            states = tuple((v, "destroyed", "") for v in range(1, version))
+            moved = replace(made, active=version, versions=(*states, (version, "active", "")))
+            tx.put(DOMAIN, "k", moved.to_json())
+
+    at(250)
+    with pytest.raises(UsageError, match="250 key versions"):
+        care.rotate_domain(sqlite_house.owner, "k")
+    at(249)
+    assert care.rotate_domain(sqlite_house.owner, "k").active == 250
+
+
+def test_how_random_a_master_key_must_look() -> None:
+    def key(distinct: int) -> Secret:
+        # squares step irregularly: only the number of different bytes matters
+        return Secret(bytes((i * i + 128) % 256 for i in range(distinct)) + bytes([128]) * (32 - distinct))
+
+    values = [len(set(key(n).expose())) for n in range(18, 33)]
+    n20 = 18 + next(i for i, found in enumerate(values) if found >= 20)
+    n19 = 18 + max(i for i, found in enumerate(values) if found == 19)
+    check_strength(key(n20))
+    with pytest.raises(KeyRefusedError, match="repeats"):
+        check_strength(key(n19))
+    for size in (31, 33):
+        with pytest.raises(KeyRefusedError, match="exactly 32"):
+            check_strength(Secret(bytes(range(size))))

@@ -1,0 +1,360 @@
+"""Each limit of the registry exactly at its line and one step beside it. The numbers are built by hand: no store is needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from registry_support import AGES, make
+from shoal.errors import DataError, RequirementError, UsageError
+from shoal.model.estimate import Estimate
+from shoal.registry.answer import analyse
+from shoal.registry.answer.answer import ENOUGH, Answer
+from shoal.registry.answer.decide import _people, decide
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.store import Store, check_time
+from shoal.registry.publish.differencing import refuse
+from shoal.registry.publish.holder import Entry, Ledger, _newest, _stands, propose
+from shoal.registry.publish.noise import check_epsilon
+from shoal.registry.records.population import Population
+from shoal.registry.records.record import Record, plausible
+from shoal.registry.records.summary import STATISTICS, Rounded, Sizes, Summary, _round, _sticky_size, _sticky_up, summarize
+from shoal.registry.records.trust import FACTOR, FLOOR, FROM_PARENT, contradiction, dispute, outlier
+from shoal.registry.records.vocabulary import MOST_VALUES, canonical, check_values
+
+
+def at(record: Record, **statistics: float) -> Record:
+    """The record with other values of some statistics."""
+    numbers = dict(record.summary.statistics)
+    for name, value in statistics.items():
+        numbers[name] = Rounded(value, numbers[name].step)
+    return replace(record, summary=replace(record.summary, statistics=numbers), signature="")
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return make(AGES)
+
+
+class TestOutliers:
+    """At the floor or the factor nothing stands out; just beyond it does."""
+
+    @pytest.mark.parametrize(("away", "odd"), [(FLOOR, False), (FLOOR + 0.001, True)])
+    def test_the_floor_counts_where_all_others_agree(self, record, away, odd):
+        for sign in (1, -1):
+            found = outlier(at(record, kappa=1.0 + sign * away), [1.0, 1.0, 1.0])
+            assert (found is not None) is odd
+
+    @pytest.mark.parametrize(("away", "odd"), [(FACTOR * 0.5, False), (FACTOR * 0.5 + 0.001, True), (FLOOR + 0.001, False)])
+    def test_the_factor_counts_where_others_differ(self, record, away, odd):
+        others = [0.0, 0.5, 1.0, 1.5, 2.0]  # median 1, deviations 1, .5, 0, .5, 1: median 0.5
+        assert (outlier(at(record, kappa=1.0 + away), others) is not None) is odd
+
+    @pytest.mark.parametrize(("away", "odd"), [(FROM_PARENT, False), (FROM_PARENT + 0.001, True)])
+    def test_the_wider_population_is_asked_below_three_others(self, record, away, odd):
+        strange = at(record, kappa=1.0 + away)
+        assert (outlier(strange, [9.0, 9.0], 1.0) is not None) is odd
+        assert outlier(strange, [9.0, 9.0, 9.0], 1.0 + away) is not None
+        assert outlier(strange, [9.0, 9.0]) is None
+
+    def test_a_contradiction_begins_where_the_steps_end(self, record):
+        coarse = make([sum(AGES[:50]), sum(AGES[50:])], codes=("age/20y",), cells=2)
+        fine = record.summary.statistics["h2"]
+        step = coarse.summary.statistics["h2"].step
+        assert contradiction(at(coarse, h2=fine.high + step), [record]) is None
+        assert "contradicts" in contradiction(at(coarse, h2=fine.high + step + 0.001), [record])
+        assert "contradicts" in contradiction(record, [at(coarse, h2=fine.high + step + 0.001)])
+
+    def test_a_dispute_begins_where_the_steps_end(self, record):
+        other = make(AGES, holder="B")
+        h2 = record.summary.statistics["h2"]
+        assert dispute([record, at(other, h2=h2.value + 2 * h2.step)]) is None
+        assert list(dispute([record, at(other, h2=h2.value + 2 * h2.step + 0.001)]).spread) == ["h2"]
+        assert dispute([record, replace(other, key=record.key)]) is None
+
+
+class TestCounts:
+    @pytest.mark.parametrize("bad", [[-1, 2000], [1.5, 2000.0], [], [[1], [2000]], ["a"]])
+    def test_other_than_counts_is_refused(self, bad):
+        with pytest.raises(UsageError, match="at least 0"):
+            Sizes.of(bad)
+
+    def test_zero_is_a_count_and_nobody_is_a_population(self):
+        found = Sizes.of([0, 3, 0, 1])
+        assert (found.people, found.occupied) == (4, 2)
+        with pytest.raises(DataError, match="empty"):
+            Sizes.of([0, 0])
+
+    def test_both_ways_of_counting_agree(self):
+        for most in (16, 17):  # four cells: up to 16 in a table, beyond by sorting
+            found = Sizes.of([0, 1, most, most])
+            assert (found.values.tolist(), found.copies.tolist()) == ([1, most], [1, 2])
+
+    def test_more_people_than_numbers_can_hold(self):
+        assert Sizes.of([2**52, 1]).people == 2**52 + 1
+        with pytest.raises(UsageError, match="not so many"):
+            Sizes.of([2**52 + 1, 1])
+
+    @pytest.mark.parametrize(("people", "good"), [(999, False), (1000, True)])
+    def test_a_population_has_a_thousand_people(self, people, good):
+        if good:
+            assert summarize([people - 500, 500], cells=2).size == 1000
+        else:
+            with pytest.raises(DataError, match="fewer than 1,000"):
+                summarize([people - 500, 500], cells=2)
+
+    def test_as_many_cells_as_are_occupied(self):
+        assert summarize([1000, 1000], cells=2).cells == 2
+        with pytest.raises(UsageError, match="occupied"):
+            summarize([1000, 1000], cells=1)
+
+
+class TestRounding:
+    def test_an_old_number_stays_within_half_a_step_and_the_move(self):
+        old = Rounded(0.5, 0.1)
+        assert _round(0.5 + 0.05 + 0.01, 0.01, old) is old
+        assert _round(0.5 + 0.05 + 0.0101, 0.01, old) is not old
+        assert _round(0.6, 0.09, old) is old  # never beyond a whole step
+        assert _round(0.6001, 0.09, old) is not old
+
+    @pytest.mark.parametrize(("move", "step"), [(0.004, 0.01), (0.005, 0.01), (0.0051, 0.02), (1.0, 2.0)])
+    def test_a_step_is_at_least_two_moves(self, move, step):
+        assert _round(0.7, move, None).step == step
+
+    def test_no_step_is_large_enough(self):
+        with pytest.raises(DataError, match="more than a nat"):
+            _round(0.7, 1.001, None)
+
+    def test_sizes_have_two_digits_and_stay_within_their_slack(self):
+        assert [_sticky_size(n, None) for n in (1000, 1049, 1051, 54_499, 54_501)] == [1000, 1000, 1100, 54_000, 55_000]
+        assert [_sticky_size(n, 1200) for n in (1149, 1251, 1148, 1252)] == [1200, 1200, 1100, 1300]
+
+    def test_cells_leave_room_for_one_more(self):
+        assert [_sticky_up(n, None) for n in (1, 9, 99, 100, 109, 110)] == [2, 10, 100, 110, 110, 120]
+        assert [_sticky_up(100, old) for old in (99, 100, 130, 131)] == [110, 100, 130, 110]
+
+    def test_the_fewest_people_are_never_below_a_thousand(self):
+        usual = summarize(AGES)
+        assert replace(usual, size=1000).fewest == 1000
+        assert replace(usual, size=1200).fewest == 1200 - 51
+
+
+class TestPlausible:
+    """Every check of a record, at its line and beyond it."""
+
+    def broken(self, summary: Summary, **values: float) -> bool:
+        numbers = {k: Rounded(values.get(k, r.value), r.step) for k, r in summary.statistics.items()}
+        try:
+            plausible(replace(summary, statistics=numbers))
+        except DataError:
+            return True
+        return False
+
+    def test_size_and_cells(self):
+        usual = summarize([100] * 10)
+        plausible(usual)
+        for size, cells in ((999, usual.cells), (10**11 + 1, usual.cells), (usual.size, 0), (usual.size, 10**15 + 1)):
+            with pytest.raises(DataError):
+                plausible(replace(usual, size=size, cells=cells))
+
+    @pytest.mark.parametrize("name", ["kappa", "hmin", "unique_10"])
+    def test_no_number_is_below_zero_by_more_than_its_step(self, name):
+        usual = summarize([100_000], cells=1)
+        step = usual.statistics[name].step
+        assert not self.broken(usual, **{name: -step})
+        assert self.broken(usual, **{name: -step - 0.001})
+
+    def test_shares_are_at_most_one_and_fall(self):
+        usual = summarize([1] * 1000 + [500], cells=10**6)
+        step = usual.statistics["unique_10"].step
+        assert self.broken(usual, unique_10=1 + step + 0.001)
+        ten, twenty = usual.statistics["unique_10"], usual.statistics["unique_20"]
+        assert not self.broken(usual, unique_20=ten.value + ten.step + twenty.step)
+        assert self.broken(usual, unique_20=ten.value + ten.step + twenty.step + 0.001)
+
+    def test_entropies_fall(self):
+        usual = summarize(AGES)
+        h2, h3 = usual.statistics["h2"], usual.statistics["h3"]
+        assert self.broken(usual, h3=h2.value + h2.step + h3.step + 0.001)
+        assert not self.broken(usual, h3=h2.value + h2.step + h3.step - 0.001)
+
+    def test_steps_are_those_of_the_format(self):
+        usual = summarize(AGES)
+        for step, noise, good in (
+            (0.02, None, True),
+            (0.03, None, False),
+            (0.03, 1.0, True),
+            (40.0, 1.0, True),
+            (40.1, 1.0, False),
+        ):
+            numbers = {**usual.statistics, "hmin": Rounded(usual.statistics["hmin"].value, step)}
+            given = replace(usual, statistics=numbers, noise=noise)
+            if good:
+                plausible(given)
+            else:
+                with pytest.raises(DataError):
+                    plausible(given)
+
+
+class TestDifferencing:
+    HERE, INSIDE = Population.parse("NL/Utrecht@2021"), Population.parse("NL/Utrecht@2021;women")
+
+    @pytest.mark.parametrize(("apart", "good"), [(999, False), (1000, True)])
+    def test_nested_populations_differ_by_a_thousand(self, apart, good):
+        if good:
+            refuse(self.INSIDE, 5000, [(self.HERE, 5000 + apart)])
+        else:
+            for one, other, people, known in (
+                (self.INSIDE, self.HERE, 5000, 5000 + apart),
+                (self.HERE, self.INSIDE, 5000 + apart, 5000),
+            ):
+                with pytest.raises(RequirementError, match="fewer than 1,000"):
+                    refuse(one, people, [(other, known)])
+
+    @pytest.mark.parametrize(("apart", "good"), [(99, False), (100, True)])
+    def test_periods_of_one_population_differ_by_a_hundred(self, apart, good):
+        later = Population.parse("NL/Utrecht@2022")
+        if good:
+            refuse(later, 5000, [(self.HERE, 5000 - apart)])
+        else:
+            with pytest.raises(RequirementError, match="fewer than 100"):
+                refuse(later, 5000, [(self.HERE, 5000 - apart)])
+
+    @pytest.mark.parametrize(("rest", "good"), [(0, True), (1, False), (999, False), (1000, True)])
+    def test_what_parts_leave_is_nobody_or_a_thousand(self, rest, good):
+        whole, parts = Population.parse("NL@2021"), [Population.parse(f"NL/{n}@2021") for n in ("A", "B")]
+        known = [(parts[0], 5000), (parts[1], 6000)]
+        if good:
+            refuse(whole, 11_000 + rest, known)
+        else:
+            with pytest.raises(RequirementError, match="2 published parts"):
+                refuse(whole, 11_000 + rest, known)
+
+    def test_a_range_lies_within_another_with_its_ends(self):
+        wide = Population.parse("NL@2021;age=18-64")
+        for inner in ("18-64", "18-30", "60-64"):
+            with pytest.raises(RequirementError):
+                refuse(Population.parse(f"NL@2021;age={inner};women"), 5000, [(wide, 5500)])
+        for outside in ("17-64", "18-65"):
+            refuse(Population.parse(f"NL@2021;age={outside};women"), 5000, [(wide, 5500)])
+
+
+class TestVersions:
+    def test_a_hundred_people_and_thirty_days(self, record):
+        from shoal.registry.publish.holder import MIN_DAYS
+
+        before = Entry(replace(record, date="2025-01-01"), 5000)
+        days = [f"2025-{m:02d}-{d:02d}" for m in range(1, 13) for d in range(1, 29)]
+        early = np.datetime64("2025-01-01") + MIN_DAYS
+        assert _stands(before, 5099, days[-1]).startswith("Fewer than 100")
+        assert _stands(before, 4901, days[-1]).startswith("Fewer than 100")
+        assert _stands(before, 5100, str(early)) == ""
+        assert _stands(before, 4900, str(early)) == ""
+        assert "a new one may follow" in _stands(before, 5100, str(early - 1))
+        lost = Entry(before.record, 5000, 51)
+        assert _stands(lost, 5150, str(early)).startswith("Fewer than 100")
+        assert _stands(lost, 5151, str(early)) == ""
+
+    def test_the_newer_of_ledger_and_registry_counts(self, record):
+        mine, theirs = Entry(record, 7), replace(record, version=2, supersedes=record.id)
+        assert _newest(mine, None) is mine
+        assert _newest(mine, record) is mine
+        assert _newest(mine, theirs).record is theirs
+        assert _newest(None, record).people == record.summary.size
+
+    def test_a_date_is_not_to_come_nor_before_the_last(self):
+        import datetime
+
+        today = datetime.datetime.now(datetime.UTC).date()
+        check_time(str(today + datetime.timedelta(days=1)))
+        with pytest.raises(DataError, match="to come"):
+            check_time(str(today + datetime.timedelta(days=3)))
+        check_time("2025-01-02", "2025-01-02")
+        with pytest.raises(DataError, match="before"):
+            check_time("2025-01-01", "2025-01-02")
+
+
+def test_noise_between_its_ends():
+    assert [float(check_epsilon(e)) for e in (0.01, 1, 10)] == [0.01, 1.0, 10.0]
+    for bad in (0.0099, 10.01, 0, True, "1"):
+        with pytest.raises(UsageError):
+            check_epsilon(bad)
+
+
+def test_words_for_few_people():
+    assert _people(0.01, 100).startswith("about 1 ")
+    assert _people(0.0099, 100).startswith("hardly anybody")
+
+
+def test_values_of_a_coding():
+    most = MOST_VALUES["sex"]
+    check_values("sex", "s", list(range(most)))
+    with pytest.raises(DataError, match="at most"):
+        check_values("sex", "s", list(range(most + 1)))
+    check_values("age/years", "a", ["0-4", "5"])  # half bands: perhaps a code
+    with pytest.raises(DataError, match="bands"):
+        check_values("age/years", "a", ["0-4", "5-9", "7"])
+
+
+def test_a_quasi_identifier_has_at_most_fifty_attributes():
+    assert len(canonical([f"x/a{i}" for i in range(50)])) == 50
+    with pytest.raises(UsageError, match="at most 50"):
+        canonical([f"x/a{i}" for i in range(51)])
+
+
+class TestPredictions:
+    @pytest.mark.parametrize(("low", "high", "size"), [(0.01, 0.01, 1), (0.0099, 0.02, 1), (0.0, 0.0005, 1), (0.0, 0.00049, 2)])
+    def test_the_smallest_group(self, low, high, size):
+        found, sentence = analyse.smallest_group(Estimate((low + high) / 2, low, high, level=1.0, method="m"), 100)
+        assert found == size
+        assert ("At least" in sentence) is (low >= 0.01)
+
+    @pytest.mark.parametrize("bad", [0, -1, 1.5, True])
+    def test_a_group_is_a_whole_number(self, bad):
+        with pytest.raises(UsageError, match="at least 1"):
+            analyse.checked_group(bad)
+        assert analyse.checked_group(1) == 1
+
+    def test_shares_of_one_person(self):
+        assert analyse.one_person(1.0, 2)["alone"] == 0.0
+        assert analyse.one_person([0.9, 0.8], 2)["alone_at_most"] == pytest.approx(1 - 0.7)
+        for bad in (0.0, -0.1, 1.001, []):
+            with pytest.raises(UsageError):
+                analyse.one_person(bad, 2)
+
+    def test_a_group_as_large_as_the_population(self, record):
+        people = record.summary.fewest
+        assert analyse.expected_crowd(record.summary, people).grade == "B"
+        assert analyse.expected_crowd(record.summary, people + 1).grade == "C"
+        share = analyse.unique_share(record.summary, people + 1)
+        assert (share.low, share.high, share.grade) == (0.0, 1.0, "C")
+
+    @pytest.mark.parametrize("neighbours", [ENOUGH - 1, ENOUGH])
+    def test_five_neighbours_tell_a_likelier_value(self, record, neighbours):
+        wide = replace(record, population=Population.parse("NL@2021"))
+        asked = Answer(record.codes, record.population, "parent population", (wide,), siblings=lambda: [record] * neighbours)
+        assert ("neighbours" in asked.unique_share(100).details) is (neighbours == ENOUGH)
+
+    @pytest.mark.parametrize("target", [0.0, 1.0, -0.1, 1.1])
+    def test_a_target_lies_between(self, target):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            decide(Registry(Store()), ["sex"], "NL@2021", group_size=10, target=target)
+
+    def test_a_target_met_exactly_is_met(self, record):
+        store = Store()
+        store.submit(record)
+        high = Registry(store).query(record.codes, record.population).unique_share(100).high
+        assert [
+            x.advice for x in decide(Registry(store), record.codes, record.population, group_size=100, target=high).lines
+        ] == ["collect"]
+        below = decide(Registry(store), record.codes, record.population, group_size=100, target=math.nextafter(high, 0))
+        assert [x.advice for x in below.lines] != ["collect"]
+        store.close()
+
+
+def test_all_statistics_are_there(record):
+    assert set(record.summary.statistics) == set(STATISTICS)
+    assert propose(AGES, ["age/years"], record.population, holder="h", date="2025-01-15", ledger=Ledger()).people == sum(AGES)
