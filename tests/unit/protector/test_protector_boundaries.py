@@ -389,3 +389,27 @@ def test_how_random_a_master_key_must_look() -> None:
     for size in (31, 33):
         with pytest.raises(KeyRefusedError, match="exactly 32"):
             check_strength(Secret(bytes(range(size))))
+
+
+def test_events_name_their_actor_and_wrong_tokens_nobody(sqlite_house: House) -> None:
+    with pytest.raises(AccessError):
+        sqlite_house.vault.login("wrong")
+    events = care.read_log(sqlite_house.auditor)
+    assert [e["action"] for e in events if e["actor"] == "A-unknown"] == ["login"]
+    owner = audit.actor_pseudonym(sqlite_house.vault.store, "Otto")
+    assert {e["actor"] for e in events if e["action"] == "grant"} == {owner}
+
+
+def test_a_request_lives_seven_days_unless_said(asked: tuple[House, str]) -> None:
+    house, _ = asked
+    made = house["Rita"].request("d", ["P-" + "0" * 26], purpose="p", case="c")
+    assert made.expires - made.created == 7 * 86400
+
+
+def test_the_log_says_whether_a_translation_was_allowed_or_ended(sqlite_house: House) -> None:
+    for name in ("a", "b"):
+        sqlite_house.owner.create_domain(name)
+    sqlite_house.owner.allow_translation("a", "b")
+    sqlite_house.owner.allow_translation("a", "b", allowed=False)
+    told = [e.get("detail") for e in care.read_log(sqlite_house.auditor, actions=["domain"])][-2:]
+    assert told == ["translation allowed", "translation ended"]
