@@ -23,7 +23,8 @@ from starlette.concurrency import run_in_threadpool
 from shoal.protector import care
 from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
-from shoal.server.protector.door import Asked, Doorman, Gathered, Unauthorized, read_body
+from shoal.server.protector.admission import Admission, Unauthorized, read_body
+from shoal.server.protector.find_batches import FindBatcher, FindGroup
 
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
@@ -50,7 +51,7 @@ async def _current(request: Request) -> Any:
     return request.state.vault_session
 
 
-Acting = Annotated[Any, Depends(_current)]
+CurrentSession = Annotated[Any, Depends(_current)]
 
 
 def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
@@ -59,10 +60,10 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
         prefix=prefix,
         tags=["vault"],
         responses=_REFUSALS,
-        dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; the doorman has checked it before
-        route_class=Doorman(vault).route_class(),
+        dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; admission has checked it before
+        route_class=Admission(vault).route_class(),
     )
-    _add_find(router, Gathered())
+    _add_find(router, FindBatcher())
     _add_operator_routes(router)
     _add_holder_routes(router, vault)
     _add_request_routes(router)
@@ -70,13 +71,17 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     return router
 
 
-def _add_find(router: APIRouter, gathered: Gathered) -> None:
-    """The single look-up, called very often: the first route, and a lean one."""
+def _add_find(router: APIRouter, batcher: FindBatcher) -> None:
+    """The single look-up, the call made most often: the first route, served by ``lean``.
+
+    ``lean`` reads and answers without the framework's own parsing, to save time; the function ``find`` beside it
+    only describes the route in OpenAPI. Both use the same models, so what is refused is the same.
+    """
 
     async def lean(request: Request) -> Response:
         body = await read_body(request, models.Find)
-        asked = Asked(request.state.vault_session, request.path_params["domain"], body.purpose, body.role, body.relation)
-        text = json.dumps({"pseudonym": await gathered.find(asked, body.identity)})
+        group = FindGroup(request.state.vault_session, request.path_params["domain"], body.purpose, body.role, body.relation)
+        text = json.dumps({"pseudonym": await batcher.find(group, body.identity)})
         return Response(text.ljust(_FOUND_BYTES), media_type="application/json")
 
     async def find(domain: str, body: models.Find) -> models.Found:
@@ -88,7 +93,7 @@ def _add_find(router: APIRouter, gathered: Gathered) -> None:
 
 def _add_operator_routes(router: APIRouter) -> None:
     @router.get("/domains", summary="All domains, without secrets")
-    async def domains(session: Acting) -> models.Domains:
+    async def domains(session: CurrentSession) -> models.Domains:
         found = await run_in_threadpool(session.domains)
         return models.Domains(
             domains=[
@@ -98,14 +103,14 @@ def _add_operator_routes(router: APIRouter) -> None:
         )
 
     @router.post("/domains/{domain}/pseudonyms", summary="Pseudonyms for identities (operator)")
-    async def pseudonymize(domain: str, body: models.Pseudonymize, session: Acting) -> models.Pseudonyms:
+    async def pseudonymize(domain: str, body: models.Pseudonymize, session: CurrentSession) -> models.Pseudonyms:
         made = await run_in_threadpool(
             session.pseudonymize, domain, body.identities, purpose=body.purpose, role=body.role, relation=body.relation
         )
         return models.Pseudonyms(pseudonyms=made)
 
     @router.post("/domains/{domain}/translate", summary="Pseudonyms of another domain for the same people (operator)")
-    async def translate(domain: str, body: models.Translate, session: Acting) -> models.Pseudonyms:
+    async def translate(domain: str, body: models.Translate, session: CurrentSession) -> models.Pseudonyms:
         made = await run_in_threadpool(
             session.translate,
             body.pseudonyms,
@@ -121,24 +126,24 @@ def _add_operator_routes(router: APIRouter) -> None:
 
 def _add_holder_routes(router: APIRouter, vault: Vault) -> None:
     @router.post("/domains/{domain}/holders", summary="Register a self-generated pseudonym (operator)")
-    async def register(domain: str, body: models.Registration, session: Acting) -> models.Said:
+    async def register(domain: str, body: models.Registration, session: CurrentSession) -> models.Said:
         given = {"pseudonym": body.pseudonym, "public_key": body.public_key, "signature": body.signature}
         await run_in_threadpool(session.register, domain, given, identity=body.identity)
         return models.Said(done=True)
 
     @router.post("/domains/{domain}/challenge", summary="A fresh challenge for the holder of a pseudonym (operator)")
-    async def challenge(domain: str, body: models.Challenge, session: Acting) -> dict[str, str]:
+    async def challenge(domain: str, body: models.Challenge, session: CurrentSession) -> dict[str, str]:
         return {"challenge": await run_in_threadpool(session.challenge, domain, body.pseudonym), "vault": vault.id}
 
     @router.post("/domains/{domain}/prove", summary="Check a holder's answer to a challenge (operator)")
-    async def prove(domain: str, body: models.Proof, session: Acting) -> models.Said:
+    async def prove(domain: str, body: models.Proof, session: CurrentSession) -> models.Said:
         good = await run_in_threadpool(session.check_ownership, domain, body.pseudonym, body.challenge, body.proof)
         return models.Said(done=good)
 
 
 def _add_request_routes(router: APIRouter) -> None:
     @router.post("/requests", status_code=201, summary="Ask for identities (requester)")
-    async def ask(body: models.Ask, session: Acting) -> models.RequestView:
+    async def ask(body: models.Ask, session: CurrentSession) -> models.RequestView:
         made = await run_in_threadpool(
             session.request,
             body.domain,
@@ -153,7 +158,7 @@ def _add_request_routes(router: APIRouter) -> None:
         return models.RequestView(**made.to_json())
 
     @router.get("/requests", summary="Requests: one's own, or all for approver, auditor and owner")
-    async def requests(session: Acting) -> models.Requests:
+    async def requests(session: CurrentSession) -> models.Requests:
         found = await run_in_threadpool(session.requests)
         return models.Requests(requests=[models.RequestView(**r.to_json()) for r in found])
 
@@ -162,36 +167,36 @@ def _add_request_routes(router: APIRouter) -> None:
         return models.RequestView(**made.to_json())
 
     @router.post("/requests/{request_id}/approve", summary="Approve somebody else's request (approver)")
-    async def approve(request_id: str, session: Acting) -> models.RequestView:
+    async def approve(request_id: str, session: CurrentSession) -> models.RequestView:
         return await decide(session.approve, request_id)
 
     @router.post("/requests/{request_id}/deny", summary="Deny somebody else's request (approver)")
-    async def deny(request_id: str, session: Acting) -> models.RequestView:
+    async def deny(request_id: str, session: CurrentSession) -> models.RequestView:
         return await decide(session.deny, request_id)
 
     @router.post("/requests/{request_id}/withdraw", summary="Take back one's own request (requester)")
-    async def withdraw(request_id: str, session: Acting) -> models.RequestView:
+    async def withdraw(request_id: str, session: CurrentSession) -> models.RequestView:
         return await decide(session.withdraw, request_id)
 
     @router.post("/requests/{request_id}/reveal", summary="The identities of one's approved request, once (requester)")
-    async def reveal(request_id: str, session: Acting) -> models.Revealed:
+    async def reveal(request_id: str, session: CurrentSession) -> models.Revealed:
         found = await run_in_threadpool(session.reveal, request_id)
         return models.Revealed(request=found.request.id, identities=dict(found.identities))
 
 
 def _add_audit_routes(router: APIRouter) -> None:
     @router.get("/audit/verify", summary="Check the whole log (auditor)")
-    async def verify(session: Acting) -> models.Verdict:
+    async def verify(session: CurrentSession) -> models.Verdict:
         verdict = await run_in_threadpool(care.verify_log, session)
         return models.Verdict(**verdict.to_json())
 
     @router.get("/audit/events", summary="The newest events, under audit pseudonyms (auditor)")
-    async def events(session: Acting, last: Annotated[int, Field(ge=1, le=10_000)] = 100) -> models.Events:
+    async def events(session: CurrentSession, last: Annotated[int, Field(ge=1, le=10_000)] = 100) -> models.Events:
         return models.Events(events=await run_in_threadpool(care.read_log, session, last=last))
 
     @router.get("/audit/report", summary="Reveals per person (actor or subject), purpose and period (auditor)")
     async def report(
-        session: Acting,
+        session: CurrentSession,
         period: Annotated[str, Field(pattern="^(day|month|year)$")] = "month",
         by: Annotated[str, Field(pattern="^(actor|subject)$")] = "actor",
     ) -> dict[str, Any]:
@@ -199,7 +204,7 @@ def _add_audit_routes(router: APIRouter) -> None:
 
     @router.get("/audit/reveals", summary="Every identity revealed: whose, to whom, when, what for (auditor)")
     async def reveals(
-        session: Acting,
+        session: CurrentSession,
         of: Annotated[str, Field(pattern="^([AS]-[0-9A-Za-z]{1,40})?$")] = "",
         purpose: Annotated[str, Field(max_length=200)] = "",
         since: date | None = None,

@@ -7,12 +7,7 @@ are kept in memory while the head of the log stands.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-import json
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -31,9 +26,10 @@ from shoal.registry.keep.store import Store
 from shoal.registry.records.record import LARGEST_BYTES, Record
 from shoal.registry.records.trust import Statement
 from shoal.server.registry import models
+from shoal.server.registry.answer_cache import AnswerCache
+from shoal.server.registry.rate_limit import Limiter, neighbourhood
 
 MOST_GROUP = 10**9
-KEPT_BYTES = 64_000_000
 _Plain = StringConstraints(pattern=r"^[^\x00]*$")
 Codes = Annotated[str, Query(min_length=1, max_length=1000, description="Attribute codes, separated by commas."), _Plain]
 People = Annotated[str, Query(min_length=1, max_length=500, description="place@period;filters"), _Plain]
@@ -43,67 +39,6 @@ GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many peop
 After = Annotated[str, Query(max_length=64, description="The last one of the page before."), _Plain]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
-
-
-class Limiter:
-    """At most ``rate`` calls a second from one address, with a burst; old addresses are forgotten."""
-
-    def __init__(self, rate: float, burst: int) -> None:
-        self.rate, self.burst = rate, burst
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = Lock()
-
-    def allow(self, who: str) -> bool:
-        now = time.monotonic()
-        with self._lock:
-            left, then = self._left.pop(who, (float(self.burst), now))
-            left = min(float(self.burst), left + (now - then) * self.rate)
-            self._left[who] = (max(left - 1, 0.0), now) if left >= 1 else (left, now)
-            while len(self._left) > 10_000:
-                self._left.popitem(last=False)
-            return left >= 1
-
-
-def neighbourhood(address: str) -> str:
-    """Whom a limit is for: an IPv4 address, or the 64 bits of an IPv6 network, whose every address one machine may use.
-
-    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8:0:1:aaaa::7") == neighbourhood("2001:db8:0:1::9")
-    ('192.0.2.7', True)
-    """
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return address
-    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
-
-
-class Answers:
-    """Answers kept under the head of the log, up to a number of bytes: a new record empties them."""
-
-    def __init__(self, most: int = KEPT_BYTES) -> None:
-        self.most = most
-        self._head, self._size = "", 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, head: str, question: str, make: Callable[[], Any]) -> bytes:
-        with self._lock:
-            if head != self._head:
-                self._kept.clear()
-                self._head, self._size = head, 0
-            found = self._kept.get(question)
-        if found is None:
-            found = json.dumps(make(), ensure_ascii=False, allow_nan=False).encode("utf-8")
-            with self._lock:
-                if head == self._head and question not in self._kept:
-                    self._kept[question] = found
-                    self._size += len(found) + len(question)
-                    while self._size > self.most:
-                        old, body = self._kept.popitem(last=False)
-                        self._size -= len(body) + len(old)
-        return found
 
 
 def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2000.0, burst: int = 4000) -> APIRouter:
@@ -172,7 +107,7 @@ def _add_reading(router: APIRouter, store: Store) -> None:
 
 
 def _add_questions(router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]]) -> None:
-    registry, answers = Registry(store), Answers()
+    registry, answers = Registry(store), AnswerCache()
 
     async def reply(request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
         """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""

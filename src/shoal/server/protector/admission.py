@@ -1,10 +1,10 @@
-"""The vault's door: who calls is asked before anything is read, and look-ups that arrive together share one transaction."""
+"""Admission to the vault's routes: the token is checked before the body is read, and the body is bounded in size and time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from shoal.errors import AccessError, DataError, ShoalError
+from shoal.errors import AccessError
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
@@ -31,67 +31,7 @@ class Unauthorized(Exception):
     """No token, or one that is not valid."""
 
 
-class Asked(NamedTuple):
-    """What look-ups share that may be answered together."""
-
-    session: Session
-    domain: str
-    purpose: str
-    role: str
-    relation: str
-
-
-Waiting = tuple[str, "asyncio.Future[str | None]"]
-
-
-class Gathered:
-    """Look-ups that arrive together, answered from one transaction per token, domain and purpose."""
-
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._waiting: list[tuple[Asked, Waiting]] = []
-        self._running = False
-
-    async def find(self, asked: Asked, identity: str) -> str | None:
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((asked, (identity, answer)))
-        if not self._running:
-            self._running = True
-            self._task = asyncio.create_task(self._run())
-        return await answer
-
-    async def _run(self) -> None:
-        try:
-            while self._waiting:
-                part, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                groups: dict[Asked, list[Waiting]] = {}
-                for asked, member in part:
-                    groups.setdefault(asked, []).append(member)
-                for asked, members in groups.items():
-                    await self._answer(asked, members)
-        finally:
-            self._running = False
-
-    async def _answer(self, asked: Asked, members: Sequence[Waiting]) -> None:
-        identities = [identity for identity, _ in members]
-        session, domain, purpose, role, relation = asked
-        try:
-            found = await run_in_threadpool(session.find_many, domain, identities, purpose=purpose, role=role, relation=relation)
-        except ShoalError as error:
-            if len(members) > 1 and (isinstance(error, DataError) or getattr(error, "reason", "") == "limit"):
-                for member in members:  # what is wrong with one, or too much together, is not the others' fault
-                    await self._answer(asked, [member])
-                return
-            for _, answer in members:
-                if not answer.cancelled():
-                    answer.set_exception(error)
-            return
-        for (_, answer), pseudonym in zip(members, found, strict=True):
-            if not answer.cancelled():
-                answer.set_result(pseudonym)
-
-
-class Doorman:
+class Admission:
     """Sessions by token, so that a token is looked up once; its rights are checked again in every transaction."""
 
     def __init__(self, vault: Vault, most: int = 1024) -> None:
@@ -124,14 +64,14 @@ class Doorman:
         An endpoint with an attribute ``lean`` (a handler of requests) is served by that, without the framework's own reading
         and checking: for the one call that is made very often.
         """
-        doorman = self
+        admission = self
 
         class Guarded(APIRoute):
             def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
                 inner = getattr(self.endpoint, "lean", None) or super().get_route_handler()
 
                 async def handle(request: Request) -> Response:
-                    request.state.vault_session = await doorman.admit(request)
+                    request.state.vault_session = await admission.admit(request)
                     return await inner(Request(request.scope, _bounded(request.receive)))
 
                 return handle
