@@ -38,6 +38,6 @@ def forge(folder, change, *, page=True):
     if page:
         with contextlib.suppress(ShoalError, KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError):
             read = typed(Certificate, json.loads(sign.canonical(body)))
-            (folder / REPORT).write_text(render(read.to_json()))
+            (folder / REPORT).write_text(render(read))
     body["files"].append(plain(file_entry(folder / REPORT)))
     sign_anew(folder, body)

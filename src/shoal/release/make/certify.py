@@ -27,7 +27,7 @@ class Certified:
 def certify(certificate: Certificate, stage: Path, signer: sign.Signer, table: Table | None) -> Certified:
     """Write report and signed certificate beside the data, then verify the whole folder."""
     body = certificate.as_read  # the page follows from the file of the certificate alone
-    page = render(body.to_json())
+    page = render(body)
     file = stage / REPORT
     file.write_text(page, encoding="utf-8", newline="\n")
     whole = signed(replace(body, files=(*body.files, file_entry(file))), signer)
