@@ -1,4 +1,7 @@
-"""The command ``shoal``, also as ``python -m shoal``: Ctrl-C is answered in words from the first moment to the last."""
+"""The command ``shoal``, also as ``python -m shoal``: Ctrl-C is answered in words from the first moment to the last.
+
+SIGTERM ends the command as Ctrl-C does: passing files and folders are removed.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ def main() -> None:
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGINT, _interrupted)
         signal.signal(signal.SIGALRM, _interrupted)
+    signal.signal(signal.SIGTERM, _ended)
     try:
         from shoal.cli import main as run
 
@@ -27,6 +31,10 @@ def main() -> None:
 def _interrupted(*_: Any) -> NoReturn:
     signal.setitimer(signal.ITIMER_REAL, AGAIN)
     raise KeyboardInterrupt
+
+
+def _ended(*_: Any) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.api.arguments import PolicyWords, Progress, Source, opened, policy_of
+from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.model.plan import Plan
+from shoal.model.progress import Progress, silent
 from shoal.release.make.carry_out import Output
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
 from shoal.release.plan.earlier_plan import read_plan
-from shoal.release.plan.prepare import prepare, silent
+from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
 from shoal.release.policy.transforms import seeded
 

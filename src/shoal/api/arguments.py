@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -13,9 +13,6 @@ from shoal.model.roles import MissingPolicy
 
 if TYPE_CHECKING:
     from shoal.release.policy.policy import Policy
-
-Progress = Callable[[float, str], None]
-"""``progress(done between 0 and 1, what is being done)``."""
 
 
 class Frame(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from shoal.api.arguments import Source, opened
 from shoal.attack import Scene, run_all, worst_first
 from shoal.attack.further_knowledge import one_of_a_kind
 from shoal.attack.intersection import joined_records
+from shoal.disk.folder import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -104,8 +104,8 @@ def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: 
     known = tuple(name for name in quasi if name in theirs.schema)
     if not known:
         raise missing_column(quasi[0], theirs.schema.names, table=theirs.name, what="quasi-identifier")
-    with tempfile.TemporaryDirectory(prefix="shoal-") as work:
-        file = Path(work) / f"external{Path(str(claims.data.file)).suffix}"
+    with scratch() as work:
+        file = work / f"external{Path(str(claims.data.file)).suffix}"
         as_published(theirs, plan, known, file)
         return opened(_arrow(file, known)).count(known)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from shoal.api.arguments import PolicyWords, Progress, Source, opened, policy_of
+from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.model.progress import Progress
 from shoal.release.gate.check import CheckResult
 from shoal.release.gate.check import check as judge_table
 from shoal.release.policy.policy import Policy

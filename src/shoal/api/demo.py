@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.disk.folder import publish, staged
 from shoal.errors import OutputError
+from shoal.model.progress import Progress
 
 MARK = "README.txt"
 FIRST_LINE = "Made by shoal demo; the people in it do not exist."
@@ -35,8 +35,6 @@ allow: {suppress: 0.05}                # at most 5 of 100 records may be left ou
 optimize: loss
 method: lattice
 """
-
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.arguments import Names, Progress, Source, opened, quasi_of
+from shoal.api.arguments import Names, Source, opened, quasi_of
 from shoal.api.measure import measure
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.role_suggestion import RoleSuggestion, suggest
 from shoal.measures.columns.subsets import Subset
+from shoal.model.progress import Progress
 from shoal.model.roles import ByRole, Role, Schema
 
 MOST_COLUMNS = 12

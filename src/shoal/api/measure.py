@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.arguments import Names, Progress, Source, missing_rule, names, opened, quasi_of
+from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
 from shoal.api.measurement import Measurement
 from shoal.api.readers.people import number_of_people
 from shoal.engines.table import Table
@@ -20,6 +20,7 @@ from shoal.measures.classes.missing import adds_up, drop_missing
 from shoal.measures.classes.presence import Presence, presence
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
 
 

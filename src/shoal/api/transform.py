@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.api.arguments import Progress, Source, opened
+from shoal.api.arguments import Source, opened
 from shoal.api.readers.plans import plan_for, read_plan
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
 from shoal.model.plan import Plan
+from shoal.model.progress import Progress
 from shoal.transform import Guarantee, guarantee
 
 

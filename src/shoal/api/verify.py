@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.api.arguments import Progress, Source, opened
+from shoal.api.arguments import Source, opened
+from shoal.model.progress import Progress
 from shoal.release.certificate.verify import Verification
 from shoal.release.certificate.verify import verify as prove_again
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ import typer
 
 from shoal.errors import InternalError, ShoalError, UsageError, nearest
 from shoal.model.plain import plain
+from shoal.model.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,8 +36,6 @@ Direct = Annotated[str | None, typer.Option("--direct", help="Columns that name 
 Insensitive = Annotated[str | None, typer.Option("--insensitive", help="Columns that are neither: a,b.")]
 Unit = Annotated[str | None, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")]
 Weight = Annotated[str | None, typer.Option("--weight", help="The column of sampling weights.")]
-Progress = Callable[[float, str], None]
-"""``progress(done between 0 and 1, what is being done)``."""
 
 
 def names(text: str | None) -> tuple[str, ...]:

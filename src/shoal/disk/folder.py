@@ -1,6 +1,8 @@
-"""Folders that appear whole or not at all: made beside their place under a hidden name, then renamed.
+"""Private folders, and folders that appear whole or not at all.
 
-A hidden folder that a killed run left behind is removed by the next run in the same place.
+A private folder (mode 0700) has a hidden name with the number of its process, which also holds a lock on it. It is gone when its
+work ends, also by Ctrl-C or SIGTERM; what a killed process left is known by its free lock and removed by the next process that
+works in the same place. A folder that shall stay is made as a private one beside its place, then renamed.
 """
 
 from __future__ import annotations
@@ -10,40 +12,94 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from shoal.disk.atomic import umask
+from shoal.disk.locks import hold, is_free
 from shoal.errors import OutputError
 
+PREFIX = ".shoal-stage-"
+YOUNG = 60.0
+"""Seconds in which a folder is left alone while a process of its number lives: it may be about to be locked."""
 _PASSING = re.compile(r"\.shoal-(?:stage|seed)-(\d+)-[0-9a-f]{16}")
 
 
 @contextlib.contextmanager
 def staged(parent: str | Path) -> Iterator[Path]:
-    """A private folder (mode 0700) in ``parent``; removed at the end whatever happens, unless it was moved away."""
+    """A private folder in ``parent``; removed at the end whatever happens, unless it was moved away."""
     place = Path(parent)
-    try:
+    with contextlib.suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)
         sweep(place)
-        stage = place / f".shoal-stage-{os.getpid()}-{secrets.token_hex(8)}"
-        stage.mkdir(mode=0o700)
+    with _private(place) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A private folder among the temporary files of the system, for the time of a block."""
+    _sweep_once(tempfile.gettempdir())
+    with _private(Path(tempfile.gettempdir())) as folder:
+        yield folder
+
+
+def scratch_of(owner: Any) -> tuple[Path, Callable[[], Any]]:
+    """A private folder, and the function that removes it; it is called when ``owner`` is collected or the process ends."""
+    _sweep_once(tempfile.gettempdir())
+    stack = contextlib.ExitStack()
+    remove = weakref.finalize(owner, stack.close)
+    return stack.enter_context(_private(Path(tempfile.gettempdir()))), remove
+
+
+@contextlib.contextmanager
+def _private(place: Path) -> Iterator[Path]:
+    """Whoever is interrupted right after the folder is made removes it, too."""
+    folder = place / f"{PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    handle = None
+    try:
+        _make(folder)
+        handle = hold(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
     except OSError as error:
         raise OutputError(
             f"the output place cannot be written: {type(error).__name__}.", hint="Check the path, rights and space."
         ) from None
-    try:
-        yield stage
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
+
+
+@cache
+def _sweep_once(place: str) -> None:
+    sweep(Path(place))
 
 
 def sweep(place: Path) -> None:
-    """Remove what runs that no longer live have left."""
-    for left in place.glob(".shoal-stage-*"):
-        process = owner(left)
-        if process is not None and left.is_dir() and not left.is_symlink() and not alive(process):
-            shutil.rmtree(left, ignore_errors=True)
+    """Remove the private folders of processes that no longer live."""
+    for left in place.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's, or removed meanwhile
+            if left.is_dir() and not left.is_symlink() and _is_left(left):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether nobody works in a private folder. Its number alone does not tell: containers on one disk number apart."""
+    process = owner(folder)
+    if process is None or not is_free(folder):
+        return False
+    return not alive(process) or time.time() - folder.stat().st_mtime > YOUNG
 
 
 def owner(left: Path) -> int | None:
@@ -53,7 +109,9 @@ def owner(left: Path) -> int | None:
 
 
 def alive(process: int) -> bool:
-    """Whether a process of this number runs (perhaps another one that got its number)."""
+    """Whether a process of this number runs (perhaps another one that got its number); so it is said where nobody may ask."""
+    if os.name != "posix":
+        return True  # Windows would end the process that is asked for
     try:
         os.kill(process, 0)
     except ProcessLookupError:

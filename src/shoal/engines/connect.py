@@ -50,7 +50,8 @@ def split_url(source: str) -> tuple[str, str, str]:
         url = host + closing + tail
     scheme = re.split(r"[+:]", url, maxsplit=1)[0].lower()
     if scheme not in SERVERS:
-        raise UsageError(f"engine '{scheme}' is not known.", hint=f"Engines: {', '.join(sorted(SERVERS))}.")
+        known = ", ".join(f"{s} (experimental)" if s == "mssql" else s for s in sorted(SERVERS))
+        raise UsageError(f"engine '{scheme}' is not known.", hint=f"Engines: {known}.")
     if not separator or not table:
         raise UsageError(f"the URL '{without_password(url)}' names no table.", hint="Write ENGINE-URL::table.")
     return scheme, url, table

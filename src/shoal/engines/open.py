@@ -1,7 +1,7 @@
 """``open``: any source as a :class:`~shoal.engines.table.Table`, lazily.
 
 A source is a path (by its ending: CSV/TSV, Parquet file, folder or glob, JSON lines, Arrow/Feather, Excel, SPSS/Stata/SAS),
-``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…``, ``spark://…``, ``spark::path``,
+``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…`` (experimental), ``spark://…``, ``spark::path``,
 ``duckdb://file.db::t``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation).
 """
 

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.request import CountRequest
 from shoal.engines.count.dispatch import count
@@ -134,9 +137,6 @@ class Table:
 
     def values(self, column: str) -> tuple[Any, Any]:
         """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""
-        import numpy as np
-        import pyarrow as pa
-
         self._schema.require(column)
         counts = count(self._engine, self._relation, [CountRequest((column,))])[0]
         values, sizes = counts.categories[0], counts.sizes

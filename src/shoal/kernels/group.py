@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InternalError
-from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
+from shoal.model.counts.classes import ClassCounts, IntArray, SensitiveCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,34 +155,6 @@ def sum_by(ids: npt.ArrayLike, values: npt.ArrayLike, n: int) -> npt.NDArray[Any
         return np.bincount(index, weights=numbers, minlength=n).astype(np.int64)
     out = np.zeros(n, np.int64)
     np.add.at(out, index, numbers)
-    return out
-
-
-def regroup(codes: Sequence[npt.ArrayLike], maps: Sequence[npt.ArrayLike | None]) -> tuple[tuple[CodeArray, ...], Grouping]:
-    """Send each column through a level map (``new = map[old]``; −1 stays −1; ``None`` keeps the column), then group.
-
-    Returns the codes of each new class, column by column, and the grouping of the old rows.
-
-    >>> new, g = regroup([[0, 1, 2, -1]], [[0, 0, 1]])
-    >>> new[0].tolist(), g.ids.tolist()
-    ([0, 1, -1], [0, 0, 1, 2])
-    """
-    mapped = [apply_map(c, m) for c, m in zip(codes, maps, strict=True)]
-    grouping = group_codes(mapped)
-    return tuple(c[grouping.first] for c in mapped), grouping
-
-
-def apply_map(codes: npt.ArrayLike, level_map: npt.ArrayLike | None) -> CodeArray:
-    """``level_map[codes]`` with −1 for −1.
-
-    >>> apply_map([1, -1, 0], [5, 7]).tolist()
-    [7, -1, 5]
-    """
-    column = np.ascontiguousarray(codes, dtype=np.int32)
-    if level_map is None:
-        return column
-    table = np.append(np.asarray(level_map, dtype=np.int32), np.int32(-1))
-    out: CodeArray = table[column]
     return out
 
 

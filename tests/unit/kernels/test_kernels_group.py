@@ -17,7 +17,7 @@ from shoal.errors import InternalError
 from shoal.kernels import count as counting
 from shoal.kernels import group
 from shoal.kernels.count import add_digit, count_keys
-from shoal.kernels.group import apply_map, count_by, group_codes, project, regroup, sum_by
+from shoal.kernels.group import count_by, group_codes, project, sum_by
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.counts.packed import PackedCodes
 
@@ -118,13 +118,6 @@ def test_sums_are_exact_beyond_double_precision() -> None:
     assert sum_by([0, 0, 1], [big, 0, 5], 2).tolist() == [big, 5]
     assert sum_by([0, 1], [0.25, 0.5], 3).tolist() == [0.25, 0.5, 0.0]
     assert count_by([2, 2], 3).tolist() == [0, 0, 2]
-
-
-def test_level_maps_leave_missing_alone() -> None:
-    assert apply_map([0, -1, 1], [3, 4]).tolist() == [3, -1, 4]
-    codes, grouping = regroup([[0, 1, -1], [0, 0, 0]], [[0, 0], None])
-    assert [c.tolist() for c in codes] == [[0, -1], [0, 0]]
-    assert grouping.ids.tolist() == [0, 0, 1]
 
 
 @given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 2), st.integers(-1, 3)), min_size=1, max_size=30))

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from shoal.errors import DataError, InternalError
 from shoal.model.roles import Column
 
@@ -23,8 +26,6 @@ def kind_of(arrow_type: Any) -> str:
     >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
     ['integer', 'text', 'decimal', 'timestamp']
     """
-    import pyarrow as pa
-
     test = pa.types
     if test.is_dictionary(arrow_type):
         return kind_of(arrow_type.value_type)
@@ -52,15 +53,11 @@ def columns_of(schema: Any) -> tuple[Column, ...]:
 
 def is_nested(arrow_type: Any) -> bool:
     """Whether a value holds others: lists, structures, maps."""
-    import pyarrow as pa
-
     return bool(pa.types.is_nested(arrow_type)) and not pa.types.is_run_end_encoded(arrow_type)
 
 
 def check_digits(schema: Any, source: str) -> None:
     """Refuse decimals that would be rounded: different values would fall together."""
-    import pyarrow as pa
-
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_decimal(kind) and kind.precision > MOST_DIGITS:
@@ -80,9 +77,6 @@ def normalize(values: Any, kind: str) -> Any:
     >>> normalize(pa.array([b"Zo\\xc3\\xab"]), "text").to_pylist()
     ['Zoë']
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if pa.types.is_dictionary(values.type):
@@ -113,8 +107,6 @@ _TYPES: dict[str, tuple[str, ...]] = {
 
 def _whole(values: Any) -> Any:
     """int64; decimals of scale 0 where a number does not fit."""
-    import pyarrow as pa
-
     if values.type == pa.int64():
         return values
     if not pa.types.is_integer(values.type) and not pa.types.is_decimal(values.type):
@@ -126,8 +118,6 @@ def _whole(values: Any) -> Any:
 
 
 def _utc(values: Any) -> Any:
-    import pyarrow as pa
-
     if values.type.tz is not None:
         unit = values.type.unit
         values = values.cast(pa.timestamp(unit, tz="UTC")).view(pa.int64()).view(pa.timestamp(unit))

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.count.assemble import sorted_categories
@@ -46,8 +48,6 @@ class CodedColumn:
 
     def add(self, values: Any) -> None:
         """One more chunk."""
-        import pyarrow as pa
-
         if pa.types.is_dictionary(values.type):
             self._add_dictionary(values)
             return
@@ -60,8 +60,6 @@ class CodedColumn:
 
     def _numbers(self, values: Any) -> Any:
         """Whole numbers and dates as an Arrow integer array; None for other kinds."""
-        import pyarrow as pa
-
         if pa.types.is_date32(values.type):
             return values.view(pa.int32())
         if pa.types.is_integer(values.type) and values.type != pa.uint64():
@@ -76,8 +74,6 @@ class CodedColumn:
             self._meaning.append((0, -1))
             return True
         if missing:
-            import pyarrow.compute as pc
-
             low, high = (int(x.as_py()) for x in pc.min_max(numbers).values())
         else:
             plain = numbers.to_numpy()
@@ -132,8 +128,6 @@ class CodedColumn:
 
     def _list_few_numbers(self) -> None:
         """Chunks with a few numbers far apart are coded by the numbers that occur: a table as long as the range is a waste."""
-        import pyarrow as pa
-
         most = max(SMALL_RANGE, RANGE_PER_ROW * sum(len(c) for c in self.chunks))
         seen = [m for m in self._meaning if isinstance(m, tuple) and m[1] >= m[0]]
         if not seen or max(m[1] for m in seen) - min(m[0] for m in seen) < most:
@@ -148,8 +142,6 @@ class CodedColumn:
 
     def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """All chunks are ranges, not far apart: every number between the smallest and the largest."""
-        import pyarrow as pa
-
         positions = []
         for m in self._meaning:
             assert isinstance(m, tuple)
@@ -158,8 +150,6 @@ class CodedColumn:
 
     def _of_dictionaries(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """Chunks have dictionaries, or ranges far apart: each value is looked up once, in one pass over all dictionaries."""
-        import pyarrow as pa
-
         parts = list(self._dictionaries)
         ranges = []
         for codes, m in zip(self.chunks, self._meaning, strict=True):
@@ -186,8 +176,6 @@ class CodedColumn:
 
 
 def _in_kind(numbers: Any, kind: str) -> Any:
-    import pyarrow as pa
-
     return numbers.cast(pa.int32()).view(pa.date32()) if kind == "date" else numbers
 
 
@@ -195,8 +183,6 @@ class Ranked:
     """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
 
     def __init__(self, coded: CodedColumn, step: ExpressionStep | None) -> None:
-        import pyarrow as pa
-
         values, positions = coded.distinct()
         self.column = coded.column
         self.gap_codes: list[npt.NDArray[np.bool_]] | None = None

@@ -9,14 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 from sqlglot import exp
 
-from shoal.disk.scratch import private_folder
+from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of
 from shoal.engines.duckdb.errors import LateTypeError, translated
 from shoal.engines.servers.addresses import Remembered, spellings, table_expression
-from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError
+from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
 from shoal.steps.sql import column as column_of
@@ -35,7 +36,7 @@ class DuckDB(Engine):
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
-        self.folder, self._cleanup = private_folder(self)
+        self.folder, self._cleanup = scratch_of(self)
         self._file = _file_of(url)
         self._names = 0
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
@@ -160,7 +161,6 @@ class DuckDB(Engine):
     def stream_sql(self, sql: str, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """The result of a query text as RecordBatches."""
         import duckdb
-        import pyarrow as pa
 
         cursor = self._cursor()
         try:
@@ -209,8 +209,6 @@ class DuckDB(Engine):
         self.run(f"CREATE TABLE {identifier(name)} AS {self.render(query)}", name)
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
-        import pyarrow as pa
-
         self._writable()
         self._refuse_taken(name)
         first = next(batches)
@@ -321,8 +319,6 @@ def _fraction_of_time(text: exp.Expr) -> exp.Expr:
 
 def require_option(options: dict[str, Any], known: Sequence[str], what: str) -> None:
     """Refuse options that a format does not have."""
-    from shoal.errors import nearest
-
     for name in options:
         if name not in known:
             close = nearest(name, known)

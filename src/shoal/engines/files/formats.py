@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.csv.read import open_csv
+from shoal.engines.files.excel.read import open_excel
 from shoal.engines.files.frames import open_arrow
+from shoal.engines.files.jsonl import open_jsonl
 from shoal.engines.files.parquet import is_pattern, open_parquet
-from shoal.errors import UnreadableError, UsageError
+from shoal.engines.files.statistical.read import open_statistical
+from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.model.roles import check_names
 
 Opened = tuple[DuckDB, Relation]
@@ -84,14 +91,10 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
 
 
 def _nothing() -> Any:
-    from contextlib import nullcontext
-
     return nullcontext()
 
 
 def _missing(path: Path) -> UnreadableError:
-    from shoal.errors import nearest
-
     try:
         close = nearest(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else None
     except OSError:
@@ -101,33 +104,23 @@ def _missing(path: Path) -> UnreadableError:
 
 
 def _csv(path: Path, options: dict[str, Any]) -> Opened:
-    from shoal.engines.files.csv.read import open_csv
-
     return open_csv(path, options)
 
 
 def _jsonl(path: Path, options: dict[str, Any]) -> Opened:
-    from shoal.engines.files.jsonl import open_jsonl
-
     return open_jsonl(path, options)
 
 
 def _excel(path: Path, options: dict[str, Any]) -> Opened:
-    from shoal.engines.files.excel.read import open_excel
-
     return open_excel(path, options)
 
 
 def _statistical(path: Path, options: dict[str, Any]) -> Opened:
-    from shoal.engines.files.statistical.read import open_statistical
-
     return open_statistical(path, options)
 
 
 def open_arrow_file(path: Path, options: dict[str, Any]) -> Opened:
     """An Arrow or Feather file, mapped into memory rather than read."""
-    import pyarrow as pa
-
     require_option(options, (), "an Arrow file")
     try:
         with pa.memory_map(str(path)) as source:

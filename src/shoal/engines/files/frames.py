@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.duckdb.engine import DuckDB, flat, require_option
+from shoal.engines.files.readers import ArrowReader
 from shoal.errors import ShoalWarning, UnreadableError, UsageError
 from shoal.model.roles import Column
 
@@ -36,8 +40,6 @@ def open_deferred(
 
     Where only its beginning was seen so far, the whole may turn out to be of another type: then it is refused, with ``hint``.
     """
-    from shoal.engines.files.readers import ArrowReader
-
     reader = ArrowReader(lambda: _as_announced(load(), columns, source, hint))
     engine = DuckDB(stable_order=True)
     engine.source = source
@@ -47,8 +49,6 @@ def open_deferred(
 
 def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str) -> Any:
     """The table, if its columns have the kinds that its beginning showed; a column without any value fits every kind."""
-    import pyarrow as pa
-
     for i, (column, found) in enumerate(zip(columns, columns_of(table.schema), strict=True)):
         if column.kind == found.kind:
             continue
@@ -66,8 +66,6 @@ def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str)
 
 def as_arrow(source: Any) -> Any:
     """A pyarrow Table from any frame that knows Arrow's PyCapsule interface, or from pandas."""
-    import pyarrow as pa
-
     if isinstance(source, pa.Table):
         return source.replace_schema_metadata(None)
     if isinstance(source, pa.RecordBatch):
@@ -92,8 +90,6 @@ def as_arrow(source: Any) -> Any:
 
 def from_polars(frame: Any) -> Any:
     """A polars frame, lazy frame or series; columns that Arrow has no form for are refused by name."""
-    import pyarrow as pa
-
     if hasattr(frame, "collect"):
         frame = frame.collect()
     if not hasattr(frame, "columns"):
@@ -109,8 +105,6 @@ def from_polars(frame: Any) -> Any:
 
 def from_pandas(frame: Any) -> Any:
     """A pandas frame without its index; a column of mixed types is refused by name, not by value."""
-    import pyarrow as pa
-
     named = [n for n in frame.index.names if n is not None]
     if named:
         warnings.warn(
@@ -133,8 +127,6 @@ def from_pandas(frame: Any) -> Any:
 
 def _several_types(values: Any) -> bool:
     """Whether a column of objects mixes types that Arrow would silently make one: bytes with text, days with moments."""
-    import datetime as dt
-
     kinds = {type(v) for v in values}
     moments = {k for k in kinds if issubclass(k, dt.datetime) and k.__name__ != "NaTType"}
     days = {k for k in kinds if issubclass(k, dt.date) and not issubclass(k, dt.datetime)}

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
@@ -31,8 +34,6 @@ def is_pattern(path: Path) -> bool:
 
 def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     """An engine and relation; only the schemas are read."""
-    import pyarrow as pa
-
     require_option(options, (), "Parquet")
     files = _files(path)
     schema = _schema(files, path)
@@ -84,9 +85,6 @@ def _files(path: Path) -> list[Path]:
 
 def _schema(files: Sequence[Path], path: Path) -> Any:
     """The one schema of all files."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     first = None
     for file in files:
         try:

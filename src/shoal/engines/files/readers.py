@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UnreadableError
 
@@ -15,8 +18,6 @@ CHUNK_ROWS = 1 << 20
 @contextmanager
 def _whole_files() -> Iterator[None]:
     """Errors of the file system and of broken files in our own words."""
-    import pyarrow as pa
-
     try:
         yield
     except FileNotFoundError:
@@ -87,14 +88,10 @@ class ParquetReader:
         self._folders = dict(folders or {})
 
     def rows(self) -> int:
-        import pyarrow.parquet as pq
-
         with _whole_files():
             return sum(pq.read_metadata(f).num_rows for f in self._files)
 
     def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
-        import pyarrow.parquet as pq
-
         inside = [n for n in names if n not in self._folders]
         dictionaries = [n for n in inside if n in self._text]
         for i, path in enumerate(self._files):
@@ -111,6 +108,4 @@ class ParquetReader:
 
 
 def _repeated(value: str | None, rows: int) -> Any:
-    import pyarrow as pa
-
     return pa.repeat(pa.scalar(value, pa.string()), rows)

@@ -10,8 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from shoal.disk.atomic import atomic
+from shoal.engines.files.csv.write import write_csv
+from shoal.engines.files.excel.write import write_excel
 from shoal.engines.files.formats import ENDINGS
+from shoal.engines.files.statistical.write import write_spss, write_stata
 from shoal.errors import UsageError
 from shoal.model.roles import Column
 
@@ -51,8 +57,6 @@ def write_file(
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:
     """The same rows as Arrow tables of exactly ``rows`` rows, the last one shorter; at least one."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     held = 0
     given = False
@@ -70,40 +74,28 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
 
 
 def _parquet(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    import pyarrow.parquet as pq
-
     with pq.ParquetWriter(path, schema.remove_metadata(), compression="zstd", store_schema=False) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=BLOCK_ROWS)
 
 
 def _arrow(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    import pyarrow as pa
-
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema.remove_metadata()) as writer:
         for table in tables:
             writer.write_table(table.combine_chunks(), max_chunksize=BLOCK_ROWS)
 
 
 def _csv(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    from shoal.engines.files.csv.write import write_csv
-
     write_csv(path, schema, tables, raw=raw)
 
 
 def _excel(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    from shoal.engines.files.excel.write import write_excel
-
     write_excel(path, schema, tables)
 
 
 def _spss(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    from shoal.engines.files.statistical.write import write_spss
-
     write_spss(path, tables, columns)
 
 
 def _stata(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    from shoal.engines.files.statistical.write import write_stata
-
     write_stata(path, tables, columns)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from sqlglot import exp
 
 from shoal.engines.core.base import Relation
-from shoal.errors import EngineError, UsageError
+from shoal.errors import EngineError, UsageError, missing_column
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column
 
@@ -118,8 +118,6 @@ def build_relation(source: exp.Expr, readings: Sequence[Reading], shown: str, op
     known = {r.column.name for r in readings}
     for name in types:
         if name not in known:
-            from shoal.errors import missing_column
-
             raise missing_column(name, sorted(known), table=table)
     readings = [retyped(r, types[r.column.name]) if r.column.name in types else r for r in readings]
     columns = tuple(r.column for r in readings)

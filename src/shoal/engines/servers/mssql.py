@@ -1,4 +1,4 @@
-"""SQL Server, through ODBC. **Untested against a real server**: its SQL is generated and parsed in the tests, no more.
+"""SQL Server, through ODBC. **Experimental, untested against a real server**: its SQL is generated and parsed in the tests, no more.
 
 Quirks handled here: collations fold case, accents and trailing blanks, and ``VARBINARY`` ignores zero bytes at the end, so text
 is compared as bytes behind a closing mark; literals are national (``N'…'``); there is no boolean literal, no NaN, no ``GREATEST``
@@ -8,10 +8,14 @@ digits and money two decimals; ``timestamp`` is a counter in bytes; on some serv
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
@@ -43,7 +47,7 @@ WHERE TABLE_SCHEMA = COALESCE(?, SCHEMA_NAME()) AND TABLE_NAME = ? ORDER BY ORDI
 
 
 class SQLServer(Engine):
-    """A SQL Server database; one connection, opened at once."""
+    """A SQL Server database; one connection, opened at once. Experimental: no server was at hand to test it."""
 
     name = "mssql"
     dialect = "tsql"
@@ -58,7 +62,7 @@ class SQLServer(Engine):
             self._connection = pyodbc.connect(_odbc(self.address), autocommit=True, timeout=10)
         except pyodbc.Error:
             raise EngineError(
-                f"no SQL Server answers at {self.address.shown}, or it refuses the user.",
+                f"no SQL Server answers at {self.address.shown}, or it refuses the user (this engine is experimental).",
                 hint="Check host, port and password (MSSQL_PASSWORD), and that the ODBC driver is installed.",
             ) from None
 
@@ -85,8 +89,6 @@ class SQLServer(Engine):
             return list(cursor.execute(sql, *parameters).fetchall())
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        import pyarrow as pa
-
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(self.render(query))
             names = [d[0] for d in cursor.description]
@@ -192,8 +194,6 @@ class SQLServer(Engine):
         return super().text(value, column)
 
     def decode(self, values: Any, column: Column) -> Any:
-        import pyarrow as pa
-
         if column.kind == "text" and pa.types.is_binary(values.type):
             texts = [None if v is None else v.decode("utf-16-le").removesuffix(MARK) for v in values.to_pylist()]
             return pa.array(texts, pa.string())
@@ -212,10 +212,6 @@ class SQLServer(Engine):
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
         """A JSON text read as a table: no right to create anything is needed."""
-        import json
-
-        import pyarrow as pa
-
         rows = list(zip(*(data[n].to_pylist() for n in data.column_names), strict=True))
         fields = []
         for i, field in enumerate(data.schema):
@@ -249,8 +245,6 @@ def reading(name: str, data_type: str) -> Reading:
 
 def native_type(arrow_type: Any) -> str:
     """The column type of a new table for an Arrow type."""
-    import pyarrow as pa
-
     test = pa.types
     if test.is_decimal(arrow_type):
         return f"DECIMAL({min(arrow_type.precision, 38)},{arrow_type.scale})"
@@ -268,11 +262,6 @@ def native_type(arrow_type: Any) -> str:
 
 def _arrow_type(described: Any) -> Any:
     """The Arrow type of a result's column, from the driver's description of it."""
-    import datetime as dt
-    import decimal
-
-    import pyarrow as pa
-
     kinds = {
         str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), bytes: pa.binary(), bytearray: pa.binary(),
         dt.date: pa.date32(), dt.datetime: pa.timestamp("us"), dt.time: pa.time64("us"),

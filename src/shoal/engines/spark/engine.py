@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlglot import exp
 
+from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.addresses import Reading, build_relation, spellings, table_expression
 from shoal.engines.spark.session import condition_of, disconnect, session, shown, spark_errors, translate
@@ -120,8 +122,6 @@ class Spark(Engine):
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        import pyarrow as pa
-
         with self._errors(), self._utc():
             frame = self._spark.sql(self.render(query))
             staging = None if _is_small(query) else self._staging()
@@ -134,20 +134,17 @@ class Spark(Engine):
         yield from batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
     def _staging(self) -> Path | None:
-        """A new folder that executors and driver both see, or None."""
+        """A place that executors and driver both see, or None."""
         shared = os.environ.get("SHOAL_SPARK_STAGING")
         if shared is None and self.url.startswith("sc://"):
             return None
         if shared is None and not self._spark.sparkContext.master.startswith("local"):
             return None
-        return Path(tempfile.mkdtemp(prefix="shoal-spark-", dir=shared))
+        return Path(shared or tempfile.gettempdir())
 
-    def _staged(self, frame: Any, folder: Path, batch_rows: int) -> Iterator[Any]:
+    def _staged(self, frame: Any, place: Path, batch_rows: int) -> Iterator[Any]:
         """The executors write Parquet; we read the parts in their order, which is the order of the query."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
+        with staged(place) as folder:
             with self._errors(), self._utc():
                 frame.write.mode("overwrite").parquet(str(folder / "rows"))
             parts = sorted((folder / "rows").glob("part-*.parquet"))
@@ -162,8 +159,6 @@ class Spark(Engine):
                 with self._errors(), self._utc():
                     schema = frame.limit(0).toArrow().schema
                 yield pa.RecordBatch.from_pylist([], schema=schema)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def _utc(self) -> Iterator[None]:
@@ -193,8 +188,6 @@ class Spark(Engine):
             self._save(name, self._spark.sql(self.render(query)))
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
-        import pyarrow as pa
-
         table = pa.Table.from_batches(list(batches))
         with self._errors(), self._utc():
             self._save(name, self._spark.createDataFrame(table))

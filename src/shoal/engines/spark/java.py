@@ -7,14 +7,13 @@ home, whose ``bin/java`` leaves that one flag out and hands everything else on.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from shoal.disk.folder import scratch_of
 from shoal.errors import DependencyError
 
 LOWEST_JAVA = 17
@@ -101,8 +100,7 @@ def read_release(home: Path) -> tuple[int | None, frozenset[str]]:
 @cache
 def shim(home: Path) -> Path:
     """A Java home whose ``bin/java`` starts the one in ``home`` without the module flag it lacks; removed at exit."""
-    folder = Path(tempfile.mkdtemp(prefix="shoal-java-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder, _ = scratch_of(shim)
     real = home / "bin" / "java"
     (folder / "bin").mkdir()
     script = folder / "bin" / "java"

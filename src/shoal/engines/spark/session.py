@@ -12,6 +12,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from shoal.engines.spark.java import java_home
 from shoal.errors import EngineError, need
 
 _CONF = {  # of sessions that we start ourselves
@@ -44,8 +45,6 @@ def session(master: str = "local[*]") -> Any:
                 "another Spark is already running in this process.",
                 hint="A process holds one Spark driver: stop the other session, or start a new process.",
             )
-        from shoal.engines.spark.java import java_home
-
         os.environ["JAVA_HOME"] = str(java_home())
         builder = SparkSession.builder.master(master).appName("shoal")
         for name, value in _CONF.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +10,7 @@ from shoal.errors import HierarchyError, UsageError
 from shoal.hierarchies.rule import Rule, register_rule
 from shoal.hierarchies.values import texts_of
 from shoal.model.plan import Step
-from shoal.steps import MapValues, Prefix
+from shoal.steps import Prefix
 
 SCHEMES: dict[str, tuple[int, ...]] = {
     "icd10": (3, 1),  # E11.65 → E11 → E
@@ -109,8 +108,3 @@ class Flat(Rule):
     @property
     def inner(self) -> int:
         return 0
-
-
-def top_only(column: str, texts: Sequence[str] = ()) -> MapValues:
-    """Publish ``*`` for every value that is not missing."""
-    return MapValues(column, on_gap="top")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
-from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
@@ -98,8 +98,6 @@ class Postcode(Rule):
         kept = _LEVELS[self.country][level - 1]
         if isinstance(kept, int) and self.country != "US" and missing_label is None and self.on_gap == "error":
             return Prefix(column, kept, "")
-        from shoal.hierarchies.rule import Generalize
-
         return Generalize.of(column, self, level, on_gap=self.on_gap, missing_label=missing_label)
 
     def _check_gaps(self, column: str, texts: Any, counts: Any) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.disk.locks import lock
 from shoal.errors import EngineError, TamperError
 from shoal.protector.crypto.primitives import Prf
 
@@ -106,10 +107,7 @@ def _opened(path: Path, *, create: bool = False) -> Iterator[int]:
             hint="Set SHOAL_VAULT_ANCHOR to a lasting, writable path outside the vault's folder.",
         ) from None
     try:
-        with contextlib.suppress(ImportError):
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         yield handle
     finally:
         os.close(handle)

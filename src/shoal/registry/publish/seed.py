@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
+from shoal.model.progress import Progress
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.holder import Ledger, propose, publish
 from shoal.registry.records.population import Population
 
 DATE = "2025-01-01"
-Progress = Callable[[float, str], None]
 Topic = tuple[tuple[str, ...], str, list[int], int]
 """Codes, population, cell counts, number of possible cells."""
 

@@ -19,6 +19,7 @@ from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
+from shoal.model.progress import Progress
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.signing import check_signature
@@ -29,7 +30,6 @@ from shoal.release.proof import trees
 from shoal.release.proof.judge import judge, recursive_levels
 from shoal.release.proof.recount import SMALL_FILE, Facts, alike, recount
 
-Progress = Callable[[float, str], None]
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 
 

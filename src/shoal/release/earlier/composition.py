@@ -7,7 +7,6 @@ compared is refused, never passed over.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.disk.folder import scratch
 from shoal.errors import HierarchyGapError, VerificationError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
@@ -291,8 +291,8 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
     steps = [s for c in values for s in earlier.plan.for_column(c) if not isinstance(s, Drop)]
     known = [replace(s, on_gap="top", top=UNKNOWN) if isinstance(s, MapValues) and s.on_gap == "error" else s for s in steps]
     table = pa.table({**values, order: pa.array(range(n), pa.int64())})
-    with tempfile.TemporaryDirectory(prefix="shoal-") as place:
-        out = Path(place) / f"probe{earlier.data.suffix}"
+    with scratch() as place:
+        out = place / f"probe{earlier.data.suffix}"
         try:
             opened(table).recode(Plan(tuple(known), Suppression(scope="none")), out)
         except HierarchyGapError:

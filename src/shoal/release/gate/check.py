@@ -12,13 +12,13 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from shoal.errors import UsageError
+from shoal.model.progress import Progress
 from shoal.model.roles import Schema
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.judge import Finding, judge, recursive_levels
 from shoal.release.proof.recount import Facts, Inside
 from shoal.version import __version__
 
-Progress = Callable[[float, str], None]
 FORMATS = ("text", "json", "junit", "sarif", "md")
 
 

@@ -11,6 +11,7 @@ from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import PLAN
 from shoal.model.certificate.parts import Data
+from shoal.model.progress import Progress
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
 from shoal.release.make import seed
@@ -19,7 +20,7 @@ from shoal.release.make.attacks import run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
 from shoal.release.make.recode import ENDINGS, published_unit, recode
-from shoal.release.plan.prepare import Prepared, Progress
+from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.plan.trade_off import trade_off
 from shoal.release.proof import trees

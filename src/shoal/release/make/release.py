@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +12,11 @@ from shoal.errors import UsageError
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
+from shoal.model.progress import Progress, silent
 from shoal.release.make import seed
 from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
-from shoal.release.plan.prepare import Prepared, Progress, silent
+from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.transforms import draws
 
@@ -131,8 +131,8 @@ class Release:
         if self._made is None:
             if self._output.to_table is not None:
                 raise UsageError("a release into a database has a certificate once it is written.", hint="Call write() first.")
-            with tempfile.TemporaryDirectory(prefix="shoal-") as place:
-                return self._carry_out(Path(place), silent)
+            with folder.scratch() as place:
+                return self._carry_out(place, silent)
         return self._made
 
     def _carry_out(self, stage: Path, progress: Progress) -> Certified:

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
+from shoal.model.progress import Progress, silent
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.plan.hardened import resisting
 from shoal.release.plan.other_columns import listed, other_steps
-from shoal.release.plan.prepare import Prepared, Progress, requirements, silent
+from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels, published
 from shoal.release.proof.judge import Finding, judge, recursive_levels
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.progress import Progress, silent
 from shoal.model.requirement import (
     AverageRisk,
     DistinctDiversity,
@@ -28,12 +30,6 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.hierarchies.rule import Rule
     from shoal.model.hierarchy import Hierarchy
-
-Progress = Callable[[float, str], None]
-
-
-def silent(done: float, what: str) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +132,6 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
     """The columns that are counted, of the records that RECODE will draw under the same seed; in memory."""
     if policy.sample is None:
         return None
-    import tempfile
-    from pathlib import Path
 
     import pyarrow.parquet as pq
 
@@ -148,8 +142,8 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
 
     needed = {*policy.quasi, *policy.sensitive, *(c for c in (policy.unit, policy.weight) if c)}
     steps = (Sample(share=policy.sample, unit=policy.unit), *(Drop(c) for c in table.schema.names if c not in needed))
-    with tempfile.TemporaryDirectory(prefix="shoal-") as place:  # readable by its owner only
-        done = table.recode(Plan(steps, seed=policy.seed), Path(place) / "sample.parquet")
+    with scratch() as place:
+        done = table.recode(Plan(steps, seed=policy.seed), place / "sample.parquet")
         rows = pq.read_table(done.path)
     if rows.num_rows == 0 < done.records_in:
         raise EmptyTableError(

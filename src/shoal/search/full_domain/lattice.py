@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from shoal.errors import StoppedError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import Found
@@ -24,7 +25,7 @@ from shoal.search.full_domain.lazy_search import LazySearch
 from shoal.search.full_domain.listed_search import ListedSearch
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
-from shoal.search.problem.control import CancelSignal, Control, Progress
+from shoal.search.problem.control import CancelSignal, Control
 from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Bounds, build_problem
 from shoal.search.problem.search_result import SearchResult

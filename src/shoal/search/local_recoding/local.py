@@ -21,6 +21,7 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.progress import Progress
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import EPSILON
 from shoal.search.full_domain.infeasible import refuse_contradictions
@@ -30,7 +31,7 @@ from shoal.search.local_recoding.cover import cover, polish
 from shoal.search.local_recoding.mondrian import mondrian
 from shoal.search.local_recoding.published import CellKind, Published, cell_kinds, make_trees, publish, published_table
 from shoal.search.problem.checks import Checks, build_checks
-from shoal.search.problem.control import CancelSignal, Control, Progress
+from shoal.search.problem.control import CancelSignal, Control
 from shoal.search.problem.losses import column_weights
 from shoal.search.problem.overlap import Pairs
 from shoal.search.problem.problem import Problem, build_problem

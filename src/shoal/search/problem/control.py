@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Protocol
 
 from shoal.errors import UsageError
+from shoal.model.progress import Progress
 
 
 class CancelSignal(Protocol):
     """Anything with ``is_set()``, such as ``threading.Event``."""
 
     def is_set(self) -> bool: ...
-
-
-Progress = Callable[[float, str], None]
 
 
 class Control:

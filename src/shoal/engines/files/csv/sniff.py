@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import datetime
 import gzip
 import io
 import re
@@ -190,8 +191,6 @@ def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
 
 def is_date(text: str) -> bool:
     """Whether a text is a day of the calendar, as YYYY-MM-DD."""
-    import datetime
-
     try:
         datetime.date.fromisoformat(text)
     except ValueError:

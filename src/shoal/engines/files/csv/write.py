@@ -13,6 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.kernels.text import canonical_text
+
 BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{FEFF}"
 QUOTES = r"'\"`\x{2018}\x{2019}\x{201C}\x{201D}"
 STARTS = r"=+\-@\t\r\n\x{0B}\x{0C}\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\x{FE66}\x{FE62}\x{FE63}\x{FE6B}"
@@ -31,9 +36,6 @@ def inert(text: Any) -> Any:
     >>> inert(pa.array(["see; =1+1", "1;-5", "a;'=b", "x;-2+3"])).to_pylist()
     ["see;' =1+1", '1;-5', "a;''=b", "x;'-2+3"]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(text, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(text.indices, inert(text.dictionary))
     if pc.any(pc.match_substring_regex(text, INNER)).as_py():
@@ -47,7 +49,6 @@ def inert(text: Any) -> Any:
 
 def write_csv(path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False) -> None:
     """UTF-8, commas, text always quoted, numbers never; missing is an empty field, the empty text is ``""``."""
-    import pyarrow as pa
     import pyarrow.csv as pc_csv
 
     names = schema.names if raw else inert(pa.array(schema.names, pa.string())).to_pylist()
@@ -61,17 +62,11 @@ def write_csv(path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = Fal
 
 
 def _printed_type(kind: Any) -> Any:
-    import pyarrow as pa
-
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return kind if plain or pa.types.is_boolean(kind) or pa.types.is_date32(kind) else pa.string()
 
 
 def _printed(values: Any, raw: bool) -> Any:
-    import pyarrow as pa
-
-    from shoal.kernels.text import canonical_text
-
     if _printed_type(values.type) != pa.string():
         return values
     chunks = [canonical_text(c) for c in values.chunks]

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import datetime
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
@@ -95,10 +100,6 @@ def _opened(path: Path) -> Iterator[Any]:
         import openpyxl
     except ModuleNotFoundError:
         raise need("excel", "openpyxl") from None
-    import zipfile
-    import zlib
-    from xml.etree.ElementTree import ParseError
-
     book, file = None, None
     try:
         with zipfile.ZipFile(path) as packed:
@@ -149,8 +150,6 @@ def _check_cells(book: Any, sheet: Any, above: int, path: Path) -> None:
 
 
 def _table(names: list[str], rows: list[tuple[Any, ...]], types: Mapping[str, str]) -> Any:
-    import pyarrow as pa
-
     width = len(names)
     columns = [[row[i] if i < len(row) else None for row in rows] for i in range(width)]
     return pa.table({name: _array(values, types.get(name)) for name, values in zip(names, columns, strict=True)})
@@ -158,8 +157,6 @@ def _table(names: list[str], rows: list[tuple[Any, ...]], types: Mapping[str, st
 
 def _array(values: list[Any], wanted: str | None) -> Any:
     """One type per column: that of all its cells, or the one wanted; else text as Excel would show it plainly."""
-    import pyarrow as pa
-
     kinds = {type(v) for v in values if v is not None}
     if wanted == "float" and kinds <= {int, float}:
         return pa.array([None if v is None else float(v) for v in values], pa.float64())

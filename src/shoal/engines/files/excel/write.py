@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from shoal.disk.folder import staged
 from shoal.errors import OutputError, need
+from shoal.kernels.text import canonical_text
 
 MAX_ROWS = 1_048_576
 MAX_TEXT = 32_767
@@ -20,8 +23,8 @@ def write_excel(path: Path, schema: Any, tables: Iterator[Any]) -> None:
         import xlsxwriter
     except ModuleNotFoundError:
         raise need("excel", "xlsxwriter") from None
-    with tempfile.TemporaryDirectory(prefix=".shoal-", dir=path.parent) as folder, path.open("wb") as target:
-        options = {"constant_memory": True, "tmpdir": folder, "strings_to_formulas": False, "strings_to_urls": False}
+    with staged(path.parent) as folder, path.open("wb") as target:
+        options = {"constant_memory": True, "tmpdir": str(folder), "strings_to_formulas": False, "strings_to_urls": False}
         book = xlsxwriter.Workbook(target, {**options, "strings_to_numbers": False})
         sheet = book.add_worksheet("data")
         try:
@@ -53,10 +56,6 @@ def _fill(book: Any, sheet: Any, schema: Any, tables: Iterator[Any]) -> None:
 
 
 def _cells(values: Any) -> list[Any]:
-    import pyarrow as pa
-
-    from shoal.kernels.text import canonical_text
-
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
     if any(test(values.type) for test in plain):
         return list(values.to_pylist())

@@ -12,6 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB, require_option
@@ -81,9 +84,6 @@ def _read(path: Path, options: Mapping[str, Any], limit: int) -> tuple[Any, Any]
 
 def _arrow(frame: Any, meta: Any, types: Mapping[str, str]) -> Any:
     """Arrow columns; numbers that the file declares whole stay whole; empty text is missing, as these files mean it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for name in frame.columns:
         wanted = types.get(name)
         if wanted == "text" or (wanted is None and frame[name].dtype == object and _lettered(frame[name])):
@@ -129,8 +129,6 @@ def _whole(name: str, meta: Any) -> bool:
 
 
 def _as_integers(values: Any) -> Any:
-    import pyarrow as pa
-
     try:
         return values.cast(pa.int64())
     except pa.ArrowInvalid:  # the declaration does not hold: the numbers stay what they are

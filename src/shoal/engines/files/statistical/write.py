@@ -9,7 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from shoal.engines.count.assemble import encode
 from shoal.errors import OutputError, need
+from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 from shoal.steps.expression import BANDS
 
@@ -70,7 +74,6 @@ def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
 def _prepared(tables: Iterator[Any], columns: Sequence[Column]) -> tuple[Any, dict[str, Any], list[str], dict[str, Any]]:
     """A pandas frame, value labels, variable labels and user-missing ranges."""
     import pandas as pd
-    import pyarrow as pa
 
     table = pa.concat_tables(list(tables))
     frame: dict[str, Any] = {}
@@ -97,8 +100,6 @@ def _banded(values: Any) -> tuple[Any, dict[int, str]]:
     """Codes 1, 2 … in the order of the labels; too many labels stay text."""
     import pandas as pd
 
-    from shoal.engines.count.assemble import encode
-
     codes, categories = encode(values)
     if len(categories) > MAX_LABELS:
         return _pandas(values), {}
@@ -111,9 +112,6 @@ def _banded(values: Any) -> tuple[Any, dict[int, str]]:
 def _pandas(values: Any) -> Any:
     """Objects that pyreadstat writes: numbers as floats or integers, text as str, dates as dates."""
     import pandas as pd
-    import pyarrow as pa
-
-    from shoal.kernels.text import canonical_text
 
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sqlglot import exp
@@ -37,8 +38,6 @@ def with_fractions(node: exp.Expr) -> exp.Expr:
 
 def json_text(data: Any) -> str:
     """The rows of a mapping as a JSON text of lists."""
-    import json
-
     columns = [data[name].to_pylist() for name in data.column_names]
     return json.dumps(list(zip(*columns, strict=True)), ensure_ascii=False)
 

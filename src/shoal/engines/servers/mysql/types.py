@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from shoal.engines.servers.addresses import Reading
@@ -51,8 +53,6 @@ def reading(name: str, data_type: str, column_type: str, precision: int, scale: 
 
 def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
     """One column of a result: the driver's bytes, parsed by Arrow."""
-    import pyarrow as pa
-
     raw = pa.array(values, pa.binary())
     code = field.type_code
     try:
@@ -80,16 +80,11 @@ def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
 
 def _times(text: Any) -> Any:
     """Times of day; MySQL's TIME may also be a duration of many hours, which is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     moment = pc.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("us"))
     return moment.cast(pa.time64("us"))
 
 
 def _integers(text: Any) -> Any:
-    import pyarrow as pa
-
     try:
         return text.cast(pa.int64())
     except pa.ArrowInvalid:  # BIGINT UNSIGNED
@@ -98,8 +93,6 @@ def _integers(text: Any) -> Any:
 
 def native_type(arrow_type: Any) -> str:
     """The column type of a new table for an Arrow type."""
-    import pyarrow as pa
-
     test = pa.types
     if test.is_decimal(arrow_type):
         return f"DECIMAL({min(arrow_type.precision, 65)},{arrow_type.scale})"
@@ -124,9 +117,6 @@ def mapping_types(data: Any) -> dict[str, str]:
     >>> mapping_types(pa.table({"k": ["a", "ë"], "l": ["long", None], "n": [1, 2]}))
     {'k': 'VARBINARY(2)', 'l': 'VARCHAR(4) CHARACTER SET utf8mb4', 'n': 'BIGINT'}
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     out = {}
     for field in data.schema:
         if pa.types.is_integer(field.type):
@@ -142,8 +132,6 @@ def mapping_types(data: Any) -> dict[str, str]:
 
 
 def arrow_batch(rows: Sequence[Any], fields: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     arrays = [arrow_column(values, field) for values, field in zip(columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=[f.name if isinstance(f.name, str) else f.name.decode() for f in fields])
@@ -154,9 +142,6 @@ def python_rows(batch: Any) -> list[tuple[Any, ...]]:
 
 
 def booleans_of(values: Any, column: Column) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_boolean(values.type):
         return values
     numbers = values.cast(pa.int64())

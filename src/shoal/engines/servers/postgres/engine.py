@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
@@ -97,7 +98,6 @@ class Postgres(Engine):
 
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         import adbc_driver_manager
-        import pyarrow as pa
 
         sql = self.render(query)
         try:
@@ -163,7 +163,6 @@ class Postgres(Engine):
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         import adbc_driver_manager
-        import pyarrow as pa
 
         schema, table = self._free(name)
         first = next(batches)
@@ -242,8 +241,6 @@ class Postgres(Engine):
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
         """One array literal per column, unnested: quick to parse, and no right to create anything is needed."""
-        import pyarrow as pa
-
         query = parse_one("SELECT * FROM UNNEST(a) AS u(b)", dialect="postgres")
         arrays, names = [], []
         for field in data.schema:

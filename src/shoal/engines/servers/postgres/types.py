@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from shoal.engines.servers.addresses import Reading
@@ -55,8 +57,6 @@ def _digits(typmod: str) -> tuple[int | None, int]:
 
 def plain(batch: Any) -> Any:
     """A batch without extension types: numbers as decimals, the rest as their storage."""
-    import pyarrow as pa
-
     if not any(isinstance(f.type, pa.BaseExtensionType) for f in batch.schema):
         return batch
     return pa.RecordBatch.from_arrays(
@@ -65,8 +65,6 @@ def plain(batch: Any) -> Any:
 
 
 def _column(values: Any, field: Any) -> Any:
-    import pyarrow as pa
-
     if not isinstance(field.type, pa.BaseExtensionType):
         return values
     facts = field.metadata or {}
@@ -84,8 +82,6 @@ def _column(values: Any, field: Any) -> Any:
 
 def _sum(stored: Any) -> Any:
     """Computed numbers without a declared scale: whole ones as decimals, others as floats."""
-    import pyarrow as pa
-
     try:
         return stored.cast(pa.decimal128(38, 0))
     except pa.ArrowInvalid:
@@ -94,9 +90,6 @@ def _sum(stored: Any) -> Any:
 
 def check_finite(values: Any, column: Column) -> None:
     """PostgreSQL has infinite dates, which nothing else can write down."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     unit = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
     days = pc.min_max(values.view(unit)).as_py()
     limit = 3_000_000 if unit == pa.int32() else 3_000_000 * 86_400_000_000
