@@ -1,4 +1,4 @@
-"""SQL Server, through ODBC. **Experimental, untested against a real server**: its SQL is generated and parsed in the tests, no more.
+"""SQL Server, through ODBC. **Experimental**: its SQL is generated and parsed in the tests; no server was at hand.
 
 Quirks handled here: collations fold case, accents and trailing blanks, and ``VARBINARY`` ignores zero bytes at the end, so text
 is compared as bytes behind a closing mark; literals are national (``N'…'``); there is no boolean literal, no NaN, no ``GREATEST``
