@@ -21,7 +21,17 @@ from shoal.registry.publish.holder import Entry, Ledger, _newest, _stands, propo
 from shoal.registry.publish.noise import check_epsilon
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, plausible
-from shoal.registry.records.summary import STATISTICS, Rounded, Sizes, Summary, _round, _sticky_size, _sticky_up, summarize
+from shoal.registry.records.summary import (
+    LARGER,
+    STATISTICS,
+    Rounded,
+    Sizes,
+    Summary,
+    _round,
+    _sticky_size,
+    _sticky_up,
+    summarize,
+)
 from shoal.registry.records.trust import FACTOR, FLOOR, FROM_PARENT, contradiction, dispute, outlier
 from shoal.registry.records.vocabulary import MOST_VALUES, canonical, check_values
 
@@ -331,6 +341,11 @@ class TestPredictions:
         assert analyse.expected_crowd(record.summary, people + 1).grade == "C"
         share = analyse.unique_share(record.summary, people + 1)
         assert (share.low, share.high, share.grade) == (0.0, 1.0, "C")
+
+    def test_nobody_alike_in_a_group_as_large_as_the_population(self):
+        summary = summarize([1] * 1000, cells=10**6)
+        assert LARGER not in analyse.everybody_unique(summary, summary.fewest).notes
+        assert LARGER in analyse.everybody_unique(summary, summary.fewest + 1).notes
 
     @pytest.mark.parametrize("neighbours", [ENOUGH - 1, ENOUGH])
     def test_five_neighbours_tell_a_likelier_value(self, record, neighbours):

@@ -136,7 +136,7 @@ def revoke(
 ) -> None:
     """Take back a record, an endorsement, or your own key (it was stolen, or you stop). It stays in the log."""
     if sum([bool(record), bool(endorsed), own_key]) != 1:
-        raise UsageError("one thing at a time is revoked.", hint="Give --record ID, --endorsed KEY, or --own-key.")
+        raise UsageError("name exactly one thing to revoke.", hint="Give --record ID, --endorsed KEY, or --own-key.")
     if record:
         _state("revoke-record", record, registry, key, as_json)
     else:

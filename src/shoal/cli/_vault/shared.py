@@ -102,7 +102,7 @@ def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
         return read_secret(file)
     text = os.environ.pop(variable, "")
     if not text:
-        raise UsageError("who is acting? No token was given.", hint=f"Set {variable}, or pass --token-file FILE.")
+        raise UsageError("no token was given: who is acting?", hint=f"Set {variable}, or pass --token-file FILE.")
     return text
 
 

@@ -43,7 +43,7 @@ def reveals(
         Only from this day, and up to and including that day (UTC).
     """
     if of and not of.startswith(("A-", "S-")):
-        raise UsageError("this is no audit pseudonym.", hint="Audit pseudonyms begin with A- (actors) or S- (data subjects).")
+        raise UsageError("this is not an audit pseudonym.", hint="Audit pseudonyms begin with A- (actors) or S- (data subjects).")
     first, last = _day(since, "0001-01-01"), _day(until, "9999-12-31")
     told = ("n", "time", "actor", "request", "domain", "purpose", "case")
     return [

@@ -46,7 +46,7 @@ class Remote:
         except ValueError:  # brackets or a port that cannot be
             parts, wrong = urllib.parse.urlsplit(""), True
         if wrong or parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-            raise UsageError("the registry's address is not one.", hint="Write https://registry.example.org")
+            raise UsageError("this is not the address of a registry.", hint="Write https://registry.example.org")
         here = parts.hostname in _LOOPBACK
         self._safe = parts.scheme == "https" or here
         base = url.rstrip("/")
