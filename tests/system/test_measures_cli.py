@@ -65,7 +65,11 @@ def test_requirement_decides_the_exit_code(table: Path, capsys: pytest.CaptureFi
     assert run(capsys, "measure", table, "--qi", "age,sex", "--require", "k>=6")[0] == 0
     code, out, _ = run(capsys, "measure", table, "--qi", "age,sex", "--require", "k>=7", "--json")
     assert code == 1
-    assert json.loads(out)["requirement"] == {"requirement": "k >= 7", "met": False, "found": 6.0}
+    sentence = "every class has at least 7 members"
+    found = {"requirement": "k", "sentence": sentence, "asked": 7, "found": 6, "met": False}
+    assert json.loads(out)["requirement"] == found
+    for nonsense in ("k>=-5", "k>=0"):
+        assert run(capsys, "measure", table, "--qi", "age,sex", "--require", nonsense)[0] == 2
     assert run(capsys, "measure", table, "--qi", "age,sex", "--require", "kk>=7")[0] == 2
 
 

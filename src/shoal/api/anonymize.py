@@ -25,7 +25,6 @@ from shoal.release.plan.decide import decide
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
-from shoal.release.policy.transforms import seeded
 
 
 def anonymize(
@@ -74,7 +73,7 @@ def anonymize(
     (6, 2)
     """
     started = time.perf_counter()
-    asked, told = seeded(policy_of(policy, words)), progress or silent
+    asked, told = policy_of(policy, words).seeded(), progress or silent
     prepared = prepare(opened(table), asked, progress=told)
     decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
     output = Output(key_file, format, tuple(Path(p) for p in previous), to_table)

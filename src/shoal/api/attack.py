@@ -18,6 +18,7 @@ from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Suppression
+from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.release.earlier.same_labels import same_labels
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.proof.read import logical
@@ -83,9 +84,9 @@ def attack(
     scene = Scene(
         released=table.count(quasi, sensitive=sensitive),
         alone=one_of_a_kind(table, quasi, kept),
-        k=int(claims.require.get("k", claims.k)),
-        distinct={c: x["distinct"] for c, x in claims.require.get("diversity", {}).items() if "distinct" in x},
-        t={c: x["t"] for c, x in claims.require.get("closeness", {}).items() if x.get("distance", "equal") == "equal"},
+        k=next((r.k for r in claims.asked if isinstance(r, K)), claims.k),
+        distinct={r.column: r.l for r in claims.asked if isinstance(r, DistinctDiversity)},
+        t={r.column: r.t for r in claims.asked if isinstance(r, TCloseness) and r.distance == "equal"},
         table=published,
         files=(data,),
         external=other,

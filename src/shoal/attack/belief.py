@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack.asked import Asked, short
+from shoal.attack.certified import FITTED, Certified, short
 from shoal.attack.composition import Shown
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
@@ -117,7 +117,9 @@ def _ratio(wanted: FloatArray, found: npt.NDArray[Any]) -> FloatArray:
     return out
 
 
-def beliefs(people: IntArray, records: IntArray, new: Shown, earlier: Sequence[Shown], column: str, asked: Asked) -> AttackResult:
+def beliefs(
+    people: IntArray, records: IntArray, new: Shown, earlier: Sequence[Shown], column: str, asked: Certified
+) -> AttackResult:
     """People of the new release and an earlier one whose value both together tell better than either alone and than certified."""
     name = f"intersection: belief about '{column}'"
     releases = (new, *earlier)
@@ -127,7 +129,7 @@ def beliefs(people: IntArray, records: IntArray, new: Shown, earlier: Sequence[S
     of_base, group, value, weight, first = expectation(records, releases, column)
     n_values = max(asked.n_values, int(max(r.cells[column].values.max(initial=0) for r in releases)) + 2)
     own = group < len(first)
-    together = short(group[own], value[own], weight[own], len(first), new.cells[column].whole(n_values), asked)
+    together = short(group[own], value[own], weight[own], len(first), new.cells[column].whole(n_values), asked, fitted=FITTED)
     for release in releases:
         cells, at = release.cells[column], release.classes[first]
         n = int(max(cells.classes.max(initial=-1), at.max(initial=-1))) + 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from shoal.attack.asked import Asked, short
+from shoal.attack.certified import Certified, short
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import IntArray
@@ -89,7 +89,7 @@ def values_left(
     )
 
 
-def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Asked | None = None) -> AttackResult:
+def changes(new: Shown, old: Shown, column: str, *, k: int, distinct: int = 1, asked: Certified | None = None) -> AttackResult:
     """Sums of classes that both releases show, subtracted: a change of 1 to ``k`` − 1 records is read off value by value.
 
     Compared are (a) the smallest sets of classes that cover the same people in both (classes with the same labels; where
@@ -179,7 +179,7 @@ class _Difference:
             out |= (records > 0) & ((records < k) | (values < distinct))
         return out
 
-    def short(self, asked: Asked, new: Cells, old: Cells) -> npt.NDArray[np.bool_]:
+    def short(self, asked: Certified, new: Cells, old: Cells) -> npt.NDArray[np.bool_]:
         """Groups whose newcomers, or whose leavers, have values that fall short of what is certified."""
         out, n = np.zeros(len(self.judged), dtype=np.bool_), len(self.judged)
         n_values = max(asked.n_values, int(max(new.values.max(initial=0), old.values.max(initial=0))) + 2)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from shoal.attack.asked import Asked, short
 from shoal.attack.belief import beliefs, expectation
+from shoal.attack.certified import Certified, short
 from shoal.attack.composition import Cells, Shown, changes
+from shoal.model.requirement import EntropyDiversity, RecursiveDiversity, TCloseness
 
 
 def shown(people, classes):
@@ -62,7 +63,7 @@ def test_a_finer_and_a_coarser_release_tell_what_the_finer_tells():
     fine, coarse = shown(people, [0, 1]), shown(people, [0, 0])
     found = dense(people, 2, (fine, coarse), 3)
     assert found == pytest.approx(np.array([[6.0, 2, 0], [0, 5, 3]]), abs=1e-6)
-    asked = Asked(entropy=1.7)
+    asked = Certified.of([EntropyDiversity("s", 1.7)])
     assert beliefs(sizes_of(people, 2), sizes_of(people, 2), coarse, [fine], "s", asked).verdict == "holds"
 
 
@@ -72,11 +73,11 @@ def planted(common=17):
 
 
 ASKED = [
-    Asked(entropy=2.5),
-    Asked(recursive=((3.0, 2),)),
-    Asked(closeness=(("equal", 0.45),)),
-    Asked(closeness=(("ordered", 0.3),), rank=np.arange(5)),
-    Asked(closeness=(("hierarchical", 0.45),), rank=np.arange(5), levels=(np.array([2, 0, 0, 1, 1]),)),
+    Certified.of([EntropyDiversity("s", 2.5)]),
+    Certified.of([RecursiveDiversity("s", 3.0, 2)]),
+    Certified.of([TCloseness("s", 0.45, "equal")]),
+    Certified.of([TCloseness("s", 0.3, "ordered")], rank=np.arange(5)),
+    Certified.of([TCloseness("s", 0.45, "hierarchical")], rank=np.arange(5), levels=(np.array([2, 0, 0, 1, 1]),)),
 ]
 
 
@@ -97,7 +98,7 @@ def test_two_releases_that_each_meet_what_is_asked_do_not_together(asked):
 def test_a_release_that_falls_short_by_itself_is_not_the_fault_of_both():
     people = planted()
     alone, sizes = shown(people, [0, 1, 2, 3]), sizes_of(people, 4)
-    assert beliefs(sizes, sizes, alone, [alone], "s", Asked(entropy=1.9)).verdict == "holds"
+    assert beliefs(sizes, sizes, alone, [alone], "s", Certified.of([EntropyDiversity("s", 1.9)])).verdict == "holds"
 
 
 def test_newcomers_and_leavers_are_not_taken_for_a_contradiction():
@@ -114,10 +115,14 @@ def test_a_larger_change_must_be_as_diverse_and_close_as_certified():
     after = [*before, *[(0, 0)] * 9, (0, 1)]
     old, new = shown(before, [0]), shown(after, [0])
     assert changes(new, old, "s", k=5, distinct=2).verdict == "holds"
-    for asked in (Asked(entropy=1.8), Asked(recursive=((3.0, 2),)), Asked(closeness=(("equal", 0.2),))):
+    for asked in (
+        Certified.of([EntropyDiversity("s", 1.8)]),
+        Certified.of([RecursiveDiversity("s", 3.0, 2)]),
+        Certified.of([TCloseness("s", 0.2, "equal")]),
+    ):
         assert changes(new, old, "s", k=5, distinct=2, asked=asked).verdict == "broken"
         assert changes(old, new, "s", k=5, distinct=2, asked=asked).verdict == "broken", "those who left are read off too"
-    assert changes(new, old, "s", k=5, distinct=2, asked=Asked(entropy=1.3)).verdict == "holds"
+    assert changes(new, old, "s", k=5, distinct=2, asked=Certified.of([EntropyDiversity("s", 1.3)])).verdict == "holds"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -131,10 +136,10 @@ def test_short_equals_the_definitions(seed):
     whole = np.concatenate([[0], table.sum(axis=0)]).astype(float)
     q = table.sum(axis=0) / table.sum()
     for asked, fails in (
-        (Asked(entropy=2.95), lambda p: math.exp(-sum(x * math.log(x) for x in p if x)) < 2.95),
-        (Asked(recursive=((1.0, 2),)), lambda p: max(p) >= sum(sorted(p)[:-1])),
-        (Asked(closeness=(("equal", 0.3),)), lambda p: sum(abs(p - q)) / 2 > 0.3),
-        (Asked(closeness=(("ordered", 0.15),), rank=np.arange(6)), lambda p: sum(abs(np.cumsum(p - q))) / 4 > 0.15),
+        (Certified.of([EntropyDiversity("s", 2.95)]), lambda p: math.exp(-sum(x * math.log(x) for x in p if x)) < 2.95),
+        (Certified.of([RecursiveDiversity("s", 1.0, 2)]), lambda p: max(p) >= sum(sorted(p)[:-1])),
+        (Certified.of([TCloseness("s", 0.3, "equal")]), lambda p: sum(abs(p - q)) / 2 > 0.3),
+        (Certified.of([TCloseness("s", 0.15, "ordered")], rank=np.arange(6)), lambda p: sum(abs(np.cumsum(p - q))) / 4 > 0.15),
     ):
         found = short(group, value, weight, 30, whole, asked)
         want = [bool(row.sum()) and bool(fails(row / row.sum())) for row in table]

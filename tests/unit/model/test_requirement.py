@@ -29,7 +29,7 @@ ALL = [
         3.0,
     ),
     (req.AlphaK("ill", 0.5), "alpha[ill]<=0.5", {"diversity": {"ill": {"alpha": 0.5}}}, 0.5, 0.50001),
-    (req.TCloseness("ill", 0.2), "t[ill]<=0.2", {"closeness": {"ill": {"t": 0.2, "distance": "equal"}}}, 0.2, 0.20001),
+    (req.TCloseness("ill", 0.2), "t[ill, equal]<=0.2", {"closeness": {"ill": {"t": 0.2, "distance": "equal"}}}, 0.2, 0.20001),
     (
         req.TCloseness("ill", 0.2, "ordered"),
         "t[ill, ordered]<=0.2",
@@ -139,6 +139,7 @@ def test_a_share_of_a_count(share, total, most):
     ("text", "means"),
     [
         ("k > 4", req.K(5)),
+        ("t[ill]<=0.2", req.TCloseness("ill", 0.2)),
         (" k ≥ 5.0 ", req.K(5)),
         ("l[ill]>=2", req.DistinctDiversity("ill", 2)),
         ("risk<=9%", req.MaxRisk(0.09)),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import PolicyError, RoleError, UnreadableError
+from shoal.model.requirement import DistinctDiversity, EntropyDiversity, TCloseness
 from shoal.model.roles import Column, Schema
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
@@ -41,9 +42,9 @@ def test_the_policy_of_the_architecture_is_understood():
     assert list(p.quasi) == ["age", "zip", "sex"]
     assert p.quasi["age"].weight == 2
     assert p.quasi["age"].hierarchy == {"intervals": [5, 10, 20], "top": 90}
-    assert p.diversity["diagnosis"].entropy == 3
-    assert p.closeness["diagnosis"].t == 0.2
-    assert p.risk == {"journalist": 0.09, "prosecutor": 0.09}
+    assert p.asked_of("diagnosis", EntropyDiversity) == EntropyDiversity("diagnosis", 3)
+    assert p.asked_of("diagnosis", TCloseness).t == 0.2
+    assert {str(r) for r in p.requirements} > {"risk.journalist<=0.09", "risk.prosecutor<=0.09"}
     assert p.smallest_class == 12, "1/11 is 0.0909, more than 0.09"
     assert p.suppress == 0.02
 
@@ -166,8 +167,8 @@ def test_a_policy_that_requires_nothing_is_refused():
 def test_a_preset_fills_what_is_not_said_and_never_weakens():
     p = Policy.parse("roles: {quasi: [a], sensitive: [d, e]}\npreset: strict-public")
     assert p.smallest_class == 20
-    assert p.diversity["d"].distinct == p.diversity["e"].distinct == 2
-    assert p.closeness["e"].t == 0.3
+    assert p.asked_of("d", DistinctDiversity).l == p.asked_of("e", DistinctDiversity).l == 2
+    assert p.asked_of("e", TCloseness).t == 0.3
     assert Policy.parse("preset: cms-11\nrequire: {k: 30}").k == 30
     with pytest.raises(PolicyError, match="weaker"):
         Policy.parse("preset: cms-11\nrequire: {k: 5}")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import EmptyTableError, TamperError
 from shoal.release.proof import read as recount_read
-from shoal.release.proof.recount import alike, recount, value_order
+from shoal.release.proof.facts import alike, value_order
+from shoal.release.proof.recount import recount
 
 TOY = [("a", s) for s in ("flu", "flu", "hiv", "cancer")] + [("b", s) for s in ("flu", "flu", "flu", "hiv")]
 TOY += [("c", s) for s in ("cancer", "cancer", "hiv", "flu")]

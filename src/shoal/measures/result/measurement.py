@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.measures.result.checking import Check, check
+from shoal.measures.result.checking import Verdicts, check
 from shoal.measures.result.explaining import Explanation, explain, headline, notes
 from shoal.measures.result.figures import Figures
+from shoal.model.requirement import Verdict
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,8 +23,8 @@ class Measured(Figures):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.table}: {self.sentence}>"
 
-    def check(self, requirement: str) -> Check:
-        """Whether requirements such as ``"k>=5"`` or ``"k>=5, t[diagnosis]<=0.2"`` are met: a :class:`Check`.
+    def check(self, requirement: str) -> Verdict | Verdicts:
+        """Whether requirements such as ``"k>=5"`` or ``"k>=5, t[diagnosis]<=0.2"`` are met: true or false as a condition.
 
         >>> from shoal.model.counts.classes import ClassCounts
         >>> m = Measured(ClassCounts((3, 7)))

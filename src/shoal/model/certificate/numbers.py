@@ -35,12 +35,19 @@ class ClassNumbers:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveNumbers:
-    """A sensitive column inside the published classes: its least diverse class, its farthest one from the whole."""
+    """A sensitive column inside the published classes: its least diverse class, its farthest one from the whole.
+
+    ``delta`` and the β are None where no number bounds them: a class lacks a value, or a value gains more than any β allows.
+    """
 
     distinct: int
     entropy: float
+    alpha: float
     t_equal: float
     t_ordered: float
+    delta: float | None
+    beta: float | None
+    enhanced_beta: float | None
     recursive: Mapping[str, float | None]
     t_hierarchical: float | None = field(default=None, metadata=LEFT_OUT)
 

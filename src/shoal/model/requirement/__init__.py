@@ -39,7 +39,7 @@ from shoal.model.requirement.root import (
     sentences,
     spellings,
 )
-from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk
+from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_class
 from shoal.model.requirement.table import AverageRisk, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
@@ -75,5 +75,6 @@ __all__ = [
     "requirement_kinds",
     "requirements_of",
     "sentences",
+    "smallest_class",
     "spellings",
 ]

@@ -57,7 +57,7 @@ class TCloseness(_FromTable):
         return cls(column, cls.asked(clause), named[0] if named else reading.distances.get(column, "equal"))
 
     def options(self) -> tuple[str, ...]:
-        return () if self.distance == "equal" else (self.distance,)
+        return (self.distance,)
 
     def holds(self, found: float) -> bool:
         return at_most(float(found), self.t)

@@ -126,6 +126,10 @@ class RecursiveDiversity(_Inside):
             return cls(column, option.get("c", reading.c), _whole(level))
         raise UsageError("recursive diversity needs both c and l.", hint=f"Write for example recursive[{column}, l=2]<3.")
 
+    @classmethod
+    def signs_known(cls) -> tuple[str, ...]:
+        return ("<", ">=", ">")
+
     def options(self) -> tuple[str, ...]:
         return (f"l={self.l}",)
 

@@ -32,7 +32,7 @@ class Requirement:
 
     >>> asked = Requirement.parse("t[diagnosis]<=0.2")
     >>> asked.name, asked.limit, str(asked)
-    ('closeness.diagnosis.t', 0.2, 't[diagnosis]<=0.2')
+    ('closeness.diagnosis.t', 0.2, 't[diagnosis, equal]<=0.2')
     """
 
     kind: ClassVar[str] = ""
@@ -103,15 +103,24 @@ class Requirement:
     @classmethod
     def asked(cls, clause: Clause) -> float:
         """The limit of a clause; a sign that the kind does not have is refused. Of a count, ``>4`` is ``>=5``."""
-        whole = cls.__annotations__.get(cls.bound) == "int"
-        value = clause.number(whole=whole)
+        value = clause.number(whole=cls._whole())
         if clause.sign == cls.sign:
             return value
-        if cls.sign == ">=" and clause.sign == ">" and isinstance(value, int):
+        if clause.sign in cls.signs_known() and isinstance(value, int):
             return value + 1
         raise UsageError(
             f"'{clause.word}' is asked for with '{cls.sign}', not '{clause.sign}'.", hint=f"Write {clause.word}{cls.sign}…."
         )
+
+    @classmethod
+    def _whole(cls) -> bool:
+        """Whether the limit is a count."""
+        return cls.__annotations__.get(cls.bound) == "int"
+
+    @classmethod
+    def signs_known(cls) -> tuple[str, ...]:
+        """Signs that its text may have."""
+        return (cls.sign, ">") if cls._whole() and cls.sign == ">=" else (cls.sign,)
 
     def options(self) -> tuple[str, ...]:
         """What its text says in brackets after the column."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -118,3 +119,12 @@ class MaxRisk(Requirement):
 
     def sentence(self) -> str:
         return f"no record is re-identified by a {self.attacker} with a chance above {self.risk:g}"
+
+
+def smallest_class(requirements: Iterable[Requirement]) -> int:
+    """The class size that k and the largest risk together ask for; 1 where nothing is.
+
+    >>> smallest_class([K(5), MaxRisk(0.09)]), smallest_class([])
+    (12, 1)
+    """
+    return max((r.k for r in requirements if isinstance(r, K | MaxRisk)), default=1)

@@ -6,19 +6,17 @@ columns against the plan, the verdict, the chances, and the report, which is a f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 from shoal.errors import TamperError
 from shoal.model.certificate.certificate import REPORT, Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.numbers import ClassNumbers, PublishedNumbers
 from shoal.model.plan import Plan
+from shoal.model.requirement import smallest_class
 from shoal.release.certificate.sentences import LIMITS, proof, verdict
-from shoal.release.policy.presets import class_for
-from shoal.release.proof.recount import alike
+from shoal.release.proof.facts import alike
 from shoal.report.release_report import render
 from shoal.steps import Drop
 from shoal.version import __version__
@@ -66,12 +64,6 @@ def check_report(place: Path, certificate: Certificate) -> str:
     return "the report says what the certificate says"
 
 
-def smallest_class(require: Mapping[str, Any]) -> int:
-    """The class size that k and the largest risk together ask for."""
-    risk = require.get("risk", {})
-    return max([int(require.get("k", 1)), *(class_for(risk[n]) for n in ("prosecutor", "journalist") if n in risk)])
-
-
 def chances(counted: ClassNumbers) -> list[float | int]:
     """What the four attackers of a certificate reach: twice the largest chance, the average one, and people who are alone."""
     return [1.0 / counted.k, 1.0 / counted.k, counted.classes / counted.members, counted.unique]
@@ -79,12 +71,12 @@ def chances(counted: ClassNumbers) -> list[float | int]:
 
 def check_claims(certificate: Certificate) -> str:
     """The sentence, the thresholds, the chances and the headline follow from the numbers."""
-    k, after, people, require = certificate.k, certificate.after, certificate.after_people, certificate.require
+    k, after, people = certificate.k, certificate.after, certificate.after_people
     if certificate.verdict != verdict(certificate):
         raise TamperError("the verdict does not follow from the numbers.")
-    if k < require.get("k", 1) or k != certificate.counted.k or k > after.k:
+    if k < smallest_class(certificate.asked) or k != certificate.counted.k or k > after.k:
         raise TamperError("the certificate claims another k than its numbers give.")
-    if certificate.threshold.smallest_class != smallest_class(require):
+    if certificate.threshold.smallest_class != smallest_class(certificate.asked):
         raise TamperError("the threshold is not the one that is required.")
     if not alike([a.after for a in certificate.attackers], chances(certificate.counted)):
         raise TamperError("the chances of the attackers do not follow from the numbers.")

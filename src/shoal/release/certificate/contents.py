@@ -30,6 +30,7 @@ from shoal.model.certificate.parts import (
     Unit,
     Utility,
 )
+from shoal.model.requirement import Verdict
 from shoal.release.certificate.columns import columns_of
 from shoal.release.certificate.consistency import chances
 from shoal.release.certificate.lost_groups import lost_groups
@@ -39,8 +40,7 @@ from shoal.release.gate.check import facts_of_counts
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.judge import Finding
-from shoal.release.proof.recount import Facts
+from shoal.release.proof.facts import Facts
 from shoal.version import __version__
 
 NOT_STATED = "not stated"
@@ -54,8 +54,8 @@ class Written:
     """
 
     facts: Facts
-    findings: Sequence[Finding]
-    people: tuple[Facts, Sequence[Finding]] | None
+    findings: Sequence[Verdict]
+    people: tuple[Facts, Sequence[Verdict]] | None
     suppressed: int
     records_in: int
     unsampled: int
@@ -124,7 +124,7 @@ def class_numbers(facts: Facts) -> ClassNumbers:
     return form.typed(ClassNumbers, {n: found[n] for n in ("records", "classes", "k", "unique", "sizes", "risk")})
 
 
-def _judged(findings: Sequence[Finding]) -> tuple[Judged, ...]:
+def _judged(findings: Sequence[Verdict]) -> tuple[Judged, ...]:
     return tuple(form.typed(Judged, f.to_json()) for f in findings)
 
 
@@ -246,6 +246,8 @@ def _limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
         )
     if prepared.inferred:
         out.append(f"Hierarchies were guessed from the data for: {', '.join(prepared.inferred)}.")
+    if decision.given:
+        out.append("The k-map was counted against a population table that is not in the folder: signed, not counted again.")
     if decision.proven:
         out.append("No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding).")
     else:

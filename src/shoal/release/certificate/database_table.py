@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.release.proof.recount import Facts
+from shoal.release.proof.facts import Facts
 from shoal.release.proof.recount_sorted import by_sorting
 
 if TYPE_CHECKING:

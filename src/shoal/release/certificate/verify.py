@@ -20,15 +20,18 @@ from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
+from shoal.model.requirement.compare import equal
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.signing import check_signature
+from shoal.release.gate.estimates import estimates
 from shoal.release.make.seed import check as check_seed
 from shoal.release.policy.transforms import draws
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
-from shoal.release.proof.judge import judge, recursive_levels
-from shoal.release.proof.recount import SMALL_FILE, Facts, alike, recount
+from shoal.release.proof.facts import Facts, alike
+from shoal.release.proof.judge import Given, judge, recursive_levels
+from shoal.release.proof.recount import SMALL_FILE, recount
 
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 
@@ -206,7 +209,7 @@ def _plan(place: Path, certificate: Certificate) -> str:
 
 def facts_of(place: Path, certificate: Certificate) -> Facts:
     """The data of a release, counted again; small files by both ways, which must agree."""
-    data, require = certificate.data, certificate.require
+    data = certificate.data
     if data.file is None or Path(data.file).name != data.file or (place / data.file).is_symlink():
         raise TamperError("the certificate names data outside the folder.")
     path = place / data.file
@@ -215,7 +218,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
         raise TamperError("the data have other columns than the certificate names.")
     words: dict[str, Any] = {
         "unit": data.unit,
-        "recursive": recursive_levels(require),
+        "recursive": recursive_levels(certificate.asked),
         "trees": trees.read(place / trees.NAME),
     }
     facts = recount(path, data.quasi, data.sensitive, **words)
@@ -233,7 +236,8 @@ def _table_facts(certificate: Certificate, table: Any) -> Facts:
         raise VerificationError(f"the data are table '{data.table}' of a database; name it with --table ENGINE-URL::table")
     if list(table.schema.names) != list(data.columns) or digest(table, data.columns) != data.digest:
         raise TamperError("the published table was changed after the certificate was signed.")
-    return facts_of_table(table, data.quasi, data.sensitive, data.unit, recursive_levels(certificate.require))
+    levels = recursive_levels(certificate.asked)
+    return facts_of_table(table, data.quasi, data.sensitive, data.unit, levels)
 
 
 def _count(place: Path, certificate: Certificate, table: Any) -> str:
@@ -242,7 +246,8 @@ def _count(place: Path, certificate: Certificate, table: Any) -> str:
     wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):
         raise VerificationError(f"counting the data again gives other numbers for: {', '.join(wrong) or 'the whole'}.")
-    findings = [f.to_json() for f in judge(certificate.require, facts)]
+    asked = certificate.asked
+    findings = [f.to_json() for f in judge(asked, facts, {**signed_only(certificate), **estimates(asked, facts)})]
     if not alike(findings, plain(certificate.requirements)):
         raise VerificationError("the requirements, judged again, come out differently.")
     unmet = [f["sentence"] for f in findings if not f["met"]]
@@ -252,11 +257,22 @@ def _count(place: Path, certificate: Certificate, table: Any) -> str:
     return f"counted again: {facts.records:,} records in {facts.classes:,} classes, k = {facts.k:,}; every requirement is met"
 
 
+def signed_only(certificate: Certificate) -> Given:
+    """Numbers that only the publisher's population table tells: they are signed and cannot be counted again from the folder."""
+    asked = [r for r in certificate.asked if r.needs_population]
+    stated = {f.requirement: f.found for f in certificate.requirements}
+    for r in asked:
+        found = stated.get(r.name)
+        if found is None or found != round(found) or found < certificate.k:
+            raise VerificationError(f"the number stated for '{r.name}' is not possible: the population holds the release.")
+    return {r.place: stated[r.name] for r in asked}
+
+
 def _records(certificate: Certificate, facts: Facts) -> None:
     """Records that came in are published or suppressed; none is lost and none invented."""
     came, left = certificate.input.used, certificate.utility.suppressed
     rows = certificate.utility.scope == "rows"
     if (rows and came - left != facts.records) or (not rows and (came != facts.records or facts.blanked < left)):
         raise VerificationError("records in, records out and records suppressed do not add up.")
-    if abs(certificate.utility.suppressed_share - left / came) > 1e-12:
+    if not equal(certificate.utility.suppressed_share, left / came):
         raise VerificationError("the share of suppressed records is not what it says.")

@@ -21,6 +21,7 @@ from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
+from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
@@ -29,7 +30,7 @@ from shoal.release.policy.transforms import draws
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
-    from shoal.attack.asked import Asked
+    from shoal.attack.certified import Certified
     from shoal.attack.composition import Shown
 
 MISSING_TEXT = "\x00missing"
@@ -50,7 +51,7 @@ class Earlier:
         return None if not steps or steps[0].kind == "keep" else steps[0]
 
     def distinct(self, column: str) -> int:
-        return int(self.claims.require.get("diversity", {}).get(column, {}).get("distinct") or 1)
+        return max((r.l for r in self.claims.asked if isinstance(r, DistinctDiversity) and r.column == column), default=1)
 
 
 def read(place: Path, prepared: Prepared) -> Earlier:
@@ -104,42 +105,34 @@ def composition(prepared: Prepared, decision: Decision, places: Sequence[Path]) 
     parts = [Recoded(base, (s.classes.astype(np.int32),), kept=s.classes >= 0) for s in (new, *old)]
     out = [intersection(parts, k=k)]
     for column in policy.sensitive:
-        asked = policy.diversity.get(column)
+        asked = policy.asked_of(column, DistinctDiversity)
         with_it = [(e, s) for e, s in zip(before, old, strict=True) if column in s.cells]
         out += [_not_compared(column, e, prepared) for e, s in zip(before, old, strict=True) if _open(column, e, s)]
         if with_it:
-            least = max([(asked.distinct if asked else None) or 1, *(e.distinct(column) for e, _ in with_it)])
+            least = max([asked.l if asked else 1, *(e.distinct(column) for e, _ in with_it)])
             out.append(values_left(base.sizes, new, [s for _, s in with_it], column, distinct=max(least, 2)))
-            more = _asked(prepared, with_it, column)
+            more = _certified(prepared, with_it, column)
             if more:
                 out.append(beliefs(base.sizes, records, new, [s for _, s in with_it], column, more))
             out += [changes(new, s, column, k=k * most, distinct=least, asked=more) for _, s in with_it]
     return out + [_not_compared(c, e, prepared) for c in policy.insensitive for e in before if _drawn_twice(c, e, prepared)]
 
 
-def _asked(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Asked:
-    """Entropy and recursive diversity and closeness that this release or an earlier one certifies of a column."""
-    from shoal.attack.asked import Asked
+def _certified(prepared: Prepared, earlier: Sequence[tuple[Earlier, Shown]], column: str) -> Certified:
+    """What this release or an earlier one certifies of the shares of a column."""
+    from shoal.attack.certified import Certified
 
-    every = [prepared.policy.require_json(), *(e.claims.require for e, _ in earlier)]
-    diversity = [r.get("diversity", {}).get(column, {}) for r in every]
-    close = [r["closeness"][column] for r in every if column in r.get("closeness", {})]
+    every = [*prepared.policy.requirements, *(r for e, _ in earlier for r in e.claims.asked)]
     known = len(prepared.base.sensitive[column].categories)
     foreign = any(int(s.cells[column].values.max(initial=-1)) >= known for _, s in earlier)
     rank, levels = (None, ()) if foreign else _geometry(prepared, column)
-    return Asked(
-        entropy=max(float(d.get("entropy", 1.0)) for d in diversity),
-        recursive=tuple((float(d["recursive"]["c"]), int(d["recursive"]["l"])) for d in diversity if "recursive" in d),
-        closeness=tuple((str(c.get("distance", "equal")), float(c["t"])) for c in close),
-        rank=rank,
-        levels=levels,
-    )
+    return Certified.of((r for r in every if r.sensitive == column), rank, levels)
 
 
 def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray, ...]]:
     """The place of each value in order (the missing one first), and its groups in the hierarchy where the policy gives one."""
     from shoal.kernels.text import canonical_text
-    from shoal.release.proof.recount import value_order
+    from shoal.release.proof.facts import value_order
     from shoal.release.proof.trees import tree_of
 
     texts = [None, *canonical_text(prepared.base.sensitive[column].categories).to_pylist()]

@@ -13,6 +13,7 @@ import numpy as np
 from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import IntArray
+from shoal.model.requirement import DistinctDiversity, K
 from shoal.release.earlier.composition import codes_of, read_texts
 
 
@@ -38,7 +39,7 @@ def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certific
         cells = {c: Cells(*_counted(mine, v[side])) for c, v in values.items()}
         shown.append(Shown(np.where(np.isin(every, mine), every, -1), cells))
     sizes = np.bincount(ids[:n], minlength=len(every)).astype(np.int64)
-    k, out = int(claims.require.get("k", claims.k)), list[AttackResult]()
+    k, out = next((r.k for r in claims.asked if isinstance(r, K)), claims.k), list[AttackResult]()
     for c in columns:
         least = max(_distinct(claims, c), _distinct(before, c))
         out.append(values_left(sizes, shown[0], [shown[1]], c, distinct=max(least, 2)))
@@ -59,7 +60,7 @@ def _as_it_was(claims: Certificate, column: str) -> bool:
 
 
 def _distinct(claims: Certificate, column: str) -> int:
-    return int(claims.require.get("diversity", {}).get(column, {}).get("distinct") or 1)
+    return max((r.l for r in claims.asked if isinstance(r, DistinctDiversity) and r.column == column), default=1)
 
 
 def _counted(classes: IntArray, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from shoal.errors import UsageError
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
+from shoal.model.requirement import Requirement, Verdict
 from shoal.model.roles import Schema
+from shoal.release.gate.estimates import estimates
+from shoal.release.gate.population import population_counts
+from shoal.release.gate.sensitive_trees import sensitive_trees
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.judge import Finding, judge, recursive_levels
-from shoal.release.proof.recount import Facts, Inside
+from shoal.release.proof.facts import Facts, Inside
+from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.version import __version__
 
 FORMATS = ("text", "json", "junit", "sarif", "md")
@@ -32,7 +38,7 @@ class CheckResult:
 
     table: str
     facts: Facts
-    findings: tuple[Finding, ...]
+    findings: tuple[Verdict, ...]
     below: tuple[int, int]
     file: str = ""
 
@@ -44,7 +50,7 @@ class CheckResult:
         return all(f.met for f in self.findings)
 
     @property
-    def failed(self) -> tuple[Finding, ...]:
+    def failed(self) -> tuple[Verdict, ...]:
         return tuple(f for f in self.findings if not f.met)
 
     def to_json(self) -> dict[str, Any]:
@@ -91,17 +97,46 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     Direct identifiers that the policy names must be gone: each one still there is a failed requirement.
     """
     schema = _apply(policy, table.schema)
-    require = policy.require_json()
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
     )
-    facts = facts_of_counts(counts, recursive_levels(require))
-    present = len(schema.direct)
-    sentence = "no direct identifier is left in the table"
-    extra = [Finding("direct", sentence, 0, present, present == 0)] if policy.direct else []
+    facts = facts_of_counts(counts, recursive_levels(policy.requirements), sensitive_trees(policy, counts))
+    extra = [NoDirect().judged(len(schema.direct))] if policy.direct else []
     small = counts.sizes[counts.sizes < policy.smallest_class]
-    findings = (*judge(require, facts), *extra)
+    given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
+    findings = (*judge(policy.requirements, facts, given), *extra)
     return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
+
+
+def _against_population(policy: Policy, counts: ClassCounts) -> Given:
+    from shoal.measures.classes.presence import matched_sizes
+
+    everybody = population_counts(policy, counts.columns)
+    if everybody is None:
+        return {}
+    own, people = matched_sizes(replace(counts, unit=None), everybody)
+    return {("k_map",): int(people[own > 0].min())}
+
+
+@dataclass(frozen=True)
+class NoDirect(Requirement):
+    """No direct identifier is left: asked by the gate where a policy names some, not by a policy in words."""
+
+    kind: ClassVar[str] = "direct"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("direct",)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return "no direct identifier is left in the table"
 
 
 def _file(table: Any) -> str:
@@ -125,8 +160,13 @@ def facts_of_counts(
     """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns."""
     import numpy as np
 
-    from shoal.measures.classes.closeness import t_closeness
-    from shoal.measures.classes.diversity import distinct_diversity, entropy_diversity
+    from shoal.measures.classes.closeness import (
+        basic_beta_likeness,
+        delta_disclosure,
+        enhanced_beta_likeness,
+        t_closeness,
+    )
+    from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
 
     inside = {}
     for column in counts.sensitive:
@@ -136,8 +176,12 @@ def facts_of_counts(
             entropy_diversity(counts, column),
             t_closeness(counts, column, distance="equal"),
             t_closeness(counts, column, distance="ordered"),
-            {level: _ratio(counts, column, level) for level in (levels or {}).get(column, ())},
+            {level: _finite(least_c(counts, column, l=level)) for level in (levels or {}).get(column, ())},
             None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
+            alpha(counts, column),
+            delta_disclosure(counts, column),
+            basic_beta_likeness(counts, column),
+            enhanced_beta_likeness(counts, column),
         )
     sizes, how_many = np.unique(counts.sizes, return_counts=True)
     return Facts(
@@ -150,25 +194,16 @@ def facts_of_counts(
     )
 
 
-def _ratio(counts: Any, column: str, level: int) -> float | None:
-    """The largest r_1 / (r_l + … + r_m) over classes, None where a class has fewer than l values."""
-    import numpy as np
-
-    found = counts.sensitive[column]
-    order = np.lexsort((-found.counts, found.classes))
-    klass, size = found.classes[order], found.counts[order]
-    starts = np.searchsorted(klass, np.arange(counts.n_classes))
-    place = np.arange(len(klass)) - starts[klass]
-    tail = np.bincount(klass, weights=np.where(place >= level - 1, size, 0), minlength=counts.n_classes)
-    return None if (tail == 0).any() else float((size[starts] / tail).max())
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _shown(number: float | None) -> str:
     return "none" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
 
 
-def _line(f: Finding) -> str:
-    return f"{f.sentence}: asked {_shown(f.asked)}, found {_shown(f.found)}"
+def _line(f: Verdict) -> str:
+    return f"{f.sentence}: asked {_shown(f.requirement.limit)}, found {_shown(f.found)}"
 
 
 def _text(result: CheckResult) -> str:
@@ -186,7 +221,7 @@ def _junit(result: CheckResult) -> str:
     for f in result.findings:
         body = "" if f.met else f"<failure message={quoteattr(_line(f))}>{escape(_line(f))}</failure>"
         cases.append(
-            f"  <testcase classname={quoteattr('shoal.' + result.table)} name={quoteattr(f.requirement)}>{body}</testcase>"
+            f"  <testcase classname={quoteattr('shoal.' + result.table)} name={quoteattr(f.requirement.name)}>{body}</testcase>"
         )
     head = f'<testsuite name="shoal" tests="{len(result.findings)}" failures="{len(result.failed)}" errors="0" skipped="0">'
     return _xml("\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>"]) + "\n")
@@ -202,11 +237,15 @@ def _xml(text: str) -> str:
 
 def _sarif(*results: CheckResult) -> str:
     """One run over all tables; each rule stands once."""
-    rules = {f.requirement: {"id": f.requirement, "shortDescription": {"text": f.sentence}} for r in results for f in r.findings}
+    rules = {
+        f.requirement.name: {"id": f.requirement.name, "shortDescription": {"text": f.sentence}}
+        for r in results
+        for f in r.findings
+    }
     found = [
         {
-            "ruleId": f.requirement,
-            "ruleIndex": list(rules).index(f.requirement),
+            "ruleId": f.requirement.name,
+            "ruleIndex": list(rules).index(f.requirement.name),
             "level": "error",
             "message": {"text": _line(f)},
             "locations": [_location(r)],
@@ -234,7 +273,7 @@ def _location(result: CheckResult) -> dict[str, Any]:
 def _markdown(result: CheckResult) -> str:
     head = "### Shoal: requirements met" if result.met else "### Shoal: requirements not met"
     lines: Sequence[str] = [
-        f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.asked)} | {_shown(f.found)} |"
+        f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.requirement.limit)} | {_shown(f.found)} |"
         for f in result.findings
     ]
     below = f"{result.facts.records:,} records in {result.facts.classes:,} classes; {result.below[0]:,} classes with "

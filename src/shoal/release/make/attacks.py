@@ -12,6 +12,7 @@ from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
+from shoal.model.requirement import DistinctDiversity, TCloseness
 from shoal.release.earlier.composition import composition
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
@@ -45,8 +46,8 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
-        distinct={c: d.distinct for c, d in prepared.policy.diversity.items() if d.distinct},
-        t={c: x.t for c, x in prepared.policy.closeness.items() if x.distance == "equal"},
+        distinct={r.column: r.l for r in prepared.policy.requirements if isinstance(r, DistinctDiversity)},
+        t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
         alone=_alone(prepared, decision, data),

@@ -24,9 +24,9 @@ from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.plan.trade_off import trade_off
 from shoal.release.proof import trees
+from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import recursive_levels
 from shoal.release.proof.read import header, logical, rows
-from shoal.release.proof.recount import Facts, alike
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
     """Make the table in the database, read it back, and compare."""
     prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
     made = database.beside(prepared.table, name)
-    levels = recursive_levels(prepared.policy.require_json())
+    levels = recursive_levels(prepared.policy.requirements)
     found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels)
     if not alike(found.to_json(), counted.facts.to_json()):
         raise VerificationError(

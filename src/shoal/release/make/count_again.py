@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import VerificationError
+from shoal.model.requirement import Verdict
+from shoal.model.requirement.compare import most_of
+from shoal.release.gate.estimates import estimates
 from shoal.release.make.recode import published_unit, recode
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.proof.judge import Finding, judge, recursive_levels
-from shoal.release.proof.recount import Facts, recount
+from shoal.release.proof.facts import Facts
+from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.recount import recount
 from shoal.release.proof.trees import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -25,13 +29,13 @@ class Counted:
     """Numbers of a file, and each requirement judged by them."""
 
     facts: Facts
-    findings: tuple[Finding, ...]
+    findings: tuple[Verdict, ...]
 
 
 def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded) -> Counted:
     """The records of the written file; all of them there, every requirement met, no more suppressed than is allowed."""
     unit = published_unit(prepared, decision.plan)
-    found = _counted(prepared, data, unit, way="sorted")
+    found = _counted(prepared, decision, data, unit, way="sorted")
     if found.facts.records != done.records_out:
         raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
     check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
@@ -51,23 +55,23 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Cou
     try:
         data = hidden / "data.parquet"
         recode(prepared, decision, data, keep_unit=True)
-        return _counted(prepared, data, policy.unit)
+        return _counted(prepared, decision, data, policy.unit)
     finally:
         shutil.rmtree(hidden)
 
 
-def _counted(prepared: Prepared, data: Path, unit: str | None, *, way: str = "auto") -> Counted:
-    require = prepared.policy.require_json()
+def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | None, *, way: str = "auto") -> Counted:
+    asked = prepared.policy.requirements
     facts = recount(
         data,
         prepared.quasi,
         tuple(prepared.policy.sensitive),
         unit=unit,
-        recursive=recursive_levels(require),
+        recursive=recursive_levels(asked),
         trees=trees_of(prepared),
         way=way,
     )
-    findings = tuple(judge(require, facts))
+    findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))
     _all_met(findings)
     return Counted(facts, findings)
 
@@ -77,7 +81,7 @@ def trees_of(prepared: Prepared) -> dict[str, Tree]:
     return {c: tree_of(h) for c, h in prepared.trees.items()}
 
 
-def _all_met(findings: Sequence[Finding]) -> None:
+def _all_met(findings: Sequence[Verdict]) -> None:
     unmet = [f for f in findings if not f.met]
     if unmet:
         raise VerificationError(
@@ -95,7 +99,7 @@ def check_suppressed(suppressed: int, records: int, share: float) -> None:
     Traceback (most recent call last):
     shoal.errors.VerificationError: 4 records would be suppressed, 3 are allowed; nothing was released....
     """
-    limit = int(share * records + 1e-9)
+    limit = most_of(share, records)
     if suppressed > limit:
         raise VerificationError(
             f"{suppressed:,} records would be suppressed, {limit:,} are allowed; nothing was released.",

@@ -17,13 +17,15 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.model.progress import Progress, silent
+from shoal.model.requirement import Verdict
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
+from shoal.release.gate.estimates import estimates
 from shoal.release.plan.hardened import resisting
 from shoal.release.plan.other_columns import listed, other_steps
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels, published
-from shoal.release.proof.judge import Finding, judge, recursive_levels
+from shoal.release.proof.judge import judge, recursive_levels
 
 TRIES = 8
 
@@ -50,7 +52,7 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
     policy = prepared.policy
     tight: dict[str, float] = {}
     bounds = {c: (max(r.min_level or 0, floor.get(c, 0)), r.max_level) for c, r in policy.quasi.items()}
-    short: list[Finding] = []
+    short: list[Verdict] = []
     for attempt in range(TRIES):
         found = lattice(
             prepared.base,
@@ -60,6 +62,7 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
             loss=policy.optimize,
             weights={c: r.weight for c, r in policy.quasi.items()},
             bounds=bounds,
+            population=prepared.population,
             people=prepared.people,
             time_budget=policy.search_time,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
@@ -72,7 +75,7 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
         if not _tighten(short, tight):
             break
     raise InfeasibleError(
-        f"no plan was found that meets {short[0].requirement} against the published table.",
+        f"no plan was found that meets {short[0].requirement.name} against the published table.",
         hint="Raise the limit a little, allow more suppression, or drop a quasi-identifier.",
     )
 
@@ -117,7 +120,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             return decision
         if not _tighten(unmet, tight):
             break
-    raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement}.", hint="Use method: lattice.")
+    raise InfeasibleError(f"no local recoding was found that meets {unmet[0].requirement.name}.", hint="Use method: lattice.")
 
 
 def _of_local(
@@ -188,6 +191,10 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
     from shoal.release.plan.earlier_plan import fixed
     from shoal.search import lattice
 
+    if prepared.population is not None:
+        raise PolicyError(
+            "a population table cannot be used with a plan made earlier.", hint="Let a plan be searched for these data."
+        )
     held, bounds = fixed(prepared, plan)
     policy = prepared.policy
     if policy.sample is None and any(isinstance(s, RowStep) for s in plan.steps):
@@ -219,25 +226,26 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
     return _with_notes(replace(decision, plan=written, method=method, levels={}), (note,), proven=False)
 
 
-def shortfalls(prepared: Prepared, decision: Decision) -> list[Finding]:
+def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
     """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
-    require = prepared.policy.require_json()
+    asked = prepared.policy.requirements
     counted = [decision.released]
     if prepared.by_record is not None:
         counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))
-    levels = recursive_levels(require)
-    return [f for c in counted for f in judge(require, facts_of_counts(c, levels, prepared.trees)) if not f.met]
+    levels = recursive_levels(asked)
+    facts = [facts_of_counts(c, levels, prepared.trees) for c in counted]
+    return [v for f in facts for v in judge(asked, f, {**decision.given, **estimates(asked, f)}) if not v.met]
 
 
-def _tighten(unmet: list[Finding], tight: dict[str, float]) -> bool:
+def _tighten(unmet: list[Verdict], tight: dict[str, float]) -> bool:
     """Make the limits stricter by what they were missed by; False where that is not possible."""
-    for finding in unmet:
-        name, asked, found = finding.requirement, finding.asked, finding.found
-        if not name.endswith((".t", ".entropy", ".recursive")) or found is None:
+    for verdict in unmet:
+        asked, found = verdict.requirement, verdict.found
+        if asked.law != "union" or found is None:
             return False
-        missed = abs(found - asked) + 1e-6
-        tight[name] = tight.get(name, asked) + (missed if name.endswith(".entropy") else -missed)
-        if tight[name] <= 0:
+        missed = abs(found - asked.limit) + 1e-6
+        tight[asked.name] = tight.get(asked.name, asked.limit) + (missed if asked.sign == ">=" else -missed)
+        if tight[asked.name] <= 0:
             return False
     return True
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InfeasibleError
 from shoal.model.attack import AttackResult
+from shoal.model.requirement import DistinctDiversity
 from shoal.release.plan.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def on_the_choice(prepared: Prepared, decision: Decision) -> list[AttackResult]:
     made, policy = structure(prepared, decision), prepared.policy
     out = [downcoding(made, prepared.quasi)]
     for i, column in enumerate(prepared.base.sensitive):
-        asked = policy.diversity.get(column)
+        asked = policy.asked_of(column, DistinctDiversity)
         rng = choice_rng(policy.seed, i)
-        out.append(minimality(made, column, prepared.quasi, distinct=asked.distinct if asked else None, rng=rng))
+        out.append(minimality(made, column, prepared.quasi, distinct=asked.l if asked else None, rng=rng))
     return out
 
 

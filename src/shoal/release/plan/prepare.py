@@ -12,19 +12,13 @@ from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
-from shoal.model.requirement import (
-    AverageRisk,
-    DistinctDiversity,
-    EntropyDiversity,
-    K,
-    RecursiveDiversity,
-    Requirement,
-    TCloseness,
-)
+from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import Schema
 from shoal.release.gate.identifying import check_identifying
-from shoal.release.policy.policy import Policy, QuasiRule
-from shoal.release.policy.transforms import check_transforms
+from shoal.release.gate.population import population_counts
+from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.policy.build import QuasiRule
+from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -53,6 +47,7 @@ class Prepared:
     inferred: Mapping[str, str] = field(default_factory=dict)
     sampled: Table | None = None
     people: tuple[IntArray, IntArray] | None = None
+    population: ClassCounts | None = None
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -82,30 +77,24 @@ def completed(policy: Policy, schema: Schema) -> Policy:
 
 
 def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None) -> list[Requirement]:
-    """The policy's requirements in the words of the search; ``tightened`` holds stricter limits, by name of the requirement."""
+    """The policy's requirements as the search takes them; ``tightened`` holds stricter limits, by name of the requirement.
+
+    k and the largest risks are one class size. A hierarchical distance gets its hierarchy.
+    """
     policy, tight = prepared.policy, tightened or {}
-    out: list[Requirement] = []
-    if policy.smallest_class >= 2:
-        out.append(K(policy.smallest_class))
-    if policy.average_risk is not None:
-        out.append(AverageRisk(policy.average_risk))
-    for column, asked in policy.diversity.items():
-        if asked.distinct is not None and asked.distinct >= 2:
-            out.append(DistinctDiversity(column, asked.distinct))
-        if asked.entropy is not None and asked.entropy > 1:
-            out.append(EntropyDiversity(column, tight.get(f"diversity.{column}.entropy", asked.entropy)))
-        if asked.recursive is not None and asked.recursive[1] >= 2:
-            c, level = asked.recursive
-            out.append(RecursiveDiversity(column, tight.get(f"diversity.{column}.recursive", c), level))
-    for column, close in policy.closeness.items():
-        out.append(TCloseness(column, tight.get(f"closeness.{column}.t", close.t), close.distance, prepared.trees.get(column)))
+    out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
+    for r in policy.requirements:
+        if isinstance(r, K | MaxRisk):
+            continue
+        asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
+        out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)
     return out
 
 
 def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
     """Count the base classes and build the hierarchies."""
     policy = completed(policy, table.schema)
-    check_transforms(policy)
+    policy.check_transforms()
     schema = policy.apply(table.schema)
     progress(0.02, "counting the classes")
     quasi = tuple(policy.quasi)
@@ -117,15 +106,16 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     progress(0.15, "looking at the columns that stay as they are")
     check_identifying(table, policy)
     progress(0.2, "building the hierarchies")
+    population = _population(policy, quasi)
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
-        rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None)
+        rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None, population)
         rules[name], hierarchies[name] = rule, found
         if why:
             inferred[name] = why
-    by_record, trees = _by_record(counted, policy, base), _trees(policy, base)
+    by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
     people = _people(counted, policy, base)
-    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people)
+    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people, population)
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:
@@ -152,30 +142,9 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
     return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name)
 
 
-def _trees(policy: Policy, base: ClassCounts) -> dict[str, Hierarchy]:
-    """Hierarchies of the sensitive columns whose closeness is asked for by the hierarchical distance."""
-    from shoal.hierarchies import from_policy
-
-    out = {}
-    for name, close in policy.closeness.items():
-        if close.distance != "hierarchical":
-            continue
-        asked, inside = policy.sensitive[name], base.sensitive[name]
-        if asked is None:
-            raise PolicyError(
-                f"closeness of '{name}' by the hierarchical distance needs a hierarchy of that column.",
-                hint=f"Write roles: {{sensitive: {{{name}: {{hierarchy: FILE}}}}}}, or use distance: equal.",
-            )
-        counts = np.bincount(inside.values[inside.values >= 0], minlength=len(inside.categories)).astype(np.int64)
-        out[name] = (
-            from_policy(asked, policy.folder or ".").fit(name, inside.categories, counts).over(name, inside.categories, counts)
-        )
-    return out
-
-
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
     """The base classes with records, not people, counted inside them, where something is asked of the sensitive values."""
-    if policy.unit is None or not (policy.diversity or policy.closeness):
+    if policy.unit is None or not any(r.sensitive for r in policy.requirements):
         return None
     return _records(table, policy, base)
 
@@ -214,10 +183,20 @@ def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
     return counted
 
 
-def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int, whole: Table | None) -> tuple[Rule, Hierarchy, str]:
+def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
+    found = population_counts(policy, quasi)
+    if found is not None and policy.method != "lattice":
+        raise PolicyError(f"a population table cannot be used with method: {policy.method}.", hint="Use method: lattice.")
+    return found
+
+
+def _hierarchy(
+    policy: Policy, base: ClassCounts, schema: Schema, j: int, whole: Table | None, population: ClassCounts | None
+) -> tuple[Rule, Hierarchy, str]:
     """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why.
 
-    Of a sample's ``whole`` table all values are looked at, so that the rule covers every record that RECODE reads.
+    Of a sample's ``whole`` table all values are looked at, so that the rule covers every record that RECODE reads; of the
+    population too, so that its people have a class.
     """
     from shoal.hierarchies import from_policy, infer
 
@@ -227,11 +206,30 @@ def _hierarchy(policy: Policy, base: ClassCounts, schema: Schema, j: int, whole:
     counts = np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
     asked: Any = policy.quasi[name].hierarchy
     seen, times = (values, counts) if whole is None else _present(*whole.values(name))
+    if population is not None:
+        other = population.categories[population.column(name)]
+        seen, times = _with_others(name, seen, times, other)
+        values, counts = _with_others(name, values, counts, other)
     if asked is None:
         rule = infer(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
         return rule, rule.over(name, values, counts), rule.why
     rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
     return rule, rule.over(name, values, counts), ""
+
+
+def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:
+    """Values with those of the population that are not among them, which have no record."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        mine = other.cast(values.type)
+    except pa.ArrowException:
+        raise PolicyError(
+            f"column '{name}' of the population table has another type than in the table.", hint="Write both in the same way."
+        ) from None
+    more = mine.filter(pc.invert(pc.is_in(mine, value_set=values)))
+    return pa.concat_arrays([values, more]), np.concatenate([counts, np.zeros(len(more), dtype=np.int64)])
 
 
 def _present(values: Any, counts: Any) -> tuple[Any, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,12 @@ import numpy.typing as npt
 from shoal.errors import InfeasibleError
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
+from shoal.model.requirement import K, MaxRisk
+from shoal.model.requirement.compare import most_of
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared
-from shoal.release.proof.judge import judge, recursive_levels
+from shoal.release.proof.judge import Given, judge, recursive_levels
 
 if TYPE_CHECKING:
     from shoal.search.problem.search_result import SearchResult
@@ -27,7 +28,8 @@ class Decision:
     """A plan, what it will publish, and how it was found.
 
     ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
-    it is published; ``published`` are its codes, per column, after the plan.
+    it is published; ``published`` are its codes, per column, after the plan. ``given`` are numbers that requirements ask for and
+    only the population table tells.
     """
 
     plan: Plan
@@ -45,6 +47,7 @@ class Decision:
     class_map: Any = None
     finer: tuple[CodeArray, ...] = ()
     notes: tuple[str, ...] = ()
+    given: Given = field(default_factory=dict)
 
 
 def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:
@@ -63,8 +66,8 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
     )
     stays = blanked_together(prepared, found)
-    at = [_at_level(prepared, j, levels[name]) for j, name in enumerate(base.columns)]
-    lower = [_at_level(prepared, j, max(levels[name] - 1, 0)) for j, name in enumerate(base.columns)]
+    at = [_at_level(prepared, base, name, levels[name]) for name in base.columns]
+    lower = [_at_level(prepared, base, name, max(levels[name] - 1, 0)) for name in base.columns]
     codes = tuple(c for c, _ in at)
     loss, gap = _loss(prepared, levels, found, stays)
     return Decision(
@@ -81,6 +84,7 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         released=published(prepared, base, codes, stays),
         kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
         finer=tuple(c for c, _ in lower),
+        given=_of_population(prepared, levels, codes, stays),
     )
 
 
@@ -97,17 +101,33 @@ def _loss(
     return loss, found.gap + max(0.0, loss - found.loss)
 
 
-def _at_level(prepared: Prepared, j: int, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
-    """Code of each base class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
+def _of_population(
+    prepared: Prepared, levels: Mapping[str, int], codes: Sequence[CodeArray], stays: npt.NDArray[np.bool_]
+) -> Given:
+    """The k-map of the published classes: the fewest people of the population who have the values of one of them."""
+    from shoal.kernels.group import group_codes
+
+    people = prepared.population
+    if people is None or not stays.any():
+        return {}
+    others = [_at_level(prepared, people, name, levels[name])[0] for name in prepared.base.columns]
+    groups = group_codes([np.concatenate([own[stays], other]) for own, other in zip(codes, others, strict=True)])
+    n = int(stays.sum())
+    sizes = np.bincount(groups.ids[n:], weights=people.sizes, minlength=groups.n)
+    return {("k_map",): int(sizes[groups.ids[:n]].min())}
+
+
+def _at_level(prepared: Prepared, counts: ClassCounts, name: str, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
+    """Code of each class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
     from shoal.kernels.text import canonical_text
     from shoal.search.problem.column import joins_missing
 
-    base, name = prepared.base, prepared.base.columns[j]
+    j = counts.column(name)
     hierarchy = prepared.hierarchies[name]
     at = hierarchy.levels[level]
-    group = [at.groups[hierarchy.position[t]] for t in canonical_text(base.categories[j]).to_pylist()]
+    group = [at.groups[hierarchy.position[t]] for t in canonical_text(counts.categories[j]).to_pylist()]
     group.append(0 if joins_missing(hierarchy, level) else MISSING)
-    return np.asarray(group, dtype=np.int32)[base.codes[j]], at.labels
+    return np.asarray(group, dtype=np.int32)[counts.codes[j]], at.labels
 
 
 def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.bool_]:
@@ -119,7 +139,7 @@ def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.
     if policy.scope != "cells" or found.kept.all():
         return found.kept
     records = base.sizes if base.records is None else base.records
-    stays, limit = found.kept.copy(), math.floor(policy.suppress * base.n_records + 1e-9)
+    stays, limit = found.kept.copy(), most_of(policy.suppress, base.n_records)
     size = np.bincount(found.groups[stays], weights=records[stays])
     left = [g for g in np.argsort(size, kind="stable").tolist() if size[g] > 0]
     while left and not _large_and_diverse(prepared, ~stays):
@@ -138,8 +158,8 @@ def _large_and_diverse(prepared: Prepared, blanked: npt.NDArray[np.bool_]) -> bo
     """Whether the blanked records, as one class, meet k and the diversity asked for."""
     policy, base = prepared.policy, prepared.base
     one = regrouped(base, tuple(np.zeros(base.n_classes, dtype=np.int32) for _ in base.columns), blanked)
-    asked = {"k": policy.smallest_class, "diversity": policy.require_json().get("diversity", {})}
-    return all(f.met for f in judge(asked, facts_of_counts(one, recursive_levels(asked))))
+    asked = [r for r in policy.requirements if r.place[0] == "diversity" or isinstance(r, K | MaxRisk)]
+    return all(judge(asked, facts_of_counts(one, recursive_levels(asked))))
 
 
 def published(prepared: Prepared, base: ClassCounts, codes: tuple[CodeArray, ...], stays: npt.NDArray[np.bool_]) -> ClassCounts:

@@ -36,6 +36,7 @@ def trade_off(prepared: Prepared, decision: Decision) -> tuple[TradeOff, ...]:
         loss=policy.optimize,
         weights={c: r.weight for c, r in policy.quasi.items()},
         bounds={c: (r.min_level, r.max_level) for c, r in policy.quasi.items()},
+        population=prepared.population,
         people=prepared.people,
     )
     out = [TradeOff(int(p.k), float(p.loss), False) for p in points if p.loss is not None and p.k != chosen]

@@ -7,50 +7,25 @@ slip of the pen never asks for less than was meant.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.plan import Step
+from shoal.model.requirement import K, Requirement, require_of, smallest_class
 from shoal.model.roles import Schema
 from shoal.release.policy import file as policy_file
-from shoal.release.policy.presets import Preset, SmallCells, class_for, preset
-from shoal.release.policy.transforms import check_transforms, transforms_of
+from shoal.release.policy.build import QuasiRule, fields_of
+from shoal.release.policy.presets import Preset, SmallCells
+from shoal.release.policy.transforms import check_transforms, draws, safe_seed
 
+R = TypeVar("R", bound=Requirement)
 Publish = Literal["drop", "pseudonym", "keep"]
 DEFAULT_CELLS = SmallCells(5)
 TIME_LIMIT = 60.0
 """Seconds that a search may take where the policy says nothing."""
-
-
-@dataclass(frozen=True)
-class QuasiRule:
-    """How one quasi-identifier may be generalized: its hierarchy (None: built from the data), weight and bounds."""
-
-    hierarchy: Any = None
-    weight: float = 1.0
-    min_level: int | None = None
-    max_level: int | None = None
-
-
-@dataclass(frozen=True)
-class Diversity:
-    """What is asked of the sensitive values inside each class."""
-
-    distinct: int | None = None
-    entropy: float | None = None
-    recursive: tuple[float, int] | None = None
-
-
-@dataclass(frozen=True)
-class Closeness:
-    """How far a class may be from the whole table."""
-
-    t: float
-    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
 
 
 @dataclass(frozen=True)
@@ -76,10 +51,7 @@ class Policy:
     unit: str | None = None
     publish_unit: Publish = "drop"
     weight: str | None = None
-    k: int = 1
-    diversity: Mapping[str, Diversity] = field(default_factory=dict)
-    closeness: Mapping[str, Closeness] = field(default_factory=dict)
-    risk: Mapping[str, float] = field(default_factory=dict)
+    requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
     scope: Literal["rows", "cells"] = "rows"
     identifying: tuple[str, ...] = ()
@@ -87,6 +59,7 @@ class Policy:
     method: Literal["lattice", "local", "probabilistic"] = "lattice"
     hardened: bool = False
     population: int | None = None
+    population_table: str | None = None
     sample: float | None = None
     seed: int = 0
     time_limit: float | None = None
@@ -103,21 +76,23 @@ class Policy:
         return SmallCells(minimum)
 
     @property
+    def k(self) -> int:
+        """The k that is asked for; 1 where none is."""
+        return max((r.k for r in self.requirements if isinstance(r, K)), default=1)
+
+    @property
     def smallest_class(self) -> int:
         """The class size that k and the largest risk together ask for."""
-        largest = [self.risk[name] for name in ("prosecutor", "journalist") if name in self.risk]
-        return max([self.k, *(class_for(r) for r in largest)])
+        return smallest_class(self.requirements)
+
+    def asked_of(self, column: str, kind: type[R]) -> R | None:
+        """What is asked of a sensitive column by one kind of requirement, or None."""
+        return next((r for r in self.requirements if isinstance(r, kind) and r.sensitive == column), None)
 
     @property
     def search_time(self) -> float:
         """Seconds that the search may take; the best plan found by then is used and said to be not proven."""
         return TIME_LIMIT if self.time_limit is None else self.time_limit
-
-    @property
-    def average_risk(self) -> float | None:
-        """The smallest average risk asked for, or None."""
-        asked = [self.risk[name] for name in ("marketer", "average") if name in self.risk]
-        return min(asked) if asked else None
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -137,7 +112,13 @@ class Policy:
     def parse(cls, text: str, *, folder: str | Path | None = None) -> Policy:
         """A policy from YAML text."""
         document = policy_file.read_yaml(text)
-        return _build(policy_file.plain(document), folder=Path(folder) if folder else None, document=document)
+        return cls._made(policy_file.plain(document), folder=Path(folder) if folder else None, document=document)
+
+    @classmethod
+    def _made(cls, plain: dict[str, Any], *, folder: Path | None = None, document: Any = None) -> Policy:
+        policy = cls(**fields_of(plain), folder=folder, document=document)
+        policy.check_transforms(all_roles=False)
+        return policy
 
     @classmethod
     def of(cls, asked: Policy | Mapping[str, Any] | str | Path | None = None, **words: Any) -> Policy:
@@ -159,7 +140,7 @@ class Policy:
                 plain.setdefault("require", {})["k"] = policy_file.plain(value)
             else:
                 plain[name] = policy_file.plain(value)
-        return _build(plain, folder=None, document=None)
+        return cls._made(plain)
 
     def to_yaml(self) -> str:
         """The policy as YAML: as it was written, comments included; a policy made in Python is written out."""
@@ -168,6 +149,8 @@ class Policy:
     def edited(self, place: str, value: Any) -> Policy:
         """The same policy with one entry changed (``edited("require.k", 10)``); comments stay where they are."""
         copy = policy_file.read_yaml(self.to_yaml())
+        if not isinstance(copy.get("require", {}), Mapping):
+            copy["require"] = self.require_json()
         *groups, last = place.split(".")
         node = copy
         for group in groups:
@@ -200,6 +183,8 @@ class Policy:
         for name in ("weight", "population", "time_limit"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
+        if self.population_table is not None:
+            out["population"] = {"table": self.population_table}
         if self.hardened:
             out["hardened"] = True
         if self.analyses:
@@ -208,14 +193,26 @@ class Policy:
 
     def require_json(self) -> dict[str, Any]:
         """The requirements in force, preset included."""
-        out: dict[str, Any] = {"k": self.k} if self.k > 1 else {}
-        if self.diversity:
-            out["diversity"] = {c: _diversity_json(d) for c, d in self.diversity.items()}
-        if self.closeness:
-            out["closeness"] = {c: {"t": x.t, "distance": x.distance} for c, x in self.closeness.items()}
-        if self.risk:
-            out["risk"] = dict(self.risk)
-        return out
+        return require_of(self.requirements)
+
+    def check_transforms(self, *, all_roles: bool = True) -> None:
+        """Only columns whose values no requirement is about may be changed.
+
+        Without ``all_roles`` a column without a role in the policy is let through: the table may have been opened with one.
+        """
+        named = {c for c in (*self.quasi, *self.direct, self.unit, self.weight) if c is not None}
+        check_transforms(
+            self.transform,
+            free={*self.insensitive, *self.sensitive},
+            fixed=None if all_roles else named,
+            asked={r.sensitive for r in self.requirements if r.sensitive is not None},
+        )
+
+    def seeded(self) -> Policy:
+        """The policy with a seed that cannot be guessed, where a random step depends on it; drawn unless it is stated."""
+        if self.sample is None and not any(draws(s) for s in self.transform.values()):
+            return self
+        return replace(self, seed=safe_seed(self.seed))
 
     def apply(self, schema: Schema) -> Schema:
         """The table's schema with the roles of the policy; a column without a role stops the run."""
@@ -244,95 +241,10 @@ class Policy:
         return out
 
 
-def _build(plain: dict[str, Any], *, folder: Path | None, document: Any) -> Policy:
-    policy_file.refuse_secrets(plain)
-    rules = policy_file.schema()
-    policy_file.check(plain, rules, rules)
-    roles = plain.get("roles", {})
-    _one_role_each(roles)
-    chosen = preset(plain["preset"]) if "preset" in plain else None
-    sensitive = _named(roles.get("sensitive", {}))
-    asked = _filled(plain.get("require", {}), chosen, tuple(sensitive))
-    for part in ("diversity", "closeness"):
-        _only_sensitive(asked.get(part, {}), tuple(sensitive), part)
-    quasi = {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()}
-    unit = plain.get("unit")
-    unit = {"column": unit} if isinstance(unit, str) else (unit or {})
-    allow = plain.get("allow", {})
-    about: dict[str, Any] = {
-        n: plain[n]
-        for n in ("title", "purpose", "recipient", "release", "run_by", "approved_by", "contact", "date", "review", "controls")
-        if n in plain
-    }
-    for name in ("date", "review"):
-        _day(about.get(name), name)
-    policy = Policy(
-        quasi=quasi,
-        direct={c: _mask(r or {}) for c, r in _named(roles.get("direct", {})).items()},
-        sensitive={c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
-        insensitive=tuple(roles.get("insensitive", ())),
-        transform=transforms_of(plain.get("transform", {})),
-        unit=unit.get("column"),
-        publish_unit=unit.get("publish", "drop"),
-        weight=plain.get("weight"),
-        k=asked.get("k", 1),
-        diversity={c: _diversity(d) for c, d in asked.get("diversity", {}).items()},
-        closeness={c: Closeness(float(d["t"]), d.get("distance", "equal")) for c, d in asked.get("closeness", {}).items()},
-        risk={name: float(r) for name, r in asked.get("risk", {}).items()},
-        suppress=float(allow.get("suppress", 0.0)),
-        scope=allow.get("scope", "rows"),
-        identifying=tuple(allow.get("identifying", ())),
-        optimize=plain.get("optimize", "loss"),
-        method=plain.get("method", "lattice"),
-        hardened=plain.get("hardened", False),
-        population=plain.get("population"),
-        sample=float(plain["sample"]["share"]) if plain.get("sample") else None,
-        seed=plain.get("seed", 0),
-        time_limit=plain.get("time_limit"),
-        analyses=tuple(plain.get("analyses", ())),
-        preset=chosen,
-        about=about,
-        folder=folder,
-        document=document,
-    )
-    if policy.transform:
-        check_transforms(policy, all_roles=False)
-    return policy
-
-
-def _named(columns: Any) -> dict[str, Any]:
-    return dict(columns) if isinstance(columns, Mapping) else {c: {} for c in columns or ()}
-
-
-def _one_role_each(roles: Mapping[str, Any]) -> None:
-    seen: dict[str, str] = {}
-    for role, columns in roles.items():
-        for column in columns or ():
-            if column in seen:
-                raise RoleError(
-                    f"column '{column}' is given two roles: {seen[column]} and {role}.",
-                    hint="Name it in one of them only.",
-                    column=column,
-                )
-            seen[column] = role
-
-
-def _quasi(column: str, rule: Mapping[str, Any]) -> QuasiRule:
-    low, high = rule.get("min_level"), rule.get("max_level")
-    if low is not None and high is not None and low > high:
-        raise PolicyError(f"'roles.quasi.{column}' has min_level {low} above max_level {high}.", hint="Exchange the two.")
-    return QuasiRule(rule.get("hierarchy"), float(rule.get("weight", 1.0)), low, high)
-
-
 def _transform_json(step: Step) -> dict[str, Any]:
     """A step as a policy writes it: without the column, and without the name of a key, which a policy never holds."""
     words = {n: v for n, v in step.to_json().items() if n not in ("kind", "column", "key") and v is not None}
     return {step.kind: words}
-
-
-def _mask(words: Mapping[str, str]) -> str:
-    """``drop``, ``pseudonym``, or ``vault:`` and the domain whose pseudonyms take the place of the identities."""
-    return f"vault:{words['vault']}" if "vault" in words else words.get("mask", "drop")
 
 
 def _direct_json(mask: str) -> dict[str, str]:
@@ -347,69 +259,3 @@ def _quasi_json(rule: QuasiRule) -> dict[str, Any]:
         if getattr(rule, name) is not None:
             out[name] = getattr(rule, name)
     return out
-
-
-def _diversity(asked: Mapping[str, Any]) -> Diversity:
-    pair = asked.get("recursive")
-    return Diversity(
-        asked.get("distinct"),
-        float(asked["entropy"]) if "entropy" in asked else None,
-        (float(pair["c"]), int(pair["l"])) if pair else None,
-    )
-
-
-def _diversity_json(asked: Diversity) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    if asked.distinct is not None:
-        out["distinct"] = asked.distinct
-    if asked.entropy is not None:
-        out["entropy"] = asked.entropy
-    if asked.recursive is not None:
-        out["recursive"] = {"c": asked.recursive[0], "l": asked.recursive[1]}
-    return out
-
-
-def _filled(said: Mapping[str, Any], rule: Preset | None, sensitive: Iterable[str]) -> dict[str, Any]:
-    """What is asked, with what the preset adds; asking for less than the preset is refused."""
-    out: dict[str, Any] = {name: (dict(v) if isinstance(v, Mapping) else v) for name, v in said.items()}
-    if rule is not None:
-        if "k" in rule.require:
-            _not_weaker("require.k", out.get("k"), rule.require["k"], rule.name, more=True)
-            out.setdefault("k", rule.require["k"])
-        for name, limit in rule.require.get("risk", {}).items():
-            _not_weaker(f"require.risk.{name}", out.get("risk", {}).get(name), limit, rule.name, more=False)
-            out.setdefault("risk", {}).setdefault(name, limit)
-        for column in sensitive:
-            for part, asked in rule.each_sensitive.items():
-                out.setdefault(part, {}).setdefault(column, dict(asked))
-    if not any(out.get(name) for name in ("k", "risk", "diversity", "closeness")):
-        name = f" and preset '{rule.name}' names no number" if rule else ""
-        raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
-    return out
-
-
-def _not_weaker(place: str, said: float | None, asked: float, name: str, *, more: bool) -> None:
-    if said is not None and (said < asked if more else said > asked):
-        raise PolicyError(
-            f"'{place}' is {said}, weaker than the {asked} of preset '{name}'.",
-            hint="Ask for at least as much as the preset, or leave the preset out.",
-            path=place,
-        )
-
-
-def _only_sensitive(asked: Mapping[str, Any], sensitive: tuple[str, ...], part: str) -> None:
-    for column in asked:
-        if column not in sensitive:
-            raise PolicyError(
-                f"'require.{part}' names column '{column}', which is not sensitive.",
-                hint=f"Name it under roles.sensitive, or ask for one of: {', '.join(sensitive) or '(none named)'}.",
-                column=column,
-            )
-
-
-def _day(text: str | None, name: str) -> None:
-    if text is not None:
-        try:
-            datetime.date.fromisoformat(text)
-        except ValueError:
-            raise PolicyError(f"'{name}' is not a date of the calendar.", hint="Write it as YYYY-MM-DD.") from None

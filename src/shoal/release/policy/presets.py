@@ -7,7 +7,6 @@ number (risk = 1/k), so a largest risk of 0.09 needs classes of twelve: 1/11 is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -290,15 +289,3 @@ def preset(name: str) -> Preset:
         hint = (f"Did you mean '{close}'? " if close else "") + f"Presets: {', '.join(sorted(PRESETS))}."
         raise PolicyError(f"preset '{name}' is not known.", hint=hint, preset=name)
     return found
-
-
-def class_for(risk: float) -> int:
-    """The smallest class size k with 1/k ≤ risk, exactly.
-
-    >>> [class_for(r) for r in (0.09, 0.2, 0.1, 1 / 3, 0.05, 1.0)]
-    [12, 5, 10, 3, 20, 1]
-    """
-    k = max(1, math.floor(1.0 / risk) - 1)
-    while 1.0 / k > risk:
-        k += 1
-    return k

@@ -7,15 +7,11 @@ publishes it (:mod:`shoal.release.make.seed`), and one that could be guessed is 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from shoal.errors import PolicyError
 from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep, step_from_json
-
-if TYPE_CHECKING:
-    from shoal.release.policy.policy import Policy
 
 KINDS = (
     "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
@@ -54,17 +50,14 @@ def _step(column: str, kind: str, words: Any) -> Step:
         ) from None
 
 
-def check_transforms(policy: Policy, *, all_roles: bool = True) -> None:
-    """Only columns whose values no requirement is about may be changed.
-
-    Without ``all_roles`` a column without a role in the policy is let through: the table may have been opened with one.
-    """
-    named = {*policy.quasi, *policy.direct, policy.unit, policy.weight}
-    free = (*policy.insensitive, *policy.sensitive)
-    asked = {**policy.diversity, **policy.closeness}
-    for place, step in policy.transform.items():
+def check_transforms(
+    transform: Mapping[str, Step], *, free: Collection[str], fixed: Collection[str] | None, asked: Collection[str]
+) -> None:
+    """Refuse steps on columns that are not ``free`` (only on those in ``fixed``, where given), on columns that something is
+    ``asked`` of, and two steps on one column."""
+    for place, step in transform.items():
         for column in step.columns:
-            if column not in free and (all_roles or column in named):
+            if column not in free and (fixed is None or column in fixed):
                 raise PolicyError(
                     f"'transform.{place}' changes column '{column}', which is not sensitive or insensitive.",
                     hint="Quasi-identifiers are generalized by their hierarchy; direct identifiers have a mask.",
@@ -74,7 +67,7 @@ def check_transforms(policy: Policy, *, all_roles: bool = True) -> None:
                     f"'transform.{place}' changes column '{column}', for which diversity or closeness is required.",
                     hint="Counted on changed values it would say nothing about the people. Drop one of the two.",
                 )
-        own = [p for p, s in policy.transform.items() if p != place and set(s.columns) & set(step.columns)]
+        own = [p for p, s in transform.items() if p != place and set(s.columns) & set(step.columns)]
         if own:
             raise PolicyError(
                 f"'transform.{place}' and 'transform.{own[0]}' change the same column.", hint="Name it in one of them."
@@ -86,15 +79,13 @@ def draws(step: Step) -> bool:
     return isinstance(step, ColumnStep | RowStep) or (isinstance(step, StreamStep) and getattr(step, "by_position", True))
 
 
-def seeded(policy: Policy) -> Policy:
-    """The policy with a seed that cannot be guessed, where a random step depends on it; drawn unless it is stated."""
-    if policy.sample is None and not any(draws(s) for s in policy.transform.values()):
-        return policy
-    if policy.seed == 0:
-        return replace(policy, seed=LEAST_SEED + secrets.randbelow(2**63 - LEAST_SEED))
-    if policy.seed < LEAST_SEED:
+def safe_seed(seed: int) -> int:
+    """The stated seed, or a drawn one where none (0) is; one that is short enough to be found by trying is refused."""
+    if seed == 0:
+        return LEAST_SEED + secrets.randbelow(2**63 - LEAST_SEED)
+    if seed < LEAST_SEED:
         raise PolicyError(
             "the seed is short enough to be found by trying, and whoever has it can undo the random changes or knows the sample.",
             hint="Leave the seed out, so that one is drawn and kept beside the release, or state one of at least 16 digits.",
         )
-    return policy
+    return seed

@@ -1,11 +1,12 @@
 """The second opinion for large files: the same Facts from sorted integer codes, a piece of the file at a time.
 
 Each column's cells become whole numbers in order of first appearance; the numbers of a record become one; sorting brings
-equal records together. Tested against the dictionary of :mod:`shoal.release.proof.recount`, which is the definition.
+equal records together. Tested against the dictionary of :mod:`shoal.release.proof.recount_dictionary`, which is the definition.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
-from shoal.release.proof.recount import Facts, Inside, value_order
+from shoal.model.requirement.compare import slack
+from shoal.release.proof.facts import Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 
 Codes = npt.NDArray[np.int64]
@@ -160,6 +162,8 @@ def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int]
     p = counts / size[number]
     q = np.bincount(value, weights=counts, minlength=len(used)) / counts.sum()
     entropy = -np.bincount(number, weights=p * np.log(p), minlength=n_classes)
+    gain = (p - q[value]) / q[value]
+    most = -np.log(q)[value]  # what a value may gain by enhanced β-likeness, whatever β is
     equal = 0.5 * (np.bincount(number, weights=np.abs(p - q[value]) - q[value], minlength=n_classes) + 1.0)
     return Inside(
         distinct=int(np.bincount(number).min()),
@@ -168,6 +172,10 @@ def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int]
         ordered=_ordered(number, value, p, q, n_classes),
         recursive={level: _largest_ratio(number, counts, level, n_classes) for level in levels},
         hierarchical=None if tree is None else _by_tree(number, value, p, q, ordered, tree),
+        alpha=float(p.max()),
+        delta=math.inf if (np.bincount(number) < len(used)).any() else float(np.abs(np.log(p / q[value])).max()),
+        beta=max(0.0, float(gain.max())),
+        enhanced_beta=math.inf if (gain > most + np.vectorize(slack)(most)).any() else max(0.0, float(gain.max())),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, UsageError
 from shoal.model import requirement as req
+from shoal.model.requirement.compare import at_most
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.problem.checks import Checks, build_checks
@@ -41,7 +42,7 @@ def refuse_contradictions(problem: Problem, checks: Checks) -> None:
     for sensitive in checks.sensitive:
         for r in checks.requirements:
             wanted = _values_needed(r) if r.sensitive == sensitive.column else 0.0
-            if wanted > len(sensitive.share) + req.TOLERANCE:
+            if not at_most(wanted, len(sensitive.share)):
                 raise InfeasibleError(
                     f"'{sensitive.column}' has {len(sensitive.share)} values, but {wanted:g} are asked for in every class.",
                     hint=f"Ask for at most {len(sensitive.share)}.",

@@ -18,6 +18,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement
+from shoal.model.requirement.compare import most_of
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
@@ -161,4 +162,4 @@ def record_limit(suppress: float, n_records: int) -> int:
     good = isinstance(suppress, int | float) and not isinstance(suppress, bool) and 0.0 <= suppress <= 1.0
     if not good:
         raise UsageError(f"the suppression limit must lie between 0 and 1; found {suppress!r}.", hint="Write 0.02 for 2 %.")
-    return math.floor(suppress * n_records + 1e-9)
+    return most_of(suppress, n_records)

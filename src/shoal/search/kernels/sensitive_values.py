@@ -5,6 +5,8 @@ once; then every requirement on the column is decided. For requirements whose pa
 kernel also gives ``removal``: a lower bound on the records of the group that *every* specialisation of the node must
 suppress. Whatever a specialisation keeps of the group passes as a whole (a join of passing classes passes), so it is a
 part of the group, at most ``counts`` of each value, that passes; the largest such part bounds what can be kept.
+
+Limits are compared exactly: whoever calls gives them the tolerance of the comparison rule.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED = range(7)
-SLACK = 1e-9
 
 
 @njit
@@ -135,9 +136,9 @@ def _kept_diverse(held: Floats, used: int, size: float, least: float, most: floa
     entropy = 0.0
     for i in range(used):
         entropy -= held[i] / size * math.log(held[i] / size)
-    if math.exp(entropy) + SLACK >= least:
+    if math.exp(entropy) >= least:
         return -1.0
-    if used + SLACK < least:
+    if used < least:
         return 0.0
     cap[:used] = most
     return _largest_capped(held, cap, used, size)
@@ -149,7 +150,7 @@ def _kept_recursive(held: Floats, used: int, c: float, depth: int) -> float:
     if used < depth:
         return 0.0
     ranked = np.sort(held[:used])[::-1]
-    if _recursive_margin(ranked, used, ranked[0], c, depth) > SLACK:
+    if _recursive_margin(ranked, used, ranked[0], c, depth) > 0.0:
         return -1.0
     low, high = 0.0, ranked[0]
     for _ in range(60):
@@ -182,7 +183,7 @@ def _kept_in_band(held: Floats, touched: Codes, used: int, size: float, share: F
     most = size
     for i in range(used):
         ratio = math.log(held[i] / size / share[touched[i]])
-        good = good and abs(ratio) + SLACK < delta
+        good = good and abs(ratio) < delta
         most = min(most, held[i] * math.exp(min(delta, 700.0)) / share[touched[i]])
     return -1.0 if good else min(most, _largest_capped(held, cap, used, size))
 
@@ -192,12 +193,12 @@ def _kept_close(
     total: Ints, size: float, t: float, groups: Codes, n_groups: Ints, mass: Floats, ordered: bool, buffer: Floats
 ) -> float:
     """t-closeness: −1 where the distance is at most t; else the most that can stay."""
-    if _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= t + SLACK:
+    if _distance(total, size, groups, n_groups, mass, ordered, False, buffer) <= t:
         return -1.0
     low, high = 0.0, size
     while high - low > 0.25:
         middle = 0.5 * (low + high)
-        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t + SLACK:
+        if _distance(total, middle, groups, n_groups, mass, ordered, True, buffer) <= t:
             low = middle
         else:
             high = middle
@@ -248,7 +249,7 @@ def check_values(
             keep = _kept_recursive(held, used, first, int(second))
         elif kind in (CAP, BAND):
             for i in range(used):
-                cap[i] = limits[touched[i]] + SLACK
+                cap[i] = limits[touched[i]]
             if kind == CAP:
                 keep = _kept_capped(held, used, size, cap)
             else:

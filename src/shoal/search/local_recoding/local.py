@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +21,7 @@ from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
+from shoal.model.requirement.compare import class_for
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import EPSILON
 from shoal.search.full_domain.infeasible import refuse_contradictions
@@ -170,7 +170,7 @@ def _class_sizes(checks: Checks) -> Checks:
     """Requirements on the whole table as class sizes that guarantee them: an average risk r by classes of 1/r, uniques by 2."""
     least = max(checks.least, 1)
     if checks.average_risk < 1.0:
-        least = max(least, math.ceil(1.0 / checks.average_risk - req.TOLERANCE))
+        least = max(least, class_for(checks.average_risk))
     if checks.uniqueness < 1.0:
         least = max(least, 2)
     return dataclasses.replace(checks, least=least)

@@ -14,6 +14,7 @@ from shoal.measures.classes.closeness import leaf_groups
 from shoal.measures.classes.profile import SensitiveProfile, profile
 from shoal.model import requirement as req
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+from shoal.model.requirement.compare import TOLERANCE, slack
 from shoal.search.kernels import sensitive_values as kernel
 
 NO_GROUPS = np.zeros((1, 1), dtype=np.int32)
@@ -23,7 +24,10 @@ NO_MASS = np.zeros((1, 1), dtype=np.float64)
 
 @dataclass(frozen=True, eq=False)
 class ValueCheck:
-    """One requirement on a sensitive column, as arguments of the kernel."""
+    """One requirement on a sensitive column, as arguments of the kernel.
+
+    Its limits carry the tolerance of the comparison rule (:mod:`shoal.model.requirement.compare`): the kernel compares exactly.
+    """
 
     kind: int
     first: float = 0.0
@@ -119,10 +123,15 @@ def _sensitive(counts: ClassCounts, requirements: Sequence[req.Requirement]) -> 
                 values=found.ranks.astype(np.int32),
                 counts=found.counts,
                 share=found.overall,
-                checks=tuple(_value_check(r, found) for r in asked),
+                checks=tuple(_value_check(r, found) for r in asked if not _always(r)),
             )
         )
     return tuple(out)
+
+
+def _always(r: req.Requirement) -> bool:
+    """Recursive diversity with l = 1 holds by definition."""
+    return isinstance(r, req.RecursiveDiversity) and r.l == 1
 
 
 def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
@@ -133,17 +142,18 @@ def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
         case req.PSensitive():
             return ValueCheck(kernel.DISTINCT, float(r.p))
         case req.EntropyDiversity():
-            return ValueCheck(kernel.ENTROPY, float(r.l), most_frequent(r.l, len(share)))
+            return ValueCheck(kernel.ENTROPY, r.l - slack(r.l), most_frequent(r.l, len(share)))
         case req.RecursiveDiversity():
-            return ValueCheck(kernel.RECURSIVE, r.c, float(r.l))
+            return ValueCheck(kernel.RECURSIVE, r.c - slack(r.c), float(r.l))
         case req.AlphaK():
-            return ValueCheck(kernel.CAP, limits=np.full(len(share), r.alpha))
+            return ValueCheck(kernel.CAP, limits=np.full(len(share), r.alpha + slack(r.alpha)))
         case req.BasicBeta():
-            return ValueCheck(kernel.CAP, limits=(1.0 + r.beta) * share)
+            return ValueCheck(kernel.CAP, limits=(1.0 + r.beta + slack(r.beta)) * share)
         case req.EnhancedBeta():
-            return ValueCheck(kernel.CAP, limits=(1.0 + np.minimum(r.beta, -np.log(share))) * share)
+            most = np.minimum(r.beta, -np.log(share))
+            return ValueCheck(kernel.CAP, limits=(1.0 + most + TOLERANCE * np.maximum(1.0, most)) * share)
         case req.DeltaDisclosure():
-            return ValueCheck(kernel.BAND, r.delta, limits=math.exp(min(r.delta, 700.0)) * share)
+            return ValueCheck(kernel.BAND, r.delta - slack(r.delta), limits=math.exp(min(r.delta, 700.0)) * share)
         case req.TCloseness():
             return _closeness(r, found)
     raise UsageError(f"the requirement '{r.kind}' cannot be searched for.", hint="See the list of requirements.")
@@ -152,7 +162,7 @@ def _value_check(r: req.Requirement, found: SensitiveProfile) -> ValueCheck:
 def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
     m = found.n_values
     if r.distance == "ordered":
-        return ValueCheck(kernel.ORDERED, r.t, groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
+        return ValueCheck(kernel.ORDERED, r.t + slack(r.t), groups=np.zeros((1, m), dtype=np.int32), mass=found.overall[None, :])
     if r.distance == "equal":
         levels = [np.arange(m, dtype=np.int32)]
     else:
@@ -169,7 +179,7 @@ def _closeness(r: req.TCloseness, found: SensitiveProfile) -> ValueCheck:
     mass = np.zeros((len(levels), int(sizes.max())))
     for i, g in enumerate(levels):
         mass[i, : sizes[i]] = np.bincount(g, weights=found.overall)
-    return ValueCheck(kernel.LEVELS, r.t, groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
+    return ValueCheck(kernel.LEVELS, r.t + slack(r.t), groups=np.ascontiguousarray(np.stack(levels)), n_groups=sizes, mass=mass)
 
 
 def most_frequent(l: float, n_values: int) -> float:  # noqa: E741
@@ -182,7 +192,7 @@ def most_frequent(l: float, n_values: int) -> float:  # noqa: E741
     """
     if n_values < 2 or n_values < l:
         return 1.0
-    wanted = math.log(max(1.0, l - req.TOLERANCE))
+    wanted = math.log(max(1.0, l - slack(l)))
     low, high = 1.0 / n_values, 1.0
     for _ in range(60):
         p = 0.5 * (low + high)

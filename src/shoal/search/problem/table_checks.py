@@ -7,13 +7,12 @@ them. For the population estimate it is a rule, not an optimum.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
-from shoal.model.requirement import TOLERANCE, PopulationUniqueness
+from shoal.model.requirement.compare import at_most, slack
+from shoal.predict.population.unique_share import unique_share
 from shoal.search.problem.checks import Checks
 
 Flags = npt.NDArray[np.bool_]
@@ -26,14 +25,14 @@ def suppress_for_table(checks: Checks, members: IntArray, records: IntArray, fai
     order = open_[np.lexsort((open_, members[open_]))]
     cut = 0
     if checks.average_risk < 1.0:
-        excess = 1.0 - checks.average_risk * members[order]
-        left = np.concatenate([np.cumsum(excess[::-1])[::-1], [0.0]])  # excess of what stays after the first i go
-        cut = max(cut, int(np.argmax(left <= TOLERANCE)))
+        left = np.concatenate([np.cumsum(members[order][::-1])[::-1], [0]])  # members that stay after the first i go
+        classes = len(order) - np.arange(len(order) + 1)
+        cut = max(cut, int(np.argmax(classes <= (checks.average_risk + slack(checks.average_risk)) * left)))
     if checks.uniqueness < 1.0:
         alone = int((members[order] == 1).sum())
         total = int(members[order].sum())
         gone = np.arange(alone + 1)
-        cut = max(cut, int(np.argmax(alone - gone <= checks.uniqueness * (total - gone) + TOLERANCE)))
+        cut = max(cut, int(np.argmax(alone - gone <= (checks.uniqueness + slack(checks.uniqueness)) * (total - gone))))
     lost[order[:cut]] = True
     if checks.population_uniqueness:
         _suppress_for_population(checks, members, records, order, cut, lost, limit)
@@ -47,9 +46,9 @@ def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flag
         return True
     total = int(kept.sum())
     return (
-        len(kept) <= (checks.average_risk + TOLERANCE) * total
-        and int((kept == 1).sum()) <= (checks.uniqueness + TOLERANCE) * total
-        and all(population_share(kept, r) <= r.share + TOLERANCE for r in checks.population_uniqueness)
+        at_most(len(kept) / total, checks.average_risk)
+        and at_most(int((kept == 1).sum()) / total, checks.uniqueness)
+        and all(r.holds(unique_share(size_table(kept), r.population, r.method)) for r in checks.population_uniqueness)
     )
 
 
@@ -64,24 +63,6 @@ def _suppress_for_population(
         lost[at[members[at] <= size]] = True
 
 
-def population_share(sizes: IntArray, requirement: PopulationUniqueness) -> float:
-    """Estimated population uniques over the population, from the class sizes of the release; 1 where no model fits.
-
-    Where no class has one member, models that start from sample uniques say 0, as Dankar's rule does. Where the release is the
-    whole population, uniques are counted.
-    """
-    values, numbers = np.unique(sizes, return_counts=True)
-    classes = tuple(zip(values.tolist(), numbers.tolist(), strict=True))
-    return _population_share(classes, requirement.population, requirement.method)
-
-
-@lru_cache(maxsize=4096)
-def _population_share(classes: tuple[tuple[int, int], ...], size: int, method: str) -> float:
-    from shoal.predict.population.uniques import population
-
-    found = population(dict(classes), size)
-    counted = method == "dankar" or found.sample_size == size
-    uniques = None if counted else found.model(method).uniques
-    if uniques is None and found.uniques is not None and (counted or found.sample_uniques == 0):
-        uniques = found.uniques.value
-    return 1.0 if uniques is None else min(1.0, float(uniques) / size)
+def size_table(sizes: IntArray) -> dict[int, int]:
+    """How many classes have each size."""
+    return dict(zip(*(x.tolist() for x in np.unique(sizes, return_counts=True)), strict=True))

@@ -1,0 +1,157 @@
+"""From the plain values of a policy to its fields: schema, roles, preset and requirements; what makes no sense is refused."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import PolicyError, RoleError, UsageError
+from shoal.model.requirement import Requirement, ordered, requirements_of
+from shoal.release.policy import file as policy_file
+from shoal.release.policy.presets import Preset, preset
+from shoal.release.policy.transforms import transforms_of
+
+
+@dataclass(frozen=True)
+class QuasiRule:
+    """How one quasi-identifier may be generalized: its hierarchy (None: built from the data), weight and bounds."""
+
+    hierarchy: Any = None
+    weight: float = 1.0
+    min_level: int | None = None
+    max_level: int | None = None
+
+
+def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a policy from its plain values, checked against the schema."""
+    policy_file.refuse_secrets(plain)
+    rules = policy_file.schema()
+    policy_file.check(plain, rules, rules)
+    roles = plain.get("roles", {})
+    _one_role_each(roles)
+    chosen = preset(plain["preset"]) if "preset" in plain else None
+    sensitive = _named(roles.get("sensitive", {}))
+    asked = _filled(_said(plain.get("require", {})), chosen, tuple(sensitive))
+    _only_sensitive(asked, tuple(sensitive))
+    quasi = {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()}
+    unit = plain.get("unit")
+    unit = {"column": unit} if isinstance(unit, str) else (unit or {})
+    allow = plain.get("allow", {})
+    about: dict[str, Any] = {
+        n: plain[n]
+        for n in ("title", "purpose", "recipient", "release", "run_by", "approved_by", "contact", "date", "review", "controls")
+        if n in plain
+    }
+    for name in ("date", "review"):
+        _day(about.get(name), name)
+    people = plain.get("population")
+    return {
+        "quasi": quasi,
+        "direct": {c: _mask(r or {}) for c, r in _named(roles.get("direct", {})).items()},
+        "sensitive": {c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
+        "insensitive": tuple(roles.get("insensitive", ())),
+        "transform": transforms_of(plain.get("transform", {})),
+        "unit": unit.get("column"),
+        "publish_unit": unit.get("publish", "drop"),
+        "weight": plain.get("weight"),
+        "requirements": asked,
+        "suppress": float(allow.get("suppress", 0.0)),
+        "scope": allow.get("scope", "rows"),
+        "identifying": tuple(allow.get("identifying", ())),
+        "optimize": plain.get("optimize", "loss"),
+        "method": plain.get("method", "lattice"),
+        "hardened": plain.get("hardened", False),
+        "population": people if isinstance(people, int) else None,
+        "population_table": people["table"] if isinstance(people, Mapping) else None,
+        "sample": float(plain["sample"]["share"]) if plain.get("sample") else None,
+        "seed": plain.get("seed", 0),
+        "time_limit": plain.get("time_limit"),
+        "analyses": tuple(plain.get("analyses", ())),
+        "preset": chosen,
+        "about": about,
+    }
+
+
+def _named(columns: Any) -> dict[str, Any]:
+    return dict(columns) if isinstance(columns, Mapping) else {c: {} for c in columns or ()}
+
+
+def _one_role_each(roles: Mapping[str, Any]) -> None:
+    seen: dict[str, str] = {}
+    for role, columns in roles.items():
+        for column in columns or ():
+            if column in seen:
+                raise RoleError(
+                    f"column '{column}' is given two roles: {seen[column]} and {role}.",
+                    hint="Name it in one of them only.",
+                    column=column,
+                )
+            seen[column] = role
+
+
+def _quasi(column: str, rule: Mapping[str, Any]) -> QuasiRule:
+    low, high = rule.get("min_level"), rule.get("max_level")
+    if low is not None and high is not None and low > high:
+        raise PolicyError(f"'roles.quasi.{column}' has min_level {low} above max_level {high}.", hint="Exchange the two.")
+    return QuasiRule(rule.get("hierarchy"), float(rule.get("weight", 1.0)), low, high)
+
+
+def _mask(words: Mapping[str, str]) -> str:
+    """``drop``, ``pseudonym``, or ``vault:`` and the domain whose pseudonyms take the place of the identities."""
+    return f"vault:{words['vault']}" if "vault" in words else words.get("mask", "drop")
+
+
+def _said(require: Any) -> tuple[Requirement, ...]:
+    """The requirements of the policy itself; what makes no sense is named by its place."""
+    try:
+        return requirements_of(require)
+    except PolicyError:
+        raise
+    except UsageError as error:
+        raise PolicyError(f"'require' asks for what makes no sense: {error.message}", hint=error.hint, path="require") from None
+
+
+def _filled(said: tuple[Requirement, ...], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
+    """What is asked, with what the preset adds; asking for less than the preset is refused."""
+    out = {r.place: r for r in said}
+    if rule is not None:
+        for asked in requirements_of(rule.require):
+            _not_weaker(out.setdefault(asked.place, asked), asked, rule.name)
+        for column in sensitive:
+            for part, words in rule.each_sensitive.items():
+                if not any(place[:2] == (part, column) for place in out):
+                    out |= {r.place: r for r in requirements_of({part: {column: words}})}
+    if not out:
+        name = f" and preset '{rule.name}' names no number" if rule else ""
+        raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
+    return ordered(out.values())
+
+
+def _not_weaker(said: Requirement, asked: Requirement, name: str) -> None:
+    if said.limit < asked.limit if asked.sign == ">=" else said.limit > asked.limit:
+        place = f"require.{said.name}"
+        raise PolicyError(
+            f"'{place}' is {said.limit}, weaker than the {asked.limit} of preset '{name}'.",
+            hint="Ask for at least as much as the preset, or leave the preset out.",
+            path=place,
+        )
+
+
+def _only_sensitive(asked: Iterable[Requirement], sensitive: tuple[str, ...]) -> None:
+    for r in asked:
+        if r.sensitive is not None and r.sensitive not in sensitive:
+            raise PolicyError(
+                f"'require.{r.place[0]}' names column '{r.sensitive}', which is not sensitive.",
+                hint=f"Name it under roles.sensitive, or ask for one of: {', '.join(sensitive) or '(none named)'}.",
+                column=r.sensitive,
+            )
+
+
+def _day(text: str | None, name: str) -> None:
+    if text is not None:
+        try:
+            datetime.date.fromisoformat(text)
+        except ValueError:
+            raise PolicyError(f"'{name}' is not a date of the calendar.", hint="Write it as YYYY-MM-DD.") from None

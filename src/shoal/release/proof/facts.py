@@ -1,0 +1,144 @@
+"""Numbers of a written file, as both ways of counting give them and as a certificate states them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.errors import UsageError
+from shoal.model.requirement.compare import equal
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What the classes tell about one sensitive column: the least diverse, and the farthest from the published table.
+
+    ``recursive[l]`` is the largest r_1 / (r_l + … + r_m) over classes (None where a class has fewer than l values):
+    recursive (c,l)-diversity holds when it is below c. ``alpha`` is the largest share of a value in a class; ``delta``, ``beta``
+    and ``enhanced_beta`` are how much the share of a value changes from the published table to a class, infinite where a value
+    is absent from a class (delta) or gains more than any β allows.
+    """
+
+    distinct: int
+    entropy: float
+    equal: float
+    ordered: float
+    recursive: Mapping[int, float | None] = field(default_factory=dict)
+    hierarchical: float | None = None
+    alpha: float = 1.0
+    delta: float = math.inf
+    beta: float = math.inf
+    enhanced_beta: float = math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        out = {
+            "distinct": self.distinct,
+            "entropy": _round(self.entropy),
+            "alpha": _round(self.alpha),
+            "t_equal": _round(self.equal),
+            "t_ordered": _round(self.ordered),
+            "delta": _finite(self.delta),
+            "beta": _finite(self.beta),
+            "enhanced_beta": _finite(self.enhanced_beta),
+            "recursive": {str(level): None if r is None else _round(r) for level, r in sorted(self.recursive.items())},
+        }
+        return out if self.hierarchical is None else {**out, "t_hierarchical": _round(self.hierarchical)}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Numbers of a written file. ``sizes`` maps a class size to how many classes have it.
+
+    With a person column, sizes and the values inside a class count people (a person with the same value twice counts once), and
+    ``linked_k`` is the smallest number of people who have the same number of records in the same classes.
+    """
+
+    records: int
+    classes: int
+    k: int
+    unique: int
+    sizes: Mapping[int, int]
+    sensitive: Mapping[str, Inside] = field(default_factory=dict)
+    blanked: int = 0
+    people: int | None = None
+    linked_k: int | None = None
+
+    def of(self, column: str) -> Inside:
+        """What was counted of a sensitive column."""
+        if column not in self.sensitive:
+            raise UsageError(f"column '{column}' was not counted as sensitive.", hint="Name it under roles.sensitive.")
+        return self.sensitive[column]
+
+    @property
+    def members(self) -> int:
+        """People or records, added up over the classes."""
+        return sum(size * n for size, n in self.sizes.items())
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "records": self.records,
+            "classes": self.classes,
+            "k": self.k,
+            "unique": self.unique,
+            "sizes": {str(size): n for size, n in sorted(self.sizes.items())},
+            "risk": {"largest": 1.0 / self.k, "average": _round(self.classes / self.members)},
+            "sensitive": {c: inside.to_json() for c, inside in sorted(self.sensitive.items())},
+            "blanked": self.blanked,
+        }
+        if self.people is not None:
+            out["people"] = self.people
+            out["linked_k"] = self.linked_k
+        return out
+
+
+def _round(value: float) -> float:
+    """Twelve decimals: more than two orders of summation agree on."""
+    return round(value, 12) + 0.0
+
+
+def _finite(value: float) -> float | None:
+    return _round(value) if math.isfinite(value) else None
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two results in JSON form say the same: counts and words exactly, real numbers by the comparison rule.
+
+    >>> alike({"k": 5, "t": 0.25}, {"k": 5, "t": 0.25000000000000006}), alike({"k": 5}, {"k": 6}), alike(1, True)
+    (True, False, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return equal(other, one)
+    return type(one) is type(other) and bool(one == other)
+
+
+def value_order(values: Sequence[Any]) -> list[Any]:
+    """Sensitive values in their order: a missing value first, numbers by size, everything else by its text.
+
+    >>> value_order(["10", "9", None]), value_order(["b", "10", "9"])
+    ([None, '9', '10'], ['10', '9', 'b'])
+    """
+    present = [v for v in values if v is not None]
+    missing = [v for v in values if v is None]
+    numbers = [as_number(v) for v in present]
+    if all(n is not None for n in numbers):
+        return missing + [v for _, _, v in sorted(zip(numbers, map(str, present), present, strict=True), key=lambda x: x[:2])]
+    return missing + sorted(present, key=str)
+
+
+def as_number(value: Any) -> float | None:
+    """The number that a cell spells, or None."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float):
+        return float(value)
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in str(value) else None
