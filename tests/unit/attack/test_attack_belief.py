@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -11,7 +12,15 @@ from scipy.optimize import minimize
 from shoal.attack.belief import beliefs, expectation
 from shoal.attack.certified import Certified, short
 from shoal.attack.composition import Cells, Shown, changes
-from shoal.model.requirement import EntropyDiversity, RecursiveDiversity, TCloseness
+from shoal.model.requirement import (
+    AlphaK,
+    BasicBeta,
+    DeltaDisclosure,
+    EnhancedBeta,
+    EntropyDiversity,
+    RecursiveDiversity,
+    TCloseness,
+)
 
 
 def shown(people, classes):
@@ -145,3 +154,28 @@ def test_short_equals_the_definitions(seed):
         want = [bool(row.sum()) and bool(fails(row / row.sum())) for row in table]
         assert found.tolist() == want
         assert 0 < sum(want) < 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "enough", "more"),
+    [
+        (lambda x: AlphaK("s", x), 0.75, 0.7499),
+        (lambda x: DeltaDisclosure("s", x), math.log(2) + 1e-6, math.log(2)),
+        (lambda x: BasicBeta("s", x), 0.5, 0.4999),
+        (lambda x: EnhancedBeta("s", x), 0.5, 0.4999),
+    ],
+)
+def test_groups_are_held_against_every_kind_of_requirement(asked, enough, more):
+    """Three of four people have a value that half the table has: a share of 0.75, a gain of 0.5; the other share halves."""
+    group, value, weight = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([3.0, 1.0, 2.0, 2.0])
+    whole = np.array([0.0, 5.0, 5.0])
+    assert short(group, value, weight, 2, whole, Certified.of([asked(enough)])).tolist() == [False, False]
+    assert short(group, value, weight, 2, whole, Certified.of([asked(more)])).tolist() == [True, False]
+
+
+def test_an_absent_value_and_a_gain_beyond_its_logarithm_fall_short_of_any_limit():
+    group, value, weight = np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([4.0, 17.0, 3.0])
+    whole = np.array([0.0, 5.0, 5.0])
+    assert short(group, value, weight, 2, whole, Certified.of([DeltaDisclosure("s", 1000)])).tolist() == [True, False]
+    assert short(group, value, weight, 2, whole, Certified.of([EnhancedBeta("s", 1000)])).tolist() == [True, True]  # 0.7 > ln 2
+    assert short(group, value, weight, 2, whole, Certified.of([BasicBeta("s", 1000)])).tolist() == [False, False]

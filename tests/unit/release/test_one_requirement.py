@@ -16,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from release_forging import plain_certificate, sign_anew
 from shoal.cli import main
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.model import requirement as req
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement import Requirement, require_of, requirement_from_json
@@ -211,3 +212,28 @@ def test_certificate_and_verify(case: Case, place: Path):
     assert any("signed, not counted again" in line for line in written["limits"]) is asked.needs_population
     with pytest.raises(InfeasibleError):
         shoal.anonymize(shoal.open(_table(case)), _policy(case.make(case.more), place))
+
+
+@pytest.mark.parametrize(("stated", "ok"), [(4, True), (3, False), (None, False), (4.5, False)])
+def test_a_k_map_below_the_classes_of_the_release_is_refused(stated: float | None, ok: bool, place: Path):
+    """The k-map is signed, not counted again; but a population holds the release, so it is never below k (4)."""
+    asked = req.KMap(2)
+    case = next(c for c in CASES if isinstance(c.make(c.enough), req.KMap))
+    out = shoal.anonymize(shoal.open(_table(case)), _policy(asked, place)).write(place / "release")
+    made = plain_certificate(out)
+    made["requirements"][0]["found"] = stated
+    sign_anew(out, made)
+    counted = next(c for c in verify(out).checks if c.name == "re-count")
+    assert counted.ok is ok
+
+
+def test_a_k_map_without_a_population_table_is_refused_in_words(place: Path):
+    words = {"roles": {"quasi": ["zip"], "sensitive": ["ill"]}, "require": {"k_map": 5}}
+    for look in (check, shoal.anonymize):
+        with pytest.raises(PolicyError, match=r"'require\.k_map' needs a population table"):
+            look(shoal.open(_table(CASES[0])), Policy.of(words))
+    with pytest.raises(PolicyError, match="cannot be used with method: local"):
+        shoal.anonymize(
+            shoal.open(_table(CASES[0])),
+            Policy.parse(json.dumps({**words, "population": {"table": "people.csv"}, "method": "local"}), folder=place),
+        )

@@ -3,7 +3,7 @@
 Takes    ClassCounts with counts of a sensitive column (a missing sensitive value is an ordinary value)
 Keeps    1 ≤ entropy l ≤ distinct l ≤ number of values; recursive (c,l) is strict
 Source   METHODS §19, §22 (2a, 2b)
-Differs  entropy uses shares inside the class; the integer form adds 1e-9 before the floor, else 2 becomes 1
+Differs  entropy uses shares inside the class; the integer form adds the tolerance before the floor, else 2 becomes 1
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from shoal.errors import UsageError
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, IntArray
+from shoal.model.requirement.compare import slack
 
 HELPERS = ("is_recursive_diverse", "whole_diversity")
 
@@ -75,7 +76,7 @@ def whole_diversity(value: float) -> int:
     >>> whole_diversity(math.exp(math.log(3))), whole_diversity(2.999)
     (3, 2)
     """
-    return math.floor(value + 1e-9)
+    return math.floor(value + slack(value))
 
 
 @metric(

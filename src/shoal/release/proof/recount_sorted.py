@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
-from shoal.model.requirement.compare import slack
+from shoal.model.requirement.compare import TOLERANCE
 from shoal.release.proof.facts import Facts, Inside, value_order
 from shoal.release.proof.trees import Tree
 
@@ -175,7 +175,7 @@ def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int]
         alpha=float(p.max()),
         delta=math.inf if (np.bincount(number) < len(used)).any() else float(np.abs(np.log(p / q[value])).max()),
         beta=max(0.0, float(gain.max())),
-        enhanced_beta=math.inf if (gain > most + np.vectorize(slack)(most)).any() else max(0.0, float(gain.max())),
+        enhanced_beta=math.inf if (gain > most + TOLERANCE * np.maximum(1.0, most)).any() else max(0.0, float(gain.max())),
     )
 
 
