@@ -23,6 +23,7 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
+from shoal.release.earlier.texts import MISSING_TEXT, codes_of, read_texts
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from shoal.attack.certified import Certified
     from shoal.attack.composition import Shown
 
-MISSING_TEXT = "\x00missing"
 UNKNOWN = "(unknown to the earlier plan)"
 
 
@@ -262,14 +262,6 @@ def _indices(codes: Any) -> Any:
     return pa.array(codes, mask=codes < 0)
 
 
-def codes_of(left: Any, right: Any) -> IntArray:
-    """Codes of two arrays of texts over one dictionary, one after the other."""
-    import pyarrow as pa
-
-    codes = pa.concat_arrays([left, right]).dictionary_encode().indices
-    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
 def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, Any]:
     """Values as the earlier release writes them: carried out by its plan, written in its format, read as its file is read."""
     import pyarrow as pa
@@ -293,23 +285,3 @@ def _as_shown(earlier: Earlier, values: Mapping[str, Any], n: int) -> dict[str, 
         found = read_texts(out, [*values, order])
     order_of = np.argsort(found[order].to_numpy(zero_copy_only=False).astype(np.float64))
     return {c: found[c].take(pa.array(order_of)) for c in values}
-
-
-def read_texts(path: Path, columns: Sequence[str]) -> dict[str, Any]:
-    """Columns of a written file as arrays of texts; a missing value has a text of its own."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from shoal.engines.open import open as opened
-    from shoal.kernels.text import canonical_text
-    from shoal.release.proof.read import batches
-
-    if not columns:
-        return {}
-    labelled = path.suffix in (".sav", ".dta")
-    found = opened(path).scan(columns) if labelled else batches(path, columns)
-    texts: dict[str, list[Any]] = {c: [pa.array([], pa.string())] for c in columns}
-    for batch in found:
-        for c in columns:
-            texts[c].append(pc.fill_null(canonical_text(batch[c]), MISSING_TEXT).cast(pa.string()))
-    return {c: pa.concat_arrays(parts) for c, parts in texts.items()}

@@ -14,7 +14,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import DistinctDiversity, K
-from shoal.release.earlier.composition import codes_of, read_texts
+from shoal.release.earlier.texts import codes_of, read_texts
 
 
 def same_labels(data: Path, claims: Certificate, earlier: Path, before: Certificate) -> list[AttackResult]:
