@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from ruamel.yaml import YAML
 
 from shoal.errors import PolicyError, UsageError
 from shoal.model import requirement as req
@@ -228,3 +231,15 @@ def test_all_at_once_come_back_in_order():
     assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness"]
     assert require_of(requirements_of(said)) == said
     assert set(requirements_of(said)) == set(asked)
+
+
+def test_the_page_on_requirements_lists_every_kind_as_it_is_read():
+    page = (Path(__file__).parents[3] / "docs/requirements.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .*\| `([^`]+)` \| `([^`]+)` \|$", page, flags=re.M)
+    seen = set()
+    for text, said in rows:
+        asked = Requirement.parse(text)
+        assert requirements_of(YAML(typ="safe").load(said)) == (asked,)
+        assert str(asked) == text
+        seen.add(type(asked))
+    assert seen == set(req.requirement_kinds().values())
