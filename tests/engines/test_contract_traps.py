@@ -11,6 +11,7 @@ import pytest
 import shoal
 from engines.comparing import as_dict
 from engines.targets import MariaDBTarget, PostgresTarget, SparkTarget, Target
+from shoal.engines.open import open as open_table
 from shoal.errors import DataError, EngineError, UsageError
 from shoal.steps import Cut, MapValues, Prefix
 
@@ -75,7 +76,7 @@ def test_types_can_be_asked_for(target: Target) -> None:
     with pytest.raises(UsageError, match="cannot be read as 'colour'"):
         shoal.open(source, types={"a": "colour"})
     with pytest.raises(UsageError, match="option 'delimiterr'"):
-        shoal.open(source, delimiterr=1)
+        open_table(source, delimiterr=1)
 
 
 # --- PostgreSQL --------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from shoal.engines.count import tally
 from shoal.engines.count.codes import CodedColumn, Ranked
+from shoal.engines.count.dispatch import count
 from shoal.engines.count.sql import CountRequest, count_by_sql
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.table import make_table
@@ -90,7 +91,7 @@ def same(a: Any, b: Any) -> None:
 def test_codes_sql_and_counting_by_hand_agree(table: pa.Table) -> None:
     engine, relation = open_arrow(table, "frame")
     request = CountRequest(tuple(table.column_names))
-    coded = engine.count(relation, request, None)
+    coded = count(engine, relation, [request])[0]
     same(coded, count_by_sql(engine, relation, request))
     rows = zip(*[[by_hand(v) for v in c.to_pylist()] for c in table.columns], strict=True)
     assert as_dict(coded) == dict(Counter(rows))
@@ -104,7 +105,7 @@ def test_sensitive_values_and_people_agree(table: pa.Table) -> None:
     first, *rest = table.column_names
     for unit in (None, rest[-1]):
         request = CountRequest((first,), sensitive=tuple(rest), unit=unit)
-        coded = engine.count(relation, request, None)
+        coded = count(engine, relation, [request])[0]
         same(coded, count_by_sql(engine, relation, request))
         if unit is None:
             for name in rest:
@@ -140,7 +141,7 @@ def test_steps_in_memory_and_in_sql_agree(table: pa.Table, data: st.DataObject) 
     engine, relation = open_arrow(table, "frame")
     through = {n: data.draw(st.sampled_from(STEPS[n])) for n in table.column_names}
     request = CountRequest(tuple(table.column_names), through)
-    same(engine.count(relation, request, None), count_by_sql(engine, relation, request))
+    same(count(engine, relation, [request])[0], count_by_sql(engine, relation, request))
     engine.close()
 
 
@@ -158,7 +159,7 @@ def test_many_subsets_equal_single_counts(table: pa.Table, short: int, many: int
         for together, one in zip(opened.count_many(subsets), expected, strict=True):
             same(together, one)
         request = CountRequest(tuple(names[:1]), sensitive=tuple(names[1:]), unit=names[-1])
-        same(opened._engine.count(opened._relation, request, None), count_by_sql(opened._engine, opened._relation, request))
+        same(count(opened._engine, opened._relation, [request])[0], count_by_sql(opened._engine, opened._relation, request))
     opened.close()
 
 
@@ -190,7 +191,7 @@ def test_more_combinations_than_a_key_can_name() -> None:
         data[f"c{i}"][1500:] = data[f"c{i}"][:1500]
     engine, relation = open_arrow(pa.table(data), "frame")
     request = CountRequest(tuple(data), sensitive=("c0",), unit="c1")
-    coded = engine.count(relation, request, None)
+    coded = count(engine, relation, [request])[0]
     same(coded, count_by_sql(engine, relation, request))
     assert int(coded.records.sum()) == n  # type: ignore[union-attr]
     engine.close()
@@ -210,7 +211,7 @@ def test_large_counts_use_compiled_kernels_and_agree() -> None:
     engine, relation = open_arrow(table, "frame")
     for columns in (("few", "text"), ("many", "text", "few"), ("text", "float"), ("few", "float", "many")):
         request = CountRequest(columns, sensitive=("few",) if "few" not in columns else ())
-        same(engine.count(relation, request, None), count_by_sql(engine, relation, request))
+        same(count(engine, relation, [request])[0], count_by_sql(engine, relation, request))
     engine.close()
 
 
@@ -219,9 +220,9 @@ def test_gap_is_counted_alike_on_both_paths() -> None:
     step = MapValues("x", keys=("a",), targets=(0,), labels=("L",))
     request = CountRequest(("x",), {"x": step})
     messages = []
-    for count in (lambda: engine.count(relation, request, None), lambda: count_by_sql(engine, relation, request)):
+    for counted in (lambda: count(engine, relation, [request]), lambda: count_by_sql(engine, relation, request)):
         with pytest.raises(HierarchyGapError) as caught:
-            count()
+            counted()
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
     assert "2 distinct value(s) in 3 record(s)" in messages[0]
@@ -230,7 +231,8 @@ def test_gap_is_counted_alike_on_both_paths() -> None:
 
 def test_no_rows_is_an_error_on_both_paths() -> None:
     engine, relation = open_arrow(pa.table({"x": pa.array([], pa.string())}), "frame")
-    for count in (engine.count, lambda r, q, _: count_by_sql(engine, r, q)):
+    request = CountRequest(("x",))
+    for counted in (lambda: count(engine, relation, [request]), lambda: count_by_sql(engine, relation, request)):
         with pytest.raises(EmptyTableError):
-            count(relation, CountRequest(("x",)), None)
+            counted()
     engine.close()

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shoal.errors import DataError, InternalError
+from shoal.kernels.arrow import from_numpy, is_missing, to_numpy
 from shoal.model.roles import Column
 
 MOST_DIGITS = 38
@@ -23,8 +24,8 @@ def kind_of(arrow_type: Any) -> str:
     """The kind of an Arrow type.
 
     >>> import pyarrow as pa
-    >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
-    ['integer', 'text', 'decimal', 'timestamp']
+        >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
+        ['integer', 'text', 'decimal', 'timestamp']
     """
     test = pa.types
     if test.is_dictionary(arrow_type):
@@ -72,10 +73,10 @@ def normalize(values: Any, kind: str) -> Any:
     """An Arrow array in the one type of its kind; NaN becomes missing and −0.0 becomes 0.0.
 
     >>> import pyarrow as pa
-    >>> normalize(pa.array([1.5, -0.0, float("nan")]), "float").to_pylist()
-    [1.5, 0.0, None]
-    >>> normalize(pa.array([b"Zo\\xc3\\xab"]), "text").to_pylist()
-    ['Zoë']
+        >>> normalize(pa.array([1.5, -0.0, float("nan")]), "float").to_pylist()
+        [1.5, 0.0, None]
+        >>> normalize(pa.array([b"Zo\\xc3\\xab"]), "text").to_pylist()
+        ['Zoë']
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
@@ -83,8 +84,8 @@ def normalize(values: Any, kind: str) -> Any:
         values = values.dictionary_decode()
     if kind == "float":
         doubles = values.cast(pa.float64())
-        doubles = pc.add(doubles, 0.0)  # −0.0 + 0.0 is 0.0
-        return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+        x = to_numpy(doubles) + 0.0  # −0.0 + 0.0 is 0.0
+        return from_numpy(x, is_missing(doubles) | np.isnan(x))
     if kind == "integer":
         return _whole(values)
     if kind == "timestamp":

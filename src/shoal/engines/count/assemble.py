@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.request import CountRequest
+from shoal.kernels.arrow import positions, to_numpy
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.roles import Column
@@ -41,18 +42,19 @@ def encode(values: Any) -> tuple[CodeArray, Any]:
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    codes = positions(encoded.indices)
     categories, rank = sorted_categories(encoded.dictionary)
     return rank[codes], categories
 
 
 def sorted_categories(values: Any) -> tuple[Any, CodeArray]:
     """Distinct values in order, and for each old position the new one; one entry more, for −1."""
-    order = pc.sort_indices(values).to_numpy()
+    sorted_places = pc.sort_indices(values)
+    order = to_numpy(sorted_places)
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = -1
-    return values.take(order), rank
+    return values.take(sorted_places), rank
 
 
 def assemble(

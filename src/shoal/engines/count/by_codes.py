@@ -20,6 +20,7 @@ from shoal.engines.core.request import CountRequest, gap_error, over_budget
 from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
+from shoal.kernels.arrow import from_numpy
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
 from shoal.model.progress import Progress
 from shoal.steps import ExpressionStep
@@ -40,7 +41,9 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
 
 
 def half_of_memory() -> int:
-    """Half of the machine's memory in bytes: beyond it DuckDB counts, which can spill to disk."""
+    """Half of the machine's memory in bytes (2 GiB where it is not told): beyond it DuckDB counts, which can spill to disk."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return 2 << 30
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
@@ -167,4 +170,4 @@ def _present(used: BoolArray, categories: Any) -> tuple[CodeArray, Any]:
     here = used[1 : len(categories) + 1]
     codes = np.full(len(used), -1, np.int32)
     codes[1 : len(categories) + 1] = np.cumsum(here) - 1
-    return codes, categories if here.all() else categories.take(np.flatnonzero(here))
+    return codes, categories if here.all() else categories.take(from_numpy(np.flatnonzero(here)))

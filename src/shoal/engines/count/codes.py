@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.count.assemble import sorted_categories
+from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 
@@ -68,7 +69,7 @@ class CodedColumn:
 
     def _add_range(self, numbers: Any, values: Any) -> bool:
         """Code by distance from the smallest number, where the chunk's range is not too wide."""
-        missing = numbers.null_count
+        missing, plain = numbers.null_count, to_numpy(numbers)
         if missing == len(numbers):
             self.chunks.append(np.zeros(len(numbers), np.uint8))
             self._meaning.append((0, -1))
@@ -76,12 +77,12 @@ class CodedColumn:
         if missing:
             low, high = (int(x.as_py()) for x in pc.min_max(numbers).values())
         else:
-            plain = numbers.to_numpy()
             low, high = int(plain.min()), int(plain.max())
         if high - low >= WIDEST_RANGE:
             return False
         if missing:
-            plain = numbers.fill_null(low).to_numpy(zero_copy_only=False)
+            gone = is_missing(numbers)
+            plain = np.where(gone, plain.dtype.type(low), plain)
         if plain.dtype.itemsize < 4:
             plain = plain.astype(np.int32)  # so that the sum fits
         if abs(low) >= 2**31:
@@ -90,21 +91,18 @@ class CodedColumn:
             low_here = low
         codes = narrow(plain, 1 - low_here, high - low + 1)
         if missing:
-            codes[numbers.is_null().to_numpy(zero_copy_only=False)] = 0
+            codes[gone] = 0
         self.chunks.append(codes)
         self._meaning.append((low, high))
         return True
 
     def _add_dictionary(self, encoded: Any) -> None:
-        indices = encoded.indices
-        if indices.null_count:
-            indices = indices.fill_null(-1)
-        positions = indices.to_numpy(zero_copy_only=False)
+        places = positions(encoded.indices)
         values = encoded.dictionary
         if self._last is None or not self._last.equals(values):
             self._last = values
             self._dictionaries.append(normalize(values, self.column.kind))
-        self.chunks.append(narrow(positions.astype(np.int32, copy=False), 1, len(values)))
+        self.chunks.append(narrow(places, 1, len(values)))
         self._meaning.append(len(self._dictionaries) - 1)
 
     @property
@@ -138,15 +136,15 @@ class CodedColumn:
                 numbers = used[used > 0].astype(np.int64) - 1 + m[0]
                 self.chunks[i] = narrow(place.astype(np.int32), 0 if len(used) and used[0] == 0 else 1, len(numbers))
                 self._meaning[i] = len(self._dictionaries)
-                self._dictionaries.append(_in_kind(pa.array(numbers), self.column.kind))
+                self._dictionaries.append(_in_kind(from_numpy(numbers), self.column.kind))
 
     def _of_range(self, low: int, high: int) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """All chunks are ranges, not far apart: every number between the smallest and the largest."""
-        positions = []
+        places = []
         for m in self._meaning:
             assert isinstance(m, tuple)
-            positions.append(np.append(-1, np.arange(m[0] - low, m[1] - low + 1)).astype(np.int64))
-        return _in_kind(pa.array(np.arange(low, high + 1, dtype=np.int64)), self.column.kind), positions
+            places.append(np.append(-1, np.arange(m[0] - low, m[1] - low + 1)).astype(np.int64))
+        return _in_kind(from_numpy(np.arange(low, high + 1, dtype=np.int64)), self.column.kind), places
 
     def _of_dictionaries(self) -> tuple[Any, list[npt.NDArray[np.int64]]]:
         """Chunks have dictionaries, or ranges far apart: each value is looked up once, in one pass over all dictionaries."""
@@ -156,23 +154,23 @@ class CodedColumn:
             if isinstance(m, tuple):
                 used = np.unique(codes)
                 ranges.append(used[used > 0].astype(np.int64))
-                parts.append(_in_kind(pa.array(ranges[-1] - 1 + m[0]), self.column.kind))
+                parts.append(_in_kind(from_numpy(ranges[-1] - 1 + m[0]), self.column.kind))
         wide = next((p.type for p in parts if pa.types.is_decimal(p.type)), parts[-1].type)  # some numbers may need 20 digits
         encoded = pa.concat_arrays([p.cast(wide) for p in parts]).dictionary_encode()
-        everywhere = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        everywhere = positions(encoded.indices)
         starts = np.cumsum([0, *(len(p) for p in parts)])
-        positions, next_range = [], 0
+        places, next_range = [], 0
         for m in self._meaning:
             part = len(self._dictionaries) + next_range if isinstance(m, tuple) else m
             here = everywhere[starts[part] : starts[part + 1]]
             if not isinstance(m, tuple):
-                positions.append(np.append(-1, here))
+                places.append(np.append(-1, here))
                 continue
             where = np.full(max(2, m[1] - m[0] + 2), -1, np.int64)
             where[ranges[next_range]] = here
-            positions.append(where)
+            places.append(where)
             next_range += 1
-        return encoded.dictionary, positions
+        return encoded.dictionary, places
 
 
 def _in_kind(numbers: Any, kind: str) -> Any:
@@ -183,27 +181,27 @@ class Ranked:
     """A column ready to be counted: per chunk its codes and the rank (1 …; 0 is missing) of each code's published value."""
 
     def __init__(self, coded: CodedColumn, step: ExpressionStep | None) -> None:
-        values, positions = coded.distinct()
+        values, places = coded.distinct()
         self.column = coded.column
         self.gap_codes: list[npt.NDArray[np.bool_]] | None = None
         missing_rank_value: Any = None
         if step is not None:
             step.check(coded.column)
             values, missing_rank_value, self.column = step.arrow(values, coded.column), step.missing, step.after(coded.column)
-            uncovered = values.is_null().to_numpy(zero_copy_only=False)
+            uncovered = is_missing(values)
             if uncovered.any():
-                self.gap_codes = [np.append(uncovered, False)[p] for p in positions]
+                self.gap_codes = [np.append(uncovered, False)[p] for p in places]
         self.after = values  # the published value of each distinct original
         distinct = values.dictionary_encode() if step is not None else None
         old = distinct.dictionary if distinct is not None else values
         if missing_rank_value is not None:
             old = pa.concat_arrays([old, pa.array([missing_rank_value], old.type)]).unique()
         self.categories, rank = sorted_categories(old)
-        per_value = rank[:-1] if distinct is None else rank[distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+        per_value = rank[:-1] if distinct is None else rank[positions(distinct.indices)]
         missing = -1 if missing_rank_value is None else self.categories.index(pa.scalar(missing_rank_value, old.type)).as_py()
         table = (np.append(per_value, missing) + 1).astype(np.uint32)
         self.width = len(self.categories) + 1
-        self.lookups: list[Lookup] = [table[p] for p in positions]
+        self.lookups: list[Lookup] = [table[p] for p in places]
         self.chunks = coded.chunks
 
     def pieces(self) -> Iterator[tuple[Codes, Lookup]]:
