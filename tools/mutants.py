@@ -44,12 +44,13 @@ class Mutant:
     end: int
     new: str
     old: str
+    code: str
 
     def source(self, text: str) -> str:
         return text[: self.start] + self.new + text[self.end :]
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}  {' '.join(self.old.split())}  →  {' '.join(self.new.split())}"
+        return f"{self.path}:{self.line}  {' '.join(self.old.split())}  →  {' '.join(self.new.split())}   in: {self.code}"
 
 
 class Mutator(ast.NodeVisitor):
@@ -71,7 +72,7 @@ class Mutator(ast.NodeVisitor):
         return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
 
     def _add(self, line: int, start: int, end: int, new: str) -> None:
-        self.found.add(Mutant(self.path, line, start, end, new, self.text[start:end]))
+        self.found.add(Mutant(self.path, line, start, end, new, self.text[start:end], self._raw[line - 1].decode().strip()))
 
     def _replace(self, node: ast.expr, new: str) -> None:
         self._add(node.lineno, *self._span(node), new)

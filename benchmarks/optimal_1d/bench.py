@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import record
 
 from shoal.transform import optimal_groups
-from shoal.transform.kernels.grouping import total_cost
+from shoal.transform.kernels.least_cuts import total_cost
 
 
 def theirs(x: np.ndarray, k: int, method: str) -> float:

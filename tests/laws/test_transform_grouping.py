@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError, UsageError
 from shoal.transform import equal_groups, group_sizes, optimal_groups, quantile_groups, quantile_transform, rank_difference
-from shoal.transform.kernels import grouping as kernel
+from shoal.transform.kernels import least_cuts as kernel
 
 COSTS = ("sse", "median", "cellular", "center", "rank")
 quick = settings(deadline=None, max_examples=60)

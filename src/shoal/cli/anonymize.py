@@ -90,7 +90,9 @@ def _tell(release: "Release", out: Path) -> None:
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
-    proven = "no plan loses less" if made.utility.proven else "not proven to lose least"
+    gap = made.utility.gap
+    least = "" if gap is None else f"; a better plan could save at most {gap:.3g}"
+    proven = "no plan loses less" if made.utility.proven else f"not proven to lose least{least}"
     typer.echo(f"Loss {made.utility.loss:.6g} ({made.utility.optimize}, {proven}).")
     if release.private_file is not None:
         typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")

@@ -71,3 +71,17 @@ def test_a_kill_and_a_survivor(tmp_path: Path) -> None:
     assert "1 of 2 killed (50.0%)" in far
     assert "2 of 2 killed (100.0%)" in mutate("test_far.py", "test_at.py")
     assert code.read_text() == "def below(a, b):\n    return a < b\n"
+
+
+def test_tests_that_fail_by_themselves_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    for name in ("mutate.py", "mutants.py"):
+        (tmp_path / "tools" / name).write_text((TOOLS / name).read_text())
+    (tmp_path / "small.py").write_text("LEAST = 1 + 1\n")
+    (tmp_path / "test_small.py").write_text("def test_sums():\n    assert 1 == 2\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    command = [sys.executable, "tools/mutate.py", "small.py", "--tests", "test_small.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "test_sums" in done.stderr
+    assert "do not pass without any change" in done.stderr

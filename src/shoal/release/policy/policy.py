@@ -91,7 +91,7 @@ class Policy:
 
     @property
     def search_time(self) -> float:
-        """Seconds that the search may take; the best plan found by then is used and said to be not proven."""
+        """Seconds that the search may take after a first plan; the best plan found by then is used and said to be not proven."""
         return TIME_LIMIT if self.time_limit is None else self.time_limit
 
     @classmethod

@@ -231,7 +231,7 @@ class Represent(StreamStep):
 
 
 def _solve(x: FloatArray, below: IntArray, k: int, cost: CostName) -> tuple[IntArray, float]:
-    from shoal.transform.kernels import grouping as kernel  # compiled on first use
+    from shoal.transform.kernels import least_cuts as kernel  # compiled on first use
 
     if cost == "center":
         cuts = kernel.bounds(kernel.least_width(x, below, k))

@@ -112,7 +112,7 @@ def equal_groups(values: Any, groups: int, *, weights: Any = None, column: str =
     >>> equal_groups([5, 1, 4, 2, 3], 3).sizes.tolist(), equal_groups([1, 1, 1, 1, 2], 3).sizes.tolist()
     ([2, 1, 2], [4, 1])
     """
-    from shoal.transform.kernels import grouping as kernel  # compiled on first use
+    from shoal.transform.kernels import least_cuts as kernel  # compiled on first use
 
     single = optimal_groups(values, 1, cost="rank", weights=weights, column=column)  # sorted, equal values joined
     below = np.concatenate([[0], np.cumsum(single.weights)]).astype(np.int64)
