@@ -126,7 +126,7 @@ class Evaluator:
         """Whether records are lost for the size of their class only, and the loss does not look at classes."""
         c, p = self.checks, self.problem
         plain = not c.sensitive and not c.has_table_checks and not c.least_population
-        return plain and p.members_at == 0 and p.population_at < 0 and p.overlap is None and not self.wants_sizes
+        return plain and p.members_at == 0 and p.population_at < 0 and not self.wants_sizes
 
     def base_source(self) -> Source:
         """The cells of the problem themselves, those of the population only left out."""
