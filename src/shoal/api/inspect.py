@@ -7,19 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
 from shoal.api.measure import measure
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.kernels.text import canonical_text
-from shoal.measures.columns.role_suggestion import RoleSuggestion, suggest
+from shoal.measures.columns.find import find_columns
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
 from shoal.measures.columns.subsets import Subset
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
-from shoal.model.roles import ByRole, Role, Schema
+from shoal.model.roles import ByRole, Column, Role, Schema
 
 MOST_COLUMNS = 12
 """Suggested quasi-identifiers whose subsets are counted; those with most values first."""
+
+CELLS_AT_ONCE = 50_000_000
+"""Cells whose values are counted in one reading of the table."""
 
 MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
@@ -32,7 +38,7 @@ class Inspection(ByRole):
     table: str
     engine: str
     records: int
-    columns: tuple[RoleSuggestion, ...]
+    columns: tuple[ColumnFinding, ...]
     together: tuple[Subset, ...]
     k: int | None
     unique: int | None
@@ -127,30 +133,65 @@ def inspect(
     records = source.n_rows()
     if records == 0:
         raise EmptyTableError(f"table '{source.name}' has no rows.", hint="Check the file or the filter that left nothing.")
-    names = source.schema.names
-    found = []
-    for i, name in enumerate(names):
-        if progress is not None:
-            progress(i / (len(names) + 1), f"looking at {name}")
-        found.append(_suggested(source, name))
+    facts = table_facts(source, records, progress)
+    found = [_as_said(made, source.schema) for made in find_columns(facts)]
     together, k, unique, notes = _together(source, tuple(found))
     read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
     return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read)
 
 
-def _suggested(table: Table, name: str) -> RoleSuggestion:
-    column = table.schema[name]
-    values, counts = table.values(name)
-    missing = int(counts[-1]) if values.null_count else 0
-    if values.null_count:
-        values, counts = values[:-1], counts[:-1]
-    some = values.take(np.linspace(0, len(values) - 1, min(len(values), MOST_VALUES)).astype(np.int64))
-    texts = canonical_text(some).to_pylist()
-    made = suggest(name, column.kind, texts, counts, missing=missing, distinct=len(values))
-    return _as_said(made, table.schema)
+def table_facts(table: Table, records: int, progress: Progress | None = None) -> list[ColumnFacts]:
+    """What is counted and known of every column; the table is read once for as many columns as fit."""
+    names = table.schema.names
+    at_once = max(1, CELLS_AT_ONCE // max(records, 1))
+    facts: list[ColumnFacts] = []
+    for start in range(0, len(names), at_once):
+        some = names[start : start + at_once]
+        if progress is not None:
+            progress(start / (len(names) + 1), f"looking at {some[0]}")
+        for name, counts in zip(some, table.count_many([[n] for n in some]), strict=True):
+            facts.append(_facts(table.schema[name], counts, records))
+    return facts
 
 
-def _as_said(made: RoleSuggestion, schema: Schema) -> RoleSuggestion:
+def _facts(column: Column, counts: ClassCounts, records: int) -> ColumnFacts:
+    values, sizes = counts.categories[0], counts.sizes
+    missing = 0
+    if len(sizes) and counts.codes[0][0] == -1:
+        missing, sizes = int(sizes[0]), sizes[1:]
+    picked = np.linspace(0, len(values) - 1, min(len(values), MOST_VALUES)).astype(np.int64)
+    whole = canonical_text(pa.array(list(column.labels) or [""]))
+    labels = dict(zip(whole.to_pylist(), column.labels.values(), strict=False)) if column.labels else {}
+    return ColumnFacts(
+        column.name,
+        column.kind,
+        canonical_text(values.take(pa.array(picked))).to_pylist(),
+        np.asarray(sizes)[picked],
+        records,
+        missing,
+        len(values),
+        column.note,
+        labels,
+        _declared_missing(column, values),
+    )
+
+
+def _declared_missing(column: Column, values: Any) -> tuple[str, ...]:
+    """Values of the column that the file declares missing, single or in ranges, as text."""
+    if not column.user_missing:
+        return ()
+    held = zip(values.to_pylist(), canonical_text(values).to_pylist(), strict=True)
+    return tuple(text for value, text in held if any(_declared(value, said) for said in column.user_missing))
+
+
+def _declared(value: Any, said: object) -> bool:
+    if isinstance(said, tuple):
+        low, high = said
+        return bool(low <= value <= high)
+    return bool(value == said)
+
+
+def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:
     """The suggestion, with what the caller has said about the column in its place."""
     role, mark = schema.roles.get(made.name), made.mark
     for word, column in (("unit", schema.unit), ("weight", schema.weight)):
@@ -164,7 +205,7 @@ def _as_said(made: RoleSuggestion, schema: Schema) -> RoleSuggestion:
 
 
 def _together(
-    table: Table, columns: tuple[RoleSuggestion, ...]
+    table: Table, columns: tuple[ColumnFinding, ...]
 ) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
     quasi = [c for c in columns if c.role is Role.QUASI]
     notes: tuple[str, ...] = ("Suggestions only: confirm each role before you rely on it.",)

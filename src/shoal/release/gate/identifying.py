@@ -13,6 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
+from shoal.kernels.text import canonical_text
+from shoal.measures.columns.find import find_column
+from shoal.measures.columns.finding import ColumnFacts
 from shoal.model.roles import Role
 
 if TYPE_CHECKING:
@@ -46,17 +49,16 @@ def identifying(table: Table, name: str) -> str:
     Whole numbers that merely all differ (amounts in a small table) are let through unless they number the rows or are named like
     an identifier.
     """
-    from shoal.kernels.text import canonical_text
-    from shoal.measures.columns.role_suggestion import suggest
-
     kind = table.schema[name].kind
     values, counts = table.values(name)
+    missing = int(counts[-1]) if values.null_count else 0
     if values.null_count:
         values, counts = values[:-1], counts[:-1]
-    found = suggest(name, kind, canonical_text(values).to_pylist(), counts.tolist())
+    rows = int(counts.sum()) + missing
+    found = find_column(ColumnFacts(name, kind, canonical_text(values).to_pylist(), counts, rows, missing))
     if found.role is not Role.DIRECT:
         return ""
-    if kind == "integer" and found.reason.startswith("every row"):
+    if kind == "integer" and found.topic == "all_different":
         numbers = values.to_pylist()
         return "it numbers the rows" if max(numbers) - min(numbers) == len(numbers) - 1 else ""
     return found.reason

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.errors import EmptyTableError
-from shoal.measures.columns.lexicon import HINTS, HIPAA, hint_for
-from shoal.measures.columns.role_suggestion import suggest
+from shoal.measures.columns.find import find_column
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.names.lexicon import TOPICS, topic_of
+from shoal.measures.columns.names.topics import HIPAA
 from shoal.model.roles import Role
 
 
@@ -32,7 +36,8 @@ from shoal.model.roles import Role
         ("SSN", "direct", 7),
         ("BSN", "direct", 7),
         ("MRN", "direct", 8),
-        ("member_id", "direct", 9),
+        ("insurance_number", "direct", 9),
+        ("member_id", "direct", 18),
         ("IBAN", "direct", 10),
         ("passport_no", "direct", 11),
         ("kenteken", "direct", 12),
@@ -58,19 +63,28 @@ from shoal.model.roles import Role
     ],
 )
 def test_names_of_columns(name: str, role: str, hipaa: int | None) -> None:
-    hint = hint_for(name)
-    assert hint is not None
-    assert (hint.role.value, hint.hipaa) == (role, hipaa)
+    topic = topic_of(name)
+    assert topic is not None
+    assert (topic.role.value, topic.hipaa) == (role, hipaa)
 
 
 def test_all_eighteen_identifiers_are_covered() -> None:
-    assert {h.hipaa for h in HINTS if h.hipaa} == set(HIPAA) == set(range(1, 19))
+    assert {t.hipaa for t in TOPICS if t.hipaa} == set(HIPAA) == set(range(1, 19))
 
 
-@pytest.mark.parametrize("name", ["message", "page", "average", "passage", "notable", "image_count_x", "hotel", "relational"])
+@pytest.mark.parametrize("name", ["massage", "page", "mileage", "passage", "notable", "hotel", "relational", "cartel"])
 def test_words_inside_words_are_not_taken_for_hints(name: str) -> None:
-    hint = hint_for(name)
-    assert hint is None or name == "image_count_x"
+    assert topic_of(name) is None
+
+
+def column(name: str, kind: str, values: list[str], counts: list[int] | None = None, **more: Any) -> ColumnFacts:
+    sizes = np.array(counts if counts is not None else [1] * len(values), dtype=np.int64)
+    missing = more.pop("missing", 0)
+    return ColumnFacts(name, kind, values, sizes, int(sizes.sum()) + missing, missing, **more)
+
+
+def suggest(name: str, kind: str, values: list[str], counts: list[int] | None = None, **more: Any) -> ColumnFinding:
+    return find_column(column(name, kind, values, counts, **more))
 
 
 N = 40
@@ -110,16 +124,17 @@ def test_dates_and_numbers_are_no_telephones_or_cards(values: list[str], kind: s
 
 
 def test_shapes() -> None:
-    assert suggest("x", "integer", [str(i) for i in range(30)], [1] * 30).role is Role.DIRECT
+    assert suggest("x", "integer", [str(i) for i in range(30)]).role is Role.DIRECT
     assert suggest("x", "text", ["a"], [9]).role is Role.INSENSITIVE
     assert suggest("x", "text", [], [], missing=9).reason == "it is never filled"
-    assert suggest("x", "text", ["a", "b"], [5, 4]).role is Role.QUASI
+    assert suggest("x", "text", ["a", "b"], [5, 4]).role is Role.QUASI  # a bare name: it may be anything
     sentences = [f"the patient number {i} came in complaining about a sore knee" for i in range(30)]
-    assert suggest("x", "text", sentences, [1] * 30).hipaa == 18
-    person = suggest("patient_id", "integer", ["1", "2", "3"], [4, 4, 4] * 1)
-    assert (person.role, person.mark) in {(Role.DIRECT, "unit"), (Role.QUASI, "")}
-    many = suggest("patient_id", "integer", [str(i) for i in range(100)], [3] * 100)
-    assert (many.role, many.mark) == (Role.DIRECT, "unit")
+    assert (suggest("x", "text", sentences).hipaa, suggest("x", "text", sentences).scale) == (18, Scale.TEXT)
+
+
+def test_every_row_its_own_value_says_something_from_twenty_rows() -> None:
+    assert suggest("thing", "integer", [str(3 * i) for i in range(20)]).role is Role.DIRECT
+    assert suggest("thing", "integer", [str(3 * i) for i in range(19)]).role is not Role.DIRECT
 
 
 def test_inspection_shows_no_value_and_finds_what_identifies() -> None:
@@ -137,6 +152,13 @@ def test_inspection_shows_no_value_and_finds_what_identifies() -> None:
     text = json.dumps(found.to_json()) + found._repr_html_()
     assert "canary" not in text
     assert found.k == 3
+
+
+def test_a_reason_shows_no_value_and_says_what_would_change_it() -> None:
+    found = shoal.inspect(pa.table({"age": [20, 30, 41], "thing": ["canary", "b", "canary"]}))
+    for c in found.columns:
+        assert c.change.endswith(".")
+        assert "canary" not in c.reason + c.change + "".join(e.what for e in c.evidence)
 
 
 def test_roles_given_stand() -> None:

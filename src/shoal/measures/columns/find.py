@@ -1,0 +1,157 @@
+"""The finder: for every column of a table its role, scale, order and missing spellings, with a reason; the person column.
+
+Takes    facts about every column (distinct values with counts, labels)
+Returns  one finding per column, in order; at most one is marked ``unit`` and one ``weight``
+Keeps    no data value in a reason; values are named only as the order of categories and as spellings of "missing"
+Cost     at most a thousand distinct values of a column are looked at for each kind of identifier
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
+from shoal.measures.columns.names.private import CONDUCT, HEALTH, MONEY
+from shoal.measures.columns.names.words import opaque
+from shoal.measures.columns.roles import NUMBERS, Decision, Seen, decide, with_scale
+from shoal.measures.columns.scales import FEW_CODES, scale_of
+from shoal.measures.columns.values.identifiers import identifier_form
+from shoal.measures.columns.values.spelled_missing import asked, missing_spellings, number_codes
+from shoal.measures.columns.values.vocabulary import spoken_of
+from shoal.model.roles import Role
+
+PRIVATE_SHARE = 0.25
+"""Share of columns about health, money or conduct from which a table is about them."""
+BATTERY, OPAQUE_BATTERY = 3, 5
+"""Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
+ACCIDENTS = 0.05
+"""Share of rows up to which a number that repeats does so by accident, where another column numbers the rows."""
+SHARED = 2
+"""Columns that must use a number for "no value" before doubtful ones follow."""
+_PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
+
+
+def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
+    """A finding for every column.
+
+    >>> import numpy as np
+    >>> one = np.ones(3, dtype=np.int64)
+    >>> mail = ColumnFacts("contact", "text", ["ann@x.org", "bob@y.com", "cy@z.net"], one, 3)
+    >>> size = ColumnFacts("size", "text", ["high", "low", "medium"], one, 3)
+    >>> [(f.role.value, f.scale.value, f.order) for f in find_columns([mail, size])]
+    [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
+    """
+    counted = Counter(code for facts in table for code in number_codes(facts))
+    shared = {code for code, n in counted.items() if n >= SHARED}
+    spelled = [missing_spellings(facts, shared=shared) for facts in table]
+    bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
+    topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
+    private = sum(t is not None and t.key in _PRIVATE for t in topics) >= PRIVATE_SHARE * len(table)
+    ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
+    made = []
+    for facts, gone, topic in zip(bare, spelled, topics, strict=True):
+        spoken = spoken_of(facts.values, facts.kind)
+        usual = topic.scale if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
+        alike = ranges.get(_range(facts), 0)
+        battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY)
+        found = scale_of(facts, usual, battery=battery)
+        decision = decide(Seen(facts, topic, identifier_form(facts.values, facts.kind), spoken, found, private, asked(gone)))
+        found = with_scale(decision, found)
+        made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
+    return _marked(made)
+
+
+def find_column(facts: ColumnFacts) -> ColumnFinding:
+    """A finding for one column alone, without what the rest of the table would tell."""
+    return find_columns([facts])[0]
+
+
+def _finding(
+    facts: ColumnFacts, decision: Decision, scale: Scale, order: tuple[str, ...], gone: tuple[str, ...]
+) -> ColumnFinding:
+    return ColumnFinding(
+        facts.name,
+        facts.kind,
+        facts.distinct,
+        facts.missing,
+        decision.role,
+        decision.reason,
+        round(decision.confidence, 2),
+        scale,
+        order if scale is Scale.ORDERED else (),
+        gone,
+        decision.topic,
+        decision.change,
+        decision.evidence,
+        decision.hipaa,
+    )
+
+
+def _range(facts: ColumnFacts) -> tuple[float, float]:
+    """The ends of a short range of whole numbers, of at least four; of names that say something only that there is one."""
+    if not facts.whole or facts.numbers is None or not 4 <= facts.distinct <= FEW_CODES:
+        return (0.0, 0.0)
+    low, high = float(facts.numbers.min()), float(facts.numbers.max())
+    if low not in (0.0, 1.0) or high - low > 10:
+        return (0.0, 0.0)
+    return (low, high) if opaque(facts.name) else (1.0, 1.0)
+
+
+def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:
+    """The findings, with the person column and the weights marked."""
+    unit = _unit([(facts, decision) for facts, decision, _ in made])
+    weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
+    out = []
+    for facts, _, finding in made:
+        if facts.name == unit:
+            reason = finding.reason + "; people have several rows: name it as unit"
+            finding = replace(finding, mark="unit", reason=reason)
+        elif facts.name == weight:
+            finding = replace(finding, mark="weight")
+        out.append(finding)
+    return tuple(out)
+
+
+def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
+    """The column that names a person who has several rows; a household only where no column numbers the people."""
+    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in (*NUMBERS, "key", "uuid", "hash", "national_number")]
+    repeating = [(f, d) for f, d in keys if f.distinct < f.filled]
+    if not repeating:
+        return None
+    single = any(f.distinct == f.filled for f, _ in keys)
+
+    def preference(item: tuple[ColumnFacts, Decision]) -> tuple[int, int]:
+        facts, decision = item
+        order = ("national_number", "patient_number", "person_number", "uuid", "hash", "key", "record_number")
+        return order.index(decision.topic) + 10 * _household(facts.name), -facts.distinct
+
+    best, _ = min(repeating, key=preference)
+    by_accident = best.distinct > (1 - ACCIDENTS) * best.filled
+    return None if single and (_household(best.name) or by_accident) else best.name
+
+
+def _household(name: str) -> bool:
+    words = set(expanded(name))
+    return bool(
+        words
+        & {
+            "household",
+            "hh",
+            "hhid",
+            "hid",
+            "hogar",
+            "haushalt",
+            "huishouden",
+            "menage",
+            "foyer",
+            "familia",
+            "family",
+            "dwelling",
+            "vivienda",
+            "serialno",
+            "hhno",
+        }
+    )

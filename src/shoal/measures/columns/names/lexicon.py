@@ -1,0 +1,149 @@
+"""All topics in the order in which they are tried, and the topic of a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from shoal.measures.columns.names import demography, identity, private
+from shoal.measures.columns.names.topics import Topic, found_in
+from shoal.measures.columns.names.words import pieces, raw_words, words_of
+from shoal.model.roles import Role
+
+TOPICS: tuple[Topic, ...] = (
+    *identity.NUMBERED,
+    *identity.NAMES[:1],
+    *identity.RECORDS[:2],
+    *private.WEIGHTS,
+    *demography.BORN[:2],
+    *private.HEALTH,
+    *private.MONEY,
+    *private.CONDUCT,
+    *demography.BORN[2:],
+    *demography.WHO,
+    *identity.LIVING,
+    *demography.PLACES,
+    *demography.WORK,
+    *demography.SEEN,
+    *identity.RECORDS[2:],
+    *private.NOTHING,
+    *identity.NAMES[1:],
+    *identity.TEXTS,
+)
+"""Special before general: a date of birth before any date, a household's income before a household."""
+
+BY_KEY = {topic.key: topic for topic in TOPICS}
+
+ABBREVIATED = 4
+"""Letters of a word of which the beginning is taken for an abbreviation: ``verm`` for Vermögen."""
+_FILLERS = frozenset(
+    "num nbr nro anz size type typ cat grp group level lvl niv code cod zeit time hours years months days day total "
+    "tot max min avg "
+    "mean sup rel own free travel first age yrs fam sum ind bis weit lauf new old home main name date status text".split()
+)
+"""Words that say little alone, yet are pieces of joined names."""
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Words that a joined name may be made of: those of the topics, stems included."""
+    words = {
+        part.strip("*")
+        for topic in TOPICS
+        for pattern in topic.patterns
+        for part in pattern
+        if topic.role is not Role.DIRECT or len(part) > 3
+    }
+    return frozenset(w for w in words | _FILLERS if len(w) >= 3)
+
+
+@cache
+def _full_words() -> dict[str, tuple[Topic, str]]:
+    """Long single words with their topic, to find the word that an abbreviation begins."""
+    out: dict[str, tuple[Topic, str]] = {}
+    for topic in TOPICS:
+        for pattern in topic.patterns:
+            if len(pattern) == 1 and not pattern[0].startswith("*") and len(pattern[0].strip("*")) >= 6:
+                out.setdefault(pattern[0].strip("*"), (topic, pattern[0]))
+    return out
+
+
+@lru_cache(maxsize=50_000)
+def expanded(name: str) -> tuple[str, ...]:
+    """The words of a name; joined words that no topic knows are cut into known ones.
+
+    >>> expanded("homezip"), expanded("Medu"), expanded("num_lab_procedures")
+    (('home', 'zip'), ('edu',), ('num', 'lab', 'procedures'))
+    """
+    out: list[str] = []
+    for word in words_of(name):
+        cut = () if _best((word,)) else pieces(word, _vocabulary())
+        out.extend(cut or (word,))
+    return tuple(out)
+
+
+@lru_cache(maxsize=50_000)
+def topic_of(name: str) -> Topic | None:
+    """The topic that a column's name says, or None.
+
+    Longer phrases win over single words, whole words over beginnings, long beginnings over short; then the order of the topics.
+
+    >>> topic_of("patient_email").key, topic_of("Geburtsdatum").key, topic_of("c_charge_degree").key, topic_of("xyz") is None
+    ('email', 'birth_date', 'crime', True)
+    >>> topic_of("family_history").key, topic_of("household_income").key, topic_of("number_diagnoses").key
+    ('diagnosis', 'income', 'diagnosis')
+    """
+    raw, cut = raw_words(name), expanded(name)
+    for words in (raw, words_of(name), cut, ("".join(raw),)):
+        found = _best(words)
+        if found is not None:
+            return found
+    for word in cut:
+        if len(word) >= ABBREVIATED and not word.isdigit():
+            meant = {topic.key for full, (topic, _) in _full_words().items() if full.startswith(word)}
+            if len(meant) == 1:
+                return BY_KEY[meant.pop()]
+    return None
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A pattern of a topic, with the topic's place in their order."""
+
+    parts: tuple[str, ...]
+    topic: Topic
+    rank: int
+
+    def worth(self, words: tuple[str, ...]) -> tuple[int, int, int, int]:
+        """How well it fits: number of words, whole words before beginnings of words, letters that fit, order of the topics."""
+        whole = all(word == part.strip("*") for word, part in zip(words, self.parts, strict=True))
+        letters = 0 if whole else sum(len(part.strip("*")) for part in self.parts)
+        return len(self.parts), int(whole), letters, -self.rank
+
+
+@cache
+def _index() -> dict[str, tuple[_Pattern, ...]]:
+    """Patterns by their first part, ``*`` included, so that a name looks up few of them."""
+    out: dict[str, list[_Pattern]] = {}
+    for rank, topic in enumerate(TOPICS):
+        for parts in topic.patterns:
+            out.setdefault(parts[0], []).append(_Pattern(parts, topic, rank))
+    return {first: tuple(found) for first, found in out.items()}
+
+
+def _best(words: tuple[str, ...]) -> Topic | None:
+    best, most = None, (0, 0, 0, 0)
+    for i, word in enumerate(words):
+        for pattern in _starting(word):
+            part = words[i : i + len(pattern.parts)]
+            if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
+                best, most = pattern.topic, worth
+    return best
+
+
+@lru_cache(maxsize=50_000)
+def _starting(word: str) -> tuple[_Pattern, ...]:
+    """Patterns whose first part the word fits."""
+    index = _index()
+    keys = [word, *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
+    return tuple(pattern for key in keys for pattern in index.get(key, ()))

@@ -1,0 +1,84 @@
+"""The words of a column name: folded, split at signs, digits and camelCase, and joined words cut into known ones.
+
+``DateOfBirth`` gives date, of, birth; ``famsize`` gives fam, size, because both are known; ``DBP58`` gives dbp.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Set as AbstractSet
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_OPAQUE = re.compile(r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}")
+SHORTEST_PIECE = 3
+PREFIX_LETTERS = "mfpwhdsrn"
+"""Letters that stand before a joined word for mother, father, partner, workday …"""
+NOT_AFTER_A_LETTER = frozenset(("age", "ill", "ort", "eta", "edad", "ren", "lat", "inc", "ate", "art", "rue", "tel", "pro"))
+"""Pieces that ordinary words end with (page, wage, pill): never found behind a single letter."""
+
+
+def folded(text: str) -> str:
+    """Without accents and case.
+
+    >>> folded("Prénom"), folded("STRASSE"), folded("Größe")
+    ('prenom', 'strasse', 'grosse')
+    """
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return plain.casefold()
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a column name, folded, digits at their ends taken off.
+
+    >>> words_of("DateOfBirth"), words_of("e-mail_adres"), words_of("Prénom"), words_of("BILL_AMT1"), words_of("DBP58")
+    (('date', 'of', 'birth'), ('e', 'mail', 'adres'), ('prenom',), ('bill', 'amt'), ('dbp',))
+    """
+    words = re.split(r"[^\w]+|_+", folded(_CAMEL.sub(" ", name)))
+    return tuple(w.strip("0123456789") or w for w in words if w)
+
+
+def raw_words(name: str) -> tuple[str, ...]:
+    """The words of a column name with their digits: ``ipv4``, ``icd10``.
+
+    >>> raw_words("ICD10_main")
+    ('icd10', 'main')
+    """
+    return tuple(w for w in re.split(r"[^\w]+|_+", folded(_CAMEL.sub(" ", name))) if w)
+
+
+def opaque(name: str) -> bool:
+    """Whether a name is a bare code that says nothing: ``V12``, ``CH03``, ``q5_2``, ``x``.
+
+    >>> [opaque(n) for n in ("V12", "CH15_COD", "q5_2", "PP04B", "age", "G1", "trav.imp")]
+    [True, True, True, True, False, True, False]
+    """
+    words = [w for w in raw_words(name) if w not in ("cod", "code", "rec", "r")]
+    return bool(words) and all(_OPAQUE.fullmatch(w) for w in words)
+
+
+def pieces(word: str, known: AbstractSet[str]) -> tuple[str, ...]:
+    """A joined word cut into known ones, the fewest; empty where it cannot be. One letter may stand in front.
+
+    >>> pieces("famsize", {"fam", "size"}), pieces("medu", {"edu"}), pieces("page", {"age"}), pieces("xyzsize", {"size"})
+    (('fam', 'size'), ('edu',), (), ())
+    """
+    best = _cut(word, known)
+    if not best and len(word) >= SHORTEST_PIECE + 1 and word[0] in PREFIX_LETTERS:
+        rest = word[1:]
+        best = (rest,) if rest in known and rest not in NOT_AFTER_A_LETTER else ()
+    return best
+
+
+def _cut(word: str, known: AbstractSet[str]) -> tuple[str, ...]:
+    """The fewest known pieces that make up the word exactly; of equals the one with the longest first piece."""
+    ways: list[tuple[str, ...] | None] = [()] + [None] * len(word)
+    for end in range(SHORTEST_PIECE, len(word) + 1):
+        for start in range(end - SHORTEST_PIECE + 1):
+            before = ways[start]
+            piece = word[start:end]
+            if before is None or piece not in known or (start == 0 and end == len(word)):
+                continue
+            if ways[end] is None or len(before) + 1 < len(ways[end] or ()):
+                ways[end] = (*before, piece)
+    return ways[-1] or ()

@@ -1,0 +1,192 @@
+"""What the values of a column are: number, date, place, ordered or nominal categories, id, text; and the order of "
+"ordered ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.measures.columns.finding import ColumnFacts, Scale
+from shoal.measures.columns.names.lexicon import expanded
+from shoal.measures.columns.names.words import folded, opaque, raw_words
+from shoal.measures.columns.values.bands import band_order
+from shoal.measures.columns.values.dates import date_share
+from shoal.measures.columns.values.identifiers import spread
+from shoal.measures.columns.values.ladders import ladder_order
+from shoal.measures.columns.values.schooling import schooling_order
+
+FEW_CODES = 12
+"""Whole numbers of at most as many different values may be codes of categories."""
+MOST_ORDERED = 60
+_COUNTS = frozenset(
+    "num number n nb nbr count cnt cnts anzahl anz zahl nombre numero cantidad quantidade numero aantal years yrs yr "
+    "year months days hours hrs hr minutes mins weeks "
+    "jahre jahr monate tage stunden wochen ans annees mois jours heures anos meses dias horas anni mesi giorni ore "
+    "jaren maanden dagen uren times visits total sum amount amt "
+    "pct percent percentage ratio rate avg mean age edad alter size cm kg lb lbs mm mg ml km miles duration dauer "
+    "duree length minuten zeit tiempo tempo".split()
+)
+_CODES = frozenset(
+    "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
+    "status stat cd grp group gruppe grupo is has".split()
+)
+_LEVELS = frozenset(
+    "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
+    "quality involvement satisfaction balance band bracket group range severity degree index freq frequency importance "
+    "agreement".split()
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A scale, with the order of an ordered one."""
+
+    scale: Scale
+    order: tuple[str, ...] = ()
+
+
+def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> Found:
+    """The scale of a column whose missing spellings are already taken out.
+
+    ``topic_scale`` is what a column of its topic usually is; ``battery`` says that several columns of the table have the very
+    same short range of whole numbers, as questions with the same answers do.
+    """
+    if facts.declared_order:
+        return Found(Scale.ORDERED, facts.declared_order)
+    if facts.kind in ("date", "timestamp", "time"):
+        return Found(Scale.DATE)
+    if facts.kind == "boolean" or not facts.values:
+        return Found(Scale.NOMINAL)
+    if facts.numbers is not None:
+        return _of_numbers(facts, topic_scale, battery)
+    return _of_texts(facts, topic_scale)
+
+
+def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
+    looked = spread(facts.values)
+    if date_share(looked, facts.kind) >= 0.9:
+        return Found(Scale.DATE)
+    if facts.distinct <= MOST_ORDERED:
+        order = ladder_order(facts.values)[1]
+        if topic_scale == "nominal" and len(order) < 3:
+            order = ()
+        if order or (order := band_order(facts.values)):
+            return Found(Scale.ORDERED, order)
+        if topic_scale == "ordered" and (order := schooling_order(facts.values)):
+            return Found(Scale.ORDERED, order)
+    if topic_scale == "place":
+        return Found(Scale.PLACE)
+    if reads_as_text(facts):
+        return Found(Scale.TEXT)
+    if topic_scale == "ordered" and facts.distinct <= MOST_ORDERED and _numbered(facts.values):
+        return Found(Scale.ORDERED, tuple(sorted(facts.values, key=_leading)))
+    return Found(Scale.NOMINAL)
+
+
+def reads_as_text(facts: ColumnFacts) -> bool:
+    """Whether the texts read like sentences that people typed: long, of several words, seldom twice."""
+    looked = spread(facts.values)
+    mean = sum(len(v) for v in looked) / len(looked)
+    spaces = sum(v.count(" ") for v in looked) / len(looked)
+    return mean > 40 and spaces > 4 and facts.distinct > max(20, 0.05 * facts.filled)
+
+
+def _numbered(values: Sequence[str]) -> bool:
+    return all(re.match(r"\s*\(?\d{1,2}\b", v) for v in values)
+
+
+def _leading(value: str) -> int:
+    found = re.match(r"\s*\(?(\d{1,2})", value)
+    return int(found.group(1)) if found else 0
+
+
+def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
+    words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
+    if date_share(spread(facts.values), facts.kind) >= 0.95 and facts.distinct > 5:
+        return Found(Scale.DATE)
+    if topic_scale == "date" and _years(facts):
+        return Found(Scale.DATE)
+    if topic_scale == "place":
+        return Found(Scale.PLACE)
+    if not facts.whole or facts.kind in ("float", "decimal"):
+        return Found(Scale.NUMBER)
+    if facts.labels:
+        return _of_labelled(facts, topic_scale)
+    natural = tuple(sorted(facts.values, key=float))
+    if facts.distinct <= 2:
+        return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
+    if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
+        return Found(Scale.NOMINAL)
+    if topic_scale == "number":
+        return Found(Scale.NUMBER)
+    if topic_scale == "nominal":
+        return Found(Scale.NUMBER if words & _COUNTS and not words & _CODES else Scale.NOMINAL)
+    short = facts.distinct <= FEW_CODES and _dense(facts)
+    if topic_scale == "ordered" or words & _LEVELS:
+        return Found(Scale.ORDERED, natural) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
+    if short and battery and facts.distinct >= 4:
+        return Found(Scale.ORDERED, natural)
+    if words & _TIMES and short and facts.distinct <= 7 and natural[0] == "1":
+        return Found(Scale.ORDERED, natural)
+    if words & _COUNTS and not (short and battery):
+        return Found(Scale.NUMBER)
+    if short or _code_digits(facts) or (opaque(facts.name) and facts.distinct <= FEW_CODES):
+        return Found(Scale.NOMINAL)
+    return Found(Scale.NUMBER)
+
+
+_TIMES = frozenset(("time", "zeit", "duration", "dauer", "duree", "tiempo", "tempo", "tijd", "duur"))
+_YEARS = frozenset(("years", "yrs", "yr", "jahre", "annees", "anos", "anni", "jaren", "year", "num"))
+
+
+def _of_labelled(facts: ColumnFacts, topic_scale: str) -> Found:
+    """Codes with value labels: categories where most values have one, else a number with a few marked codes."""
+    named = [v for v in facts.values if v in facts.labels]
+    if len(named) < 0.5 * facts.distinct:
+        return Found(Scale.NUMBER)
+    natural = tuple(sorted(facts.values, key=float))
+    labels = [facts.labels[v] for v in natural if v in facts.labels]
+    distinct_labels = list(dict.fromkeys(labels))
+    for order in (ladder_order(distinct_labels)[1], band_order(distinct_labels), schooling_order(distinct_labels)):
+        if order:
+            place = {label: i for i, label in enumerate(order)}
+            return Found(
+                Scale.ORDERED, tuple(sorted((v for v in natural if v in facts.labels), key=lambda v: place[facts.labels[v]]))
+            )
+    if facts.declared_scale == "ordered" or (topic_scale == "ordered" and facts.distinct >= 3):
+        return Found(Scale.ORDERED, natural)
+    return Found(Scale.NOMINAL)
+
+
+def _years(facts: ColumnFacts) -> bool:
+    """Whether whole numbers are years, months, or days of a month."""
+    numbers = facts.numbers
+    if numbers is None or not facts.whole:
+        return False
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    month = any(
+        folded(w) in ("month", "monat", "mois", "mes", "mese", "maand", "day", "tag", "jour", "dia", "giorno", "dag", "quarter")
+        for w in raw_words(facts.name)
+    )
+    return (low >= 1850 and high <= 2150) or (month and low >= 0 and high <= 31)
+
+
+def _dense(facts: ColumnFacts) -> bool:
+    """Whether the values fill most of a short range: 1, 2, 3, 4, as codes do."""
+    numbers = facts.numbers
+    assert numbers is not None
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return low >= -3 and high - low + 1 <= 2.5 * len(numbers) and high <= 130
+
+
+def _code_digits(facts: ColumnFacts) -> bool:
+    """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
+    lengths = {len(v) for v in facts.values}
+    return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
+
+
+def _few_round(facts: ColumnFacts) -> bool:
+    return sum(v.endswith("000") for v in facts.values) < 0.2 * len(facts.values)

@@ -1,0 +1,103 @@
+"""Bands written as text, in order: ``[10-20)``, ``25 to 34``, ``<18``, ``85+``, ``unter 20``, ``GT3``, ``$10,000 - $14,999``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shoal.measures.columns.names.words import folded
+
+_N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
+_UNIT = (
+    r"(?:\s*(?:years?|yrs?|y|jahre?n?|ans?|anos?|anni|jaar|jarigen|months?|monate?|mois|meses|mesi|kg|lbs?|cm|eur|euro?s?|"
+    r"usd|dm|k|m|%|h|hours?|hrs?|stunden|heures|min|minutes?|days?|weeks?|personen?|persons?|people|children|employees|old|"
+    r"or older|and over|and older))*"
+)
+_BELOW = re.compile(
+    rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
+    rf"menos de|hasta|menor de|ate|meno di|fino a|minder dan|tot|onder|jonger dan|younger than|no more than|at most|"
+    rf"max)\s*\.?\s*({_N}){_UNIT}"
+    rf"|({_N}){_UNIT}\s*(?:or less|or under|and under|or younger|oder weniger|und junger|o menos|ou moins|ou menos|o "
+    rf"meno|of minder|or fewer|and younger)"
+)
+_ABOVE = re.compile(
+    rf"(?:>=?|≥|gt|ge|over|above|more than|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
+    rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
+    rf"|({_N}){_UNIT}\s*(?:\+|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
+    rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
+)
+_BETWEEN = re.compile(
+    rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|to|bis(?: unter)?|und|and|a|until|tot|y|e|au|ate|;|:|,|/|thru|through|"
+    rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
+)
+_SINGLE = re.compile(rf"({_N}){_UNIT}")
+_LOWEST = (
+    "none",
+    "norm",
+    "normal",
+    "no",
+    "zero",
+    "nil",
+    "nothing",
+    "keine",
+    "kein",
+    "aucun",
+    "ninguno",
+    "nenhum",
+    "nessuno",
+    "geen",
+    "negative",
+)
+
+
+def lower_end(text: str) -> tuple[float, int] | None:
+    """Where a band begins: a number and, for equals, 0 for "below it", 1 for "from it", 2 for "above it"; None for other texts.
+
+    >>> [lower_end(t) for t in ("[40-50)", "<18", "85+", "GT3", "$10,000 - $14,999", "blue")]
+    [(40.0, 1), (18.0, 0), (85.0, 1), (3.0, 2), (10000.0, 1), None]
+    """
+    plain = re.sub(r"[$€£¥]|\busd\b|\beur\b", "", folded(text)).strip()
+    plain = re.sub(r"^(from|von|de|entre|between|zwischen|tussen|van|da|age|ages|aged)\s+", "", plain)
+    if found := _BELOW.fullmatch(plain):
+        return _number(found), 0
+    if found := _ABOVE.fullmatch(plain):
+        strict = bool(re.match(r">(?!=)|gt|over|above|more|uber|ueber|mehr|plus de|mas|mais|piu|oltre|meer|boven|older", plain))
+        return _number(found), 2 if strict else 1
+    if found := _BETWEEN.fullmatch(plain):
+        return _value(found.group(1)), 1
+    return None
+
+
+def band_order(values: Sequence[str]) -> tuple[str, ...]:
+    """The values from low to high, where they are bands (numbers and a word such as ``normal`` may stand among them); else empty.
+
+    >>> band_order([">30", "NO", "<30"]), band_order(["a", "b"]), band_order(["1", "2", "3"])
+    (('NO', '<30', '>30'), (), ())
+    """
+    places: dict[str, tuple[float, int]] = {}
+    bands = 0
+    for value in values:
+        plain = folded(value.strip())
+        found = lower_end(value)
+        if found is not None:
+            bands += 1
+        elif single := _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)):
+            found = (_value(single.group(1)), 1)
+        elif plain in _LOWEST:
+            found = (float("-inf"), 0)
+        else:
+            return ()
+        places[value] = found
+    if bands < 2 or bands < 0.4 * len(values):
+        return ()
+    return tuple(sorted(places, key=lambda v: places[v]))
+
+
+def _number(found: re.Match[str]) -> float:
+    return _value(next(g for g in found.groups() if g is not None))
+
+
+def _value(text: str) -> float:
+    """A number with thousands marks of any kind."""
+    plain = re.sub(r"(?<=\d)[ .,'](?=\d{3}(?:\D|$))", "", text)
+    return float(plain.replace(",", "."))

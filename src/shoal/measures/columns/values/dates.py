@@ -1,0 +1,100 @@
+"""Dates, times, months and years in the spellings of real files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shoal.measures.columns.names.words import folded
+
+MONTHS = (
+    ("january", "januar", "janvier", "enero", "gennaio", "janeiro", "januari", "jan"),
+    ("february", "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari", "feb"),
+    ("march", "marz", "mars", "marzo", "marco", "maart", "maerz", "mar"),
+    ("april", "avril", "abril", "aprile", "apr"),
+    ("may", "mai", "mayo", "maggio", "maio", "mei"),
+    ("june", "juni", "juin", "junio", "giugno", "junho", "jun"),
+    ("july", "juli", "juillet", "julio", "luglio", "julho", "jul"),
+    ("august", "aout", "agosto", "augustus", "aug"),
+    ("september", "septembre", "septiembre", "settembre", "setembro", "sept", "sep"),
+    ("october", "oktober", "octobre", "octubre", "ottobre", "outubro", "oct", "okt"),
+    ("november", "novembre", "noviembre", "novembro", "nov"),
+    ("december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "dec", "dez"),
+)
+WEEKDAYS = (
+    ("monday", "montag", "lundi", "lunes", "lunedi", "segunda", "segunda-feira", "maandag", "mon", "mo"),
+    ("tuesday", "dienstag", "mardi", "martes", "martedi", "terca", "terca-feira", "dinsdag", "tue", "tues", "di"),
+    (
+        "wednesday",
+        "wednsday",
+        "mittwoch",
+        "mercredi",
+        "miercoles",
+        "mercoledi",
+        "quarta",
+        "quarta-feira",
+        "woensdag",
+        "wed",
+        "mi",
+    ),
+    ("thursday", "donnerstag", "jeudi", "jueves", "giovedi", "quinta", "quinta-feira", "donderdag", "thu", "thur", "thurs", "do"),
+    ("friday", "freitag", "vendredi", "viernes", "venerdi", "sexta", "sexta-feira", "vrijdag", "fri", "fr"),
+    ("saturday", "samstag", "sonnabend", "samedi", "sabado", "sabato", "zaterdag", "sat", "sa"),
+    ("sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag", "sun", "so"),
+)
+_MONTH = "|".join(sorted((m for names in MONTHS for m in names), key=len, reverse=True))
+_TIME = r"([T ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
+_D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        rf"{_Y}([-/.]){_M}\2{_D}{_TIME}",
+        rf"{_D}([-/. ]){_M}\2({_Y}|\d{{2}}){_TIME}",
+        rf"{_M}([-/.]){_D}\2({_Y}|\d{{2}}){_TIME}",
+        rf"{_D}[-/. ]*({_MONTH})\.?[-/., ]*({_Y}|\d{{2}}){_TIME}",
+        rf"({_MONTH})\.? {_D}(st|nd|rd|th)?,? {_Y}{_TIME}",
+        rf"({_MONTH})\.?[-/ ]({_Y}|\d{{2}})",
+        rf"{_Y}[-/]({_M}|q[1-4]|w\d{{1,2}}|{_MONTH})",
+        rf"{_M}/{_Y}",
+        rf"{_Y} ?(q|t|quarter )[1-4]|(q|t)[1-4][ /-]?{_Y}",
+        r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
+    )
+)
+_COMPACT = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6})?")
+
+
+def written_as_date(text: str) -> bool:
+    """Whether a text is a date, time or month as people and programs write it.
+
+    >>> [written_as_date(t) for t in ("2195-05-17 7:39", "03/06/1940", "12-Mar-98", "Mar 5, 2020", "5:07", "2019Q3", "45-54")]
+    [True, True, True, True, True, True, False]
+    """
+    plain = folded(text.strip())
+    return any(form.fullmatch(plain) for form in _FORMS)
+
+
+def compact_date(text: str) -> bool:
+    """Whether eight digits (with a time, twelve or fourteen) are a day: 20200131.
+
+    >>> compact_date("20200131"), compact_date("20201331")
+    (True, False)
+    """
+    return _COMPACT.fullmatch(text) is not None
+
+
+def date_share(values: Sequence[str], kind: str) -> float:
+    """The share of values that are written as dates."""
+    if not values:
+        return 0.0
+    test = compact_date if kind in ("integer", "decimal", "float") else lambda v: written_as_date(v) or compact_date(v)
+    return sum(test(v) for v in values) / len(values)
+
+
+def place_in(names: tuple[tuple[str, ...], ...], text: str) -> int | None:
+    """The place of a word in a list of months or weekdays, from 0.
+
+    >>> place_in(MONTHS, "Avril"), place_in(WEEKDAYS, "MONDAY"), place_in(MONTHS, "x")
+    (3, 0, None)
+    """
+    plain = folded(text.strip().strip("."))
+    return next((i for i, spelled in enumerate(names) if plain in spelled), None)

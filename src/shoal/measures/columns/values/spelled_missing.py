@@ -1,0 +1,204 @@
+"""Spellings of "no value": words in seven languages, and numbers that stand apart from all others (-9, 99, 999).
+
+A word counts by itself. A number counts only with evidence: the file declares or labels it so, or it is a code of nines (7 and 8
+beside it) beyond a gap above the rest, or a negative code in a column that is otherwise not negative. −1 and 0 never count
+by themselves: they often mean something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from shoal.measures.columns.finding import ColumnFacts
+from shoal.measures.columns.names.words import folded
+
+_WORDS = frozenset(
+    w.strip()
+    for w in """?|??|???|.|..|...|-|--|---|_|*|**|#n/a|#na|#null!|n/a|n.a.|n.a|na|n a|nan|null|nil|(null)|<na>|<null>|\\n
+|missing|(missing)|missing value|blank|(blank)|empty|
+not available|not avail|unavailable|no data|no information|no info|no record|not recorded|not reported|not stated
+|not given|not specified|unspecified|not known|
+unknown|unk|unkn|uk|ukn|unknown/invalid|unknown/not specified|unknown (default)|unknown/other|invalid|undefined
+|undetermined|unidentified|unassigned|unclassified|unable to obtain|unobtainable|
+patient declined to answer|declined|declined to answer|refused|refusal|refuse|refused to answer|refuse to answer
+|prefer not to say|prefer not to answer|prefer not to disclose|prefer not|no answer|no response|not answered|non response
+|nonresponse|non-response|
+don't know|dont know|do not know|don t know|dk|d.k.|dk/na|dk/nr|dk, na|dkna|iap|inap|inapplicable|inapplicable/missing
+|not applicable|not asked|not asked in survey|not in universe|niu|not ascertained|can't choose|cannot choose
+|not sure/refused|don't know/not sure|dont know/not sure|don't know/refused|no opinion/dk|skipped|valid skip
+|legitimate skip|not imputed|
+unbekannt|k.a.|k. a.|ka|keine angabe|keine angaben|ohne angabe|nicht bekannt|nicht angegeben|weiss nicht|weiß nicht
+|nicht erhoben|fehlend|trifft nicht zu|entfallt|verweigert|keine antwort|nicht zutreffend|
+inconnu|inconnue|non renseigne|non renseignee|non precise|nr|n.r.|nsp|ne sait pas|ne sais pas|non reponse|sans reponse
+|refus|refuse de repondre|non concerne|sans objet|nsp ou nvpr|nvpr|indetermine|manquant|non disponible|nd|n.d.|so|
+desconocido|desconocida|sin dato|sin datos|sin informacion|s/d|sd|s.d.|no sabe|no contesta|no responde|ns/nc|ns/nr|nsnc|nc
+|no sabe/no contesta|no sabe / no contesta|no aplica|no especificado|no informado|no disponible|ignorado|perdido|no consta
+|no corresponde|
+onbekend|weet niet|geen antwoord|geen opgave|niet bekend|niet van toepassing|nvt|n.v.t.|n.v.t|niet ingevuld
+|wil niet zeggen|ontbreekt|weigert|
+desconhecido|desconhecida|nao sabe|nao respondeu|nao informado|nao informada|nao se aplica|nao declarado|sem informacao
+|sem declaracao|n/d|n/i|ni|
+sconosciuto|sconosciuta|non so|non sa|non risponde|non disponibile|non specificato|non noto|mancante|non applicabile
+|non indicato|n.p.|rifiuta""".replace("\n", "").split("|")
+    if w.strip()
+)
+_SHORT = frozenset(
+    (
+        "na",
+        "nr",
+        "nd",
+        "so",
+        "ka",
+        "uk",
+        "nc",
+        "sd",
+        "ni",
+        "_",
+        "nil",
+        "dk",
+        "*",
+        "**",
+        "unk",
+        "-",
+        "invalid",
+        "unassigned",
+        "refuse",
+        "declined",
+    )
+)
+"""Words that also mean something else: taken only where the column holds longer words, or the rest are numbers."""
+_LABEL = re.compile(
+    r"\b(missing|refus\w*|don'?t know|do not know|unknown|no answer|not answered|not ascertained|inap\w*|not applicable|"
+    r"not asked|no response|non.?response|dk|"
+    r"unbekannt|keine angabe|weiss nicht|verweigert|trifft nicht zu|inconnu|ne sait pas|non reponse|refus|sans reponse|"
+    r"no sabe|no contesta|no responde|desconocid\w|sin dato\w*|"
+    r"onbekend|weet niet|geen antwoord|nao sabe|nao respond\w*|ignorado|sconosciut\w|non so|non risponde|n/?a|"
+    r"not available|not in universe|skipped)\b"
+)
+_ASKED = re.compile(
+    r"refus|declin|prefer not|don.?t know|do not know|not know|\bdk\b|no opinion|can.?t choose|weiss nicht|verweiger|"
+    r"keine angabe|ne sai[st] pas|\bnsp\b|no sabe|ns/n[cr]|nsnc|weet niet|nao sabe|non so\b|non sa\b"
+)
+
+
+def asked(spellings: Iterable[str]) -> bool:
+    """Whether spellings of "no value" tell of somebody who was asked: don't know, refused.
+
+    >>> asked(["Ne sait pas"]), asked(["?", "NA"])
+    (True, False)
+    """
+    return any(_ASKED.search(folded(s)) for s in spellings)
+
+
+_NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
+_NINES = (
+    (9, (7, 8)),
+    (99, (77, 88, 97, 98)),
+    (999, (777, 888, 997, 998)),
+    (9999, (7777, 8888, 9997, 9998)),
+    (99999, (99998, 88888, 77777)),
+    (999999, (999998, 888888)),
+    (9999999, ()),
+    (99999999, ()),
+)
+_RESULT = re.compile(r"[<>≤≥]=?\s*\d|norm(al)?$|\[?\(?\d+\s*-", re.IGNORECASE)
+
+
+def missing_spellings(facts: ColumnFacts, *, shared: Iterable[str] = ()) -> tuple[str, ...]:
+    """The values of a column that mean "no value", as they are spelled there.
+
+    ``shared`` are number codes that several columns of the table use so (see :func:`number_codes`).
+    """
+    declared = [v for v in facts.values if v in facts.declared_missing]
+    labelled = [v for v in facts.values if v in facts.labels and _LABEL.search(folded(facts.labels[v]))]
+    numbers = number_codes(facts, set(shared))
+    spelled = [] if facts.kind not in ("text", "other") else _words(facts)
+    return tuple(dict.fromkeys((*declared, *labelled, *spelled, *numbers)))
+
+
+def _words(facts: ColumnFacts) -> list[str]:
+    clear, doubtful = [], []
+    for value in facts.values:
+        plain = folded(value.strip())
+        if plain in _SHORT or (plain == "none" and value.strip() == "None"):
+            doubtful.append(value)
+        elif plain in _WORDS or not plain:
+            clear.append(value)
+    if len(clear) + len(doubtful) == len(facts.values):
+        return clear + doubtful
+    rest = [v for v in facts.values if v not in clear and v not in doubtful]
+    return clear + [v for v in doubtful if _stands_out(v, rest)]
+
+
+def _stands_out(value: str, rest: Sequence[str]) -> bool:
+    """Whether a short word is no category of its own: NA in capitals or among numbers; None among results of tests."""
+    plain = value.strip()
+    numbers = sum(_is_number(v) for v in rest) > 0.9 * len(rest)
+    if folded(plain) == "none":
+        return numbers or (len(rest) > 1 and sum(bool(_RESULT.match(v.strip())) for v in rest) >= 0.6 * len(rest))
+    if numbers or plain in ("NA", "*", "-", "_"):
+        return True
+    longer = sorted(len(v.strip()) for v in rest)
+    return longer[len(longer) // 2] > len(plain) + 2 or len(plain) > 4
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str]:
+    """Numbers that stand for "no value": negative codes below a column of amounts; nines beyond a gap.
+
+    >>> number_codes(ColumnFacts("income", "integer", ["-9", "0", "1200", "800"], np.array([5, 9, 3, 2]), 19))
+    ['-9']
+    >>> number_codes(ColumnFacts("read", "integer", ["0", "1", "2", "9"], np.array([5, 9, 3, 2]), 19))
+    ['9']
+    >>> ages = [str(age) for age in range(-1, 100)]
+    >>> number_codes(ColumnFacts("age", "integer", ages, np.ones(101, dtype=np.int64), 101))
+    []
+    """
+    texts = {v: _number(v) for v in facts.values}
+    numbers = {v: n for v, n in texts.items() if n is not None}
+    if len(numbers) < 3 or len(numbers) < 0.9 * len(facts.values):
+        return []
+    shared = shared or set()
+    negative = [v for v, n in numbers.items() if n in _NEGATIVE]
+    below = [n for v, n in numbers.items() if n < 0 and v not in negative]
+    found = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
+    if found and below and len(found) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
+        found = [v for v, n in numbers.items() if n < 0]
+    return found + _nines({v: n for v, n in numbers.items() if n >= 0 and v not in found}, shared, facts.distinct)
+
+
+def _nines(numbers: dict[str, float], shared: set[str], distinct: int) -> list[str]:
+    """9, 99, 999 … and the codes beside them, at the top of a column and beyond a gap."""
+    if len(numbers) < 3:
+        return []
+    top = max(numbers.values())
+    for nines, beside in _NINES:
+        if top != nines:
+            continue
+        codes = {float(nines), *map(float, beside)}
+        rest = sorted(n for n in set(numbers.values()) if n not in codes)
+        if not rest:
+            return []
+        inside = sorted(n for n in set(numbers.values()) if n in codes)
+        while inside and inside[0] <= rest[-1] + 1:  # touches the rest: a value like others
+            inside.pop(0)
+        gap = inside[0] - rest[-1] if inside else 0
+        wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
+        many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
+        return [v for v, n in numbers.items() if n in inside] if inside and wide and not many else []
+    return []
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
