@@ -71,3 +71,12 @@ def covered(column: str, texts: Sequence[str], counts: Any, covers: Callable[[st
     if lost:
         records = None if counts is None else int(np.asarray(counts)[lost].sum())
         raise gap_error(column, [texts[i] for i in lost], records)
+
+
+def unlike(label: str, texts: Sequence[str]) -> str:
+    """``label``, or a variant that is no value of the data."""
+    taken, number, found = set(texts), 2, label
+    while found in taken:
+        found = f"{label} {number}"
+        number += 1
+    return found

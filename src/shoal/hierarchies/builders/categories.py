@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.errors import HierarchyError, UsageError
 from shoal.hierarchies.rule import Rule, register_rule
-from shoal.hierarchies.values import counts_of, texts_of
+from shoal.hierarchies.values import counts_of, texts_of, unlike
 from shoal.steps import MapValues
 
 
@@ -35,6 +35,7 @@ class FrequencyMerge(Rule):
     min_counts: tuple[int, ...] = (10,)
     other: str = "(other)"
     kept: tuple[tuple[str, ...], ...] | None = None
+    names: tuple[tuple[str, str], ...] = ()  # what codes are called: value labels
     kind: ClassVar[str] = "frequency"
 
     def __post_init__(self) -> None:
@@ -60,21 +61,16 @@ class FrequencyMerge(Rule):
             if rare:
                 rare = max(rare, int(np.searchsorted(below, need)))
             kept.append(tuple(sorted(texts[i] for i in order[rare:])))
-        return dataclasses.replace(self, kept=tuple(kept), other=_unlike(self.other, texts))
+        frequent = {t for level in kept for t in level}
+        names = tuple((code, name) for code, name in self.names if code in frequent)
+        other = unlike(self.other, (*texts, *(name for _, name in names)))
+        return dataclasses.replace(self, kept=tuple(kept), names=names, other=other)
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
         if self.kept is None:
             raise UsageError(
                 f"the frequent categories of '{column}' are not known yet.", hint="Call rule.fit(column, values, counts) first."
             )
-        names = self.kept[level - 1]
-        return MapValues(column, names, tuple(range(len(names))), names, "top", self.other, missing_label)
-
-
-def _unlike(label: str, texts: tuple[str, ...]) -> str:
-    """``label``, or a variant that is no category of the data."""
-    taken, number, found = set(texts), 2, label
-    while found in taken:
-        found = f"{label} {number}"
-        number += 1
-    return found
+        kept, called = self.kept[level - 1], dict(self.names)
+        labels = tuple(called.get(code, code) for code in kept)
+        return MapValues(column, kept, tuple(range(len(kept))), labels, "top", self.other, missing_label)

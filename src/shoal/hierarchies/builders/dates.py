@@ -16,16 +16,21 @@ from typing import Any, ClassVar
 
 from shoal.errors import DataError, HierarchyError, UsageError
 from shoal.hierarchies.builders.intervals import Intervals, interval_labels
-from shoal.hierarchies.rule import Rule, register_rule
+from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import is_text, texts_of
 from shoal.model.plan import Step
-from shoal.steps import Cut, Prefix
+from shoal.steps import Cut, Prefix, evaluate
 
 _PREFIXES = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
 _YEARS = {"5 years": 5, "decade": 10, "century": 100}
 ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 years", "decade", "century")
 """Levels that nest, from fine to coarse; ``week`` may stand last instead."""
 
+_FORMS = {
+    "iso": re.compile(r"(\d{4})-(\d{2})-(\d{2})([ T]\d{1,2}:.*)?", re.ASCII),
+    "ymd": re.compile(r"((?:18|19|20|21)\d{2})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII),
+    "year last": re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( \d{1,2}:.*)?", re.ASCII),
+}
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
 
 
@@ -44,9 +49,12 @@ class Dates(Rule):
     levels: tuple[str, ...] = ("month", "quarter", "year", "decade")
     low: int | None = None  # first and last year of the cut points
     high: int | None = None
+    form: str = ""  # how texts are written: "" is YYYY-MM-DD; ymd, dmy, mdy; "year last" where day and month cannot be told apart
     kind: ClassVar[str] = "dates"
 
     def __post_init__(self) -> None:
+        if self.form not in ("", "ymd", "dmy", "mdy", "year last"):
+            raise HierarchyError(f"date form '{self.form}' is not known.", hint="Use ymd, dmy or mdy.")
         known = [name for name in self.levels if name != "week"]
         unknown = [name for name in known if name not in ORDER]
         if unknown:
@@ -62,9 +70,9 @@ class Dates(Rule):
         return len(self.levels)
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Dates:
-        texts = texts_of(column, values)
+        texts = [iso_text(t, self.form) for t in texts_of(column, values)]
         check_dates(column, texts)
-        on_text = self.on_text or is_text(values)
+        on_text = self.on_text or is_text(values) or bool(self.form)
         if (self.low is not None and self.high is not None) or not texts:
             return dataclasses.replace(self, on_text=on_text)
         years = [int(t[:4]) for t in texts]
@@ -74,10 +82,16 @@ class Dates(Rule):
         return dataclasses.replace(self, low=low, high=high, on_text=on_text)
 
     def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
-        found = super().labels(column, texts, level)
-        return [label if _ISO.fullmatch(text) else None for text, label in zip(texts, found, strict=True)]
+        days = [iso_text(t, self.form) for t in texts]
+        found = evaluate(self._period(column, level, None), days).texts()
+        return [label if _ISO.fullmatch(day) else None for day, label in zip(days, found, strict=True)]
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        if self.form:
+            return Generalize.of(column, self, level, missing_label=missing_label)
+        return self._period(column, level, missing_label)
+
+    def _period(self, column: str, level: int, missing_label: str | None) -> Step:
         name = self.levels[level - 1]
         if name in _PREFIXES and missing_label is None:
             return Prefix(column, _PREFIXES[name], "")
@@ -141,6 +155,45 @@ class Ages(Rule):
         if (day.month, day.day) == (2, 29) and not _leap(year):
             return dt.date(year, 3, 1)
         return dt.date(year, day.month, day.day) + dt.timedelta(days=1)
+
+
+def form_of(texts: Sequence[str]) -> str:
+    """How all texts write their dates: ``iso, ymd, dmy, mdy``, ``year last`` (day or month first is not to be told); or empty.
+
+    >>> form_of(["2024-02-28"]), form_of(["20240228", "19991231"]), form_of(["28/02/2024"]), form_of(["2/3/2024"]), form_of(["7"])
+    ('iso', 'ymd', 'dmy', 'year last', '')
+    """
+    for form, pattern in _FORMS.items():
+        found = [pattern.fullmatch(t) for t in texts]
+        parts = [(int(m[1]), int(m[2])) if form == "year last" else (int(m[3]), int(m[2])) for m in found if m]
+        if len(parts) < len(texts) or not all(1 <= max(p) <= 31 and 1 <= min(p) <= 12 for p in parts):
+            continue
+        if form != "year last":
+            return form if all(month <= 12 for _, month in parts) else ""
+        if all(a <= 12 for a, _ in parts) and all(b <= 12 for _, b in parts):
+            return form
+        if all(b <= 12 for _, b in parts):
+            return "dmy"
+        return "mdy" if all(a <= 12 for a, _ in parts) else ""
+    return ""
+
+
+def iso_text(text: str, form: str) -> str:
+    """A date of a form as YYYY-MM-DD; a text of another form as it is.
+
+    >>> iso_text("3/12/1984", "dmy"), iso_text("12/3/1984", "mdy"), iso_text("19841203", "ymd"), iso_text("?", "dmy")
+    ('1984-12-03', '1984-12-03', '1984-12-03', '?')
+    """
+    if not form:
+        return text
+    found = _FORMS["ymd" if form == "ymd" else "year last"].fullmatch(text)
+    if found is None:
+        return text
+    one, two, three = found[1], found[2], found[3]
+    if form == "ymd":
+        return f"{one}-{two}-{three}"
+    day, month = (two, one) if form == "mdy" else (one, two)
+    return f"{three}-{int(month):02d}-{int(day):02d}"
 
 
 def check_dates(column: str, texts: Sequence[str]) -> None:

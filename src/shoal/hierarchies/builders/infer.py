@@ -6,45 +6,53 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.hierarchies.builders.apart import Apart
+from shoal.hierarchies.builders.band_texts import bands_in_order
 from shoal.hierarchies.builders.categories import FrequencyMerge
 from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
-from shoal.hierarchies.builders.dates import Dates
-from shoal.hierarchies.builders.intervals import Intervals, number_text
+from shoal.hierarchies.builders.dates import Dates, form_of
+from shoal.hierarchies.builders.icd import Diagnosis, edition_of
+from shoal.hierarchies.builders.numbers import in_words, number_bands
+from shoal.hierarchies.builders.ordered import Ordered
+from shoal.hierarchies.builders.postcodes import Postcode, country_of
 from shoal.hierarchies.rule import Rule, register_rule
 from shoal.hierarchies.values import counts_of, is_text, texts_of
-from shoal.kernels.numbers import numbers_of
-from shoal.model.roles import Column
+from shoal.model.roles import NUMBERS, Column
 
-FARTHEST = 1e300
-"""Half the range up to which round widths are looked for."""
-_LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
+MOST_OTHER = 0.5
+"""Share of the records that ``(other)`` may hold at a guessed level: above it the level would say little."""
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-_YEAR_LAST = re.compile(r"[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{4}", re.ASCII)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:.*)?", re.ASCII)
 
 
-def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) -> Rule:
-    """A rule for a column, from its kind and its values.
+def infer(
+    column: Column | str, values: Any, counts: Any = None, *, k: int = 5, scale: str = "", order: Sequence[str] = ()
+) -> Rule:
+    """A rule for a column, from what its values are.
 
-    Numbers get nested intervals of round widths with open ends; dates get month, quarter, year, decade; days written with the
-    year last are cut from the left, other codes of equal shape masked from the right; categories merge by frequency; what is
-    left can only be kept or suppressed. The answer is fitted and its ``why`` says what was seen, without any rare value.
+    Numbers get nested bands of round widths with open ends; dates month, year, five years, decade; ordered categories and bands
+    are joined with their neighbours; codes are cut to their meaningful parts (diagnoses, postcodes, codes of digits); categories
+    without an order merge by frequency; what is left can only be kept or suppressed. The answer is fitted and its ``why`` says
+    what was seen, without any rare value.
 
     Parameters
     ----------
     column : Column or str
-        Name and, where known, kind.
+        Name and, where known, kind, value labels and codes declared missing.
     values : sequence of str or pyarrow.Array
         Distinct values without missing ones.
     counts : sequence of int, optional
         Records per value.
     k : int
         Groups at the open ends, and named categories, have at least this many records.
+    scale : str
+        What the values are, where it is known: ``number, date, place, ordered, nominal, id, text``. Numbers that are codes of
+        something (``nominal``) never become bands.
+    order : sequence of str
+        The categories of an ordered column from low to high.
 
     Examples
     --------
@@ -53,25 +61,20 @@ def infer(column: Column | str, values: Any, counts: Any = None, *, k: int = 5) 
     ((5, 10, 20, 40), 20.0, 90.0)
     >>> rule.why
     'numbers: bands of 5, 10, 20 and 40; one group below 20; one group from 90'
+    >>> infer("ward", ["1", "2", "7", "9"], [40, 30, 20, 10], scale="nominal").why
+    '4 categories: those below 15 records joined as (other)'
     """
-    name, kind = (column, "") if isinstance(column, str) else (column.name, column.kind)
-    texts = texts_of(name, values)
+    known = Column(column, "") if isinstance(column, str) else column
+    texts = texts_of(known.name, values)
     sizes = counts_of(texts, counts)
     if not texts:
         return Flat(why="no value at all: kept or suppressed")
-    if kind in ("date", "timestamp") or (kind in ("", "text") and all(_DATE.fullmatch(t) for t in texts)):
-        return replace(_dates(texts), on_text=kind == "text").fit(name, texts)
-    if kind == "time":
-        return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
-    if kind in ("integer", "decimal", "float") or (kind in ("", "text") and all(_NUMBER.fullmatch(t) for t in texts)):
-        return replace(_numbers(name, values, sizes, k), on_text=kind == "text")
-    if kind == "boolean" or len(texts) <= 2:
-        return Flat(why=f"{len(texts)} values: kept or suppressed")
-    if all(_YEAR_LAST.fullmatch(t) for t in texts):
-        return _year_last(texts)
-    if _same_shape(texts):
-        return Mask(why=f"codes of {len(texts[0])} characters: hidden from the right").fit(name, texts)
-    return _categories(name, texts, sizes, k)
+    if scale in ("id", "text"):
+        return Flat(why=f"{'names or numbers of somebody' if scale == 'id' else 'free text'}: kept or suppressed")
+    if scale == "number" and known.user_missing:
+        return _with_codes(known, values, texts, sizes, k)
+    seen = _Seen(known, values, texts, sizes, k)
+    return seen.ordered(scale, order) or seen.typed(scale) or seen.coded(scale) or seen.categories()
 
 
 @register_rule
@@ -89,6 +92,126 @@ class Infer(Rule):
 
     def fit(self, column: str, values: Any, counts: Any = None) -> Rule:
         return infer(Column(column, self.column_kind or _kind_of(values)), values, counts, k=self.k)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A column as it was counted; each question about it gives a rule or nothing."""
+
+    column: Column
+    values: Any
+    texts: tuple[str, ...]
+    sizes: Any
+    k: int
+
+    @property
+    def kind(self) -> str:
+        return self.column.kind
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in NUMBERS or (self.kind in ("", "text") and all(_NUMBER.fullmatch(t) for t in self.texts))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Value labels by the text of their code, where at least half of the values have one."""
+        labels = {_code(key): str(label).strip() for key, label in self.column.labels.items()}
+        named = sum(1 for t in self.texts if labels.get(t))
+        return labels if 2 * named >= len(self.texts) and len(set(labels.values())) == len(labels) else {}
+
+    def ordered(self, scale: str, order: Sequence[str]) -> Rule | None:
+        there = set(self.texts)
+        placed = tuple(t for t in order if t in there)
+        if not placed and scale == "ordered" and self.numeric:
+            placed = tuple(sorted(self.texts, key=float))
+        if not placed and self.kind in ("", "text"):
+            placed = bands_in_order(self.texts)
+        if len(placed) < 2 or scale in ("nominal", "number", "place", "date"):
+            return None
+        if len(self.texts) <= 2:
+            return Flat(why="2 categories: kept or suppressed")
+        labels = self.names
+        shown = tuple(labels.get(t) or t for t in placed) if labels else ()
+        if len(set(shown)) != len(shown):
+            shown = ()
+        rule = Ordered(placed, shown, least=2 * self.k).fit(self.column.name, self.texts, self.sizes)
+        return replace(rule, why=f"{len(placed)} categories in order: neighbours joined")
+
+    def typed(self, scale: str) -> Rule | None:
+        """Dates, times and numbers."""
+        form = form_of(self.texts) if self.kind in ("", "text") or scale == "date" else ""
+        if self.kind in ("date", "timestamp") or (form and scale in ("", "date")):
+            return replace(_dates(self.texts, form), on_text=self.kind == "text").fit(self.column.name, self.texts)
+        if self.kind == "time":
+            return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
+        if scale in ("nominal", "place") or not self.numeric or (not scale and self.names):
+            return None
+        return replace(number_bands(self.column.name, self.values, self.sizes, self.k), on_text=self.kind == "text")
+
+    def coded(self, scale: str) -> Rule | None:
+        """Codes whose first characters mean something."""
+        if self.kind == "boolean" or len(self.texts) <= 2 or self.names:
+            return None
+        if scale != "place" and any("." in t for t in self.texts) and (edition := edition_of(self.texts)):
+            return Diagnosis(
+                edition, why=f"diagnoses ({edition.upper().replace('ICD', 'ICD-')}): three characters, block, chapter"
+            )
+        country = country_of(self.texts, digits=scale == "place")
+        if country and len(self.texts) >= 6:
+            return Postcode(country, why=f"postcodes ({country}): areas by their first characters")
+        if _same_shape(self.texts):
+            return Mask(why=f"codes of {len(self.texts[0])} characters: hidden from the right").fit(self.column.name, self.texts)
+        return None
+
+    def categories(self) -> Rule:
+        """The frequent ones by name, the others as ``(other)``, which never holds most records."""
+        n, total = len(self.texts), int(self.sizes.sum())
+        if self.kind == "boolean" or n <= 2:
+            return Flat(why=f"{n} values: kept or suppressed")
+        if n > 50 and n > total / 2:
+            return Flat(why=f"{n} different values in {total} records: kept or suppressed")
+        levels: list[int] = []
+        before = n
+        for share in (0.0, 0.01, 0.05, 0.15):
+            need = max(2 * self.k, math.ceil(share * total))
+            named = self.sizes >= need
+            if 0 < int(named.sum()) < before and int(self.sizes[~named].sum()) <= MOST_OTHER * total:
+                levels.append(need)
+                before = int(named.sum())
+        labels = self.names
+        shown = tuple((t, labels[t]) for t in self.texts if labels.get(t))
+        kept = FrequencyMerge(tuple(levels)).fit(self.column.name, self.texts, self.sizes).kept or () if levels else ()
+        useful = [need for i, need in enumerate(levels) if kept[i] and (i == 0 or kept[i] != kept[i - 1])]
+        if not useful:
+            return Flat(why=f"{n} categories: kept or suppressed")
+        why = f"{n} categories: those below {in_words(useful)} records joined as (other)"
+        rule = FrequencyMerge(tuple(useful), names=shown, why=why + (", level by level" if len(useful) > 1 else ""))
+        return rule.fit(self.column.name, self.texts, self.sizes)
+
+
+def _with_codes(column: Column, values: Any, texts: Sequence[str], sizes: Any, k: int) -> Rule:
+    """The rule of the numbers, with the codes declared missing kept apart."""
+    codes = [t for t in texts if _declared(t, column.user_missing)]
+    rest = np.array([not _declared(t, column.user_missing) for t in texts])
+    plain = replace(column, user_missing=())
+    if not codes or not rest.any():
+        return infer(plain, values, sizes, k=k, scale="number")
+    kept = [t for t, keep in zip(texts, rest, strict=True) if keep]
+    rule = infer(plain, kept, sizes[rest], k=k, scale="number")
+    return Apart.of(rule, codes) if rule.inner else rule
+
+
+def _declared(text: str, missing: Sequence[object]) -> bool:
+    try:
+        number = float(text)
+    except ValueError:
+        return text in map(str, missing)
+    return any(m[0] <= number <= m[1] if isinstance(m, tuple) else isinstance(m, int | float) and number == m for m in missing)
+
+
+def _code(key: object) -> str:
+    """The canonical text of a labelled code."""
+    return str(int(key)) if isinstance(key, float) and key.is_integer() else str(key)
 
 
 def _kind_of(values: Any) -> str:
@@ -112,71 +235,16 @@ def _kind_of(values: Any) -> str:
     return ""
 
 
-def _dates(texts: Sequence[str]) -> Dates:
-    if any(len(t) > 10 for t in texts):
-        return Dates(("day", "month", "year", "decade"), why="points in time: day, month, year, decade")
-    return Dates(why="dates: month, quarter, year, decade")
-
-
-def _year_last(texts: Sequence[str]) -> Mask:
-    """Month and year, then the year, where a first number above 12 shows that it is the day; else the year at once."""
-    day_first = any(t[:2] > "12" for t in texts) and all(t[3:5] <= "12" for t in texts)
-    if day_first:
-        return Mask((7, 4), side="left", fill="", why="days with the year last: month and year, then the year")
-    return Mask((4,), side="left", fill="", why="days with the year last: the year")
-
-
-def _numbers(name: str, values: Any, sizes: Any, k: int) -> Rule:
-    numbers = numbers_of(name, values)
-    order = np.argsort(numbers, kind="stable")
-    x, below = numbers[order], np.cumsum(sizes[order])
-    total = int(below[-1])
-    if len(x) < 3 or x[-1] / 2 - x[0] / 2 > FARTHEST:
-        return Flat(why=f"{len(x)} numbers: kept or suppressed")
-    tail = max(0.005 * total, 2.0 * k)  # an open end should hold some people
-    low = x[min(int(np.searchsorted(below, tail)), len(x) - 1)]
-    high = x[max(int(np.searchsorted(below, total - tail, side="right")), 0)] if total > 2 * tail else x[-1]
-    if high <= low:
-        low, high = x[0], x[-1]
-    integer = bool((x == np.floor(x)).all())
-    widths = _ladder(float(high - low), integer)
-    bottom, top = _inside(float(low), float(high), widths[0])
-    if top <= bottom or not _tails_fit(x, sizes[order], bottom, top, k):
-        widths = _ladder(float(x[-1] - x[0]), integer)
-        return Intervals(widths, why=f"numbers: bands of {_list(widths)}").fit(name, values)
-    why = f"numbers: bands of {_list(widths)}; one group below {number_text(bottom)}; one group from {number_text(top)}"
-    return Intervals(widths, top, bottom, why=why).fit(name, values)
-
-
-def _ladder(span: float, integer: bool) -> tuple[float, ...]:
-    """Round widths that divide one another: about fourteen bands, then fewer."""
-    first, exponent = _round_width(span / 14, integer)
-    widths = [float(f"{w}e{exponent}") for w in _LADDERS[first]]
-    if integer and widths[0] == 1:  # the value itself is level 0 already
-        widths = [2.0, 4.0, 8.0, 16.0]
-    kept = [w for w in widths if w <= span / 1.5] or widths[:1]
-    return tuple(int(w) if w.is_integer() and w < 1e15 else w for w in kept)
-
-
-def _inside(low: float, high: float, width: float) -> tuple[float, float]:
-    """The multiples of ``width`` next to ``low`` and ``high``, inwards."""
-    unit = Fraction(str(width))
-    return float(-(-Fraction(low) // unit) * unit), float(Fraction(high) // unit * unit)
-
-
-def _tails_fit(x: Any, sizes: Any, bottom: float, top: float, k: int) -> bool:
-    """Whether each open end holds nobody or at least k."""
-    ends = (int(sizes[x < bottom].sum()), int(sizes[x >= top].sum()))
-    return all(n == 0 or n >= k for n in ends)
-
-
-def _round_width(width: float, integer: bool) -> tuple[int, int]:
-    """The largest of 1, 2, 5 × 10^e that does not exceed ``width`` by more than a quarter."""
-    if width <= 0 or (integer and width < 1):
-        return 1, 0
-    exponent = math.floor(math.log10(width * 1.25))
-    lead = width * 1.25 / 10.0**exponent
-    return max(m for m in (1, 2, 5) if m <= lead), exponent
+def _dates(texts: Sequence[str], form: str) -> Dates:
+    """Five years and decades where the dates span people's lives, quarters where they span a few years."""
+    years = [int(t[:4]) if form in ("", "iso", "ymd") else int(t.split()[0][-4:]) for t in texts]
+    periods = ("month", "year", "5 years", "decade") if max(years) - min(years) >= 10 else ("month", "quarter", "year")
+    if form == "year last":
+        periods = tuple(p for p in periods if p not in ("month", "quarter"))
+    exact = form in ("", "iso") and any(len(t) > 10 for t in texts)
+    words = ", ".join(("day", *periods) if exact else periods)
+    shape = "" if form in ("", "iso") else form
+    return Dates(("day", *periods) if exact else periods, form=shape, why=f"{'points in time' if exact else 'dates'}: {words}")
 
 
 def _same_shape(texts: Sequence[str]) -> bool:
@@ -186,30 +254,3 @@ def _same_shape(texts: Sequence[str]) -> bool:
         return False
     shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", t)) for t in texts}
     return len(shapes) == 1 and "0" in next(iter(shapes))
-
-
-def _categories(name: str, texts: Sequence[str], sizes: Any, k: int) -> Rule:
-    total = int(sizes.sum())
-    if len(texts) > 50 and len(texts) > total / 2:
-        return Flat(why=f"{len(texts)} different values in {total} records: kept or suppressed")
-    kept_before = len(texts)
-    levels: list[int] = []
-    for share in (0.01, 0.05, 0.15):
-        need = max(2 * k, math.ceil(share * total))
-        named = int((sizes >= need).sum())
-        if 0 < named < kept_before and (not levels or need > levels[-1]):
-            levels.append(need)
-            kept_before = named
-    if not levels:
-        return Flat(why=f"{len(texts)} categories: kept or suppressed")
-    kept = FrequencyMerge(tuple(levels)).fit(name, texts, sizes).kept or ()
-    useful = [n for i, n in enumerate(levels) if kept[i] and (i == 0 or kept[i] != kept[i - 1])]
-    if not useful:
-        return Flat(why=f"{len(texts)} categories: kept or suppressed")
-    why = f"{len(texts)} categories: those below {_list(useful)} records joined, level by level"
-    return FrequencyMerge(tuple(useful), why=why).fit(name, texts, sizes)
-
-
-def _list(numbers: Sequence[float]) -> str:
-    words = [number_text(float(n)) for n in numbers]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -4,7 +4,8 @@ age:     {hierarchy: {intervals: [5, 10, 20], top: 90}}
 income:  {hierarchy: {quantiles: [20, 10, 5]}}
 born:    {hierarchy: {dates: [month, year, decade]}}     or {ages: [5, 10, 20], at: 2024-12-31, top: 90}
 zip:     {hierarchy: zip.csv}                            or {postcode: US, population: zips.csv}, {mask: right}
-icd:     {hierarchy: {prefix: icd10}}                    or {prefix: [3, 1]}
+icd:     {hierarchy: {diagnosis: icd10}}                 or {prefix: icd10}, {prefix: [3, 1]}
+pain:    {hierarchy: {order: [none, low, high]}}         neighbours join neighbours
 job:     {hierarchy: {frequency: [10, 100]}}
 country: {hierarchy: {tree: {Europe: [NL, BE], Asia: [JP]}}}     or {groups: …}, {tree: parents.csv}
 sex:     {}                                              a hierarchy is built from the data
@@ -21,9 +22,11 @@ from shoal.hierarchies.builders.arx import read_arx
 from shoal.hierarchies.builders.categories import FrequencyMerge
 from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Ages, Dates
+from shoal.hierarchies.builders.icd import Diagnosis
 from shoal.hierarchies.builders.infer import Infer
 from shoal.hierarchies.builders.intervals import Intervals
 from shoal.hierarchies.builders.listed import FromTree
+from shoal.hierarchies.builders.ordered import Ordered
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
 from shoal.hierarchies.builders.quantiles import Quantiles
 from shoal.hierarchies.rule import Rule, rule_from_json
@@ -123,7 +126,8 @@ def _intervals(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
 
 
 def _dates(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
-    return Dates(_words(what)) if what else Dates()
+    form = str(options.get("form", ""))
+    return Dates(_words(what), form=form) if what else Dates(form=form)
 
 
 def _ages(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
@@ -154,6 +158,14 @@ def _postcode(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     return Postcode(str(what), small, options.get("on_gap", "error"))
 
 
+def _diagnosis(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return Diagnosis(what, options.get("on_gap", "error"))
+
+
+def _order(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
+    return Ordered(_words(what))
+
+
 def _frequency(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
     return FrequencyMerge(_numbers(what), str(options.get("other", "(other)")))
 
@@ -176,11 +188,13 @@ def _file(what: Any, options: Mapping[str, Any], folder: Path) -> Rule:
 _Builder = Callable[[Any, Mapping[str, Any], Path], Rule]
 _BUILDERS: dict[str, tuple[_Builder, tuple[str, ...]]] = {
     "intervals": (_intervals, ("top", "bottom", "origin")),
-    "dates": (_dates, ()),
+    "dates": (_dates, ("form",)),
     "ages": (_ages, ("at", "top", "bottom")),
     "mask": (_mask, ("side", "keep", "fill")),
     "prefix": (_prefix, ("fill",)),
     "postcode": (_postcode, ("population", "threshold", "on_gap")),
+    "diagnosis": (_diagnosis, ("on_gap",)),
+    "order": (_order, ()),
     "frequency": (_frequency, ("other",)),
     "quantiles": (_quantiles, ("min_count",)),
     "tree": (_tree, ("on_gap",)),

@@ -2,6 +2,10 @@
 
 NL  1234 AB → 1234 → 123 → 12 → 1          DE  10115 → 101 → 10 → 1
 UK  SW1A 1AA → SW1A 1 → SW1A → SW          US  00501-1234 → 005 (or 000) → 0
+FR  75011 → 75                             CA  K1A 0B1 → K1A → K
+
+Codes of digits alone whose country is not known have the levels of their digits: ``4 digits``, ``5 digits``, ``6 digits``;
+numbers that lost their leading zeros get them back.
 
 For the United States a three-digit area with too few people is published as ``000`` at every level below the top, the rule
 of HIPAA's safe harbor (more than 20,000 people). Which areas are small is taken from a table of populations, or from the
@@ -35,19 +39,56 @@ residents, or none, in the ZIP code tabulation areas of the census of 2010.
 SMALL_ZIP3_2000 = tuple("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
 """Of these, the areas found small at the census of 2000, as the guidance of 2012 lists them."""
 
-_LEVELS = {"NL": (4, 3, 2, 1), "DE": (3, 2, 1), "UK": ("sector", "district", "area"), "US": (3, 1)}
+_BY_LENGTH: dict[str, tuple[str, tuple[int, ...]]] = {
+    **dict.fromkeys(("AT", "AU", "BE", "BG", "CH", "DK", "HU", "LU", "NO", "NZ", "SI", "ZA"), (r"[0-9]{4}", (2, 1))),
+    **dict.fromkeys(("FR", "ES", "MX"), (r"[0-9]{5}", (2,))),
+    **dict.fromkeys(("IT", "FI", "EE", "HR", "TR", "UA"), (r"[0-9]{5}", (3, 2, 1))),
+    "KR": (r"[0-9]{5}", (3, 2)),
+    **dict.fromkeys(("CN", "IN", "RO", "RU"), (r"[0-9]{6}", (4, 3, 2, 1))),
+    "SG": (r"[0-9]{6}", (2,)),
+    **dict.fromkeys(("CZ", "GR", "SE", "SK"), (r"[0-9]{3} ?[0-9]{2}", (3, 2, 1))),
+    "PL": (r"[0-9]{2}-[0-9]{3}", (2, 1)),
+    "PT": (r"[0-9]{4}(-[0-9]{3})?", (4, 2, 1)),
+    "BR": (r"[0-9]{5}-?[0-9]{3}", (5, 3, 2, 1)),
+    "JP": (r"[0-9]{3}-?[0-9]{4}", (3, 2, 1)),
+    "CA": (r"[A-Z][0-9][A-Z]( ?[0-9][A-Z][0-9])?", (3, 1)),
+    "IE": (r"[A-Z][0-9][0-9W]( ?[0-9A-Z]{4})?", (3, 1)),
+    "4 digits": (r"[0-9]{3,4}", (3, 2, 1)),
+    "5 digits": (r"[0-9]{3,5}", (3, 2, 1)),
+    "6 digits": (r"[0-9]{4,6}", (4, 3, 2, 1)),
+}
+"""Countries whose areas are the first characters: the form of a code, and how many characters each level keeps."""
+_LEVELS: dict[str, tuple[int | str, ...]] = {
+    "NL": (4, 3, 2, 1),
+    "DE": (3, 2, 1),
+    "UK": ("sector", "district", "area"),
+    "US": (3, 1),
+    **{country: keep for country, (_, keep) in _BY_LENGTH.items()},
+}
 _PATTERNS = {
     "NL": re.compile(r"[1-9][0-9]{3}( ?[A-Za-z]{2})?", re.ASCII),
     "DE": re.compile(r"[0-9]{5}", re.ASCII),
     "UK": re.compile(r"(([A-Za-z]{1,2})[0-9][A-Za-z0-9]?)( ?([0-9])[A-Za-z]{2})?", re.ASCII),
     "US": re.compile(r"([0-9]{5})(?:-?[0-9]{4})?|([0-9]{3,4})", re.ASCII),
+    **{country: re.compile(form, re.ASCII) for country, (form, _) in _BY_LENGTH.items()},
 }
+_ONLY_THERE = {
+    "NL": re.compile(r"[1-9][0-9]{3} ?[A-Z]{2}", re.ASCII),
+    "UK": re.compile(r"(?:[A-Z]{1,2}[0-9][A-Z0-9]?)(?: ?[0-9][A-Z]{2})?", re.ASCII),
+    "CA": re.compile(r"[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]", re.ASCII),
+    "PL": re.compile(r"[0-9]{2}-[0-9]{3}", re.ASCII),
+    "PT": re.compile(r"[0-9]{4}-[0-9]{3}", re.ASCII),
+    "BR": re.compile(r"[0-9]{5}-[0-9]{3}", re.ASCII),
+    "JP": re.compile(r"[0-9]{3}-[0-9]{4}", re.ASCII),
+    "US": re.compile(r"[0-9]{5}(?:-[0-9]{4})?", re.ASCII),
+}
+"""Forms that tell the country, where all codes of a column have them."""
 
 
 @register_rule
 @dataclass(frozen=True)
 class Postcode(Rule):
-    """Levels of one country's postcodes: ``NL``, ``US``, ``UK`` (or ``GB``), ``DE``.
+    """Levels of one country's postcodes, by its two letters (``UK`` or ``GB``); or ``5 digits``.
 
     >>> Postcode("UK").over("postcode", ["SW1A 1AA", "SW1A2AB", "M1 1AE"]).levels[2].labels
     ('SW1A', 'M1')
@@ -61,11 +102,12 @@ class Postcode(Rule):
     kind: ClassVar[str] = "postcode"
 
     def __post_init__(self) -> None:
-        country = {"GB": "UK"}.get(self.country.upper(), self.country.upper())
+        written = self.country if self.country in _LEVELS else self.country.upper()
+        country = {"GB": "UK"}.get(written, written)
         object.__setattr__(self, "country", country)
         if country not in _LEVELS:
             raise HierarchyError(
-                f"postcodes of '{self.country}' are not known.", hint=f"Known: {', '.join(_LEVELS)}; or use a mask."
+                f"postcodes of '{self.country}' are not known.", hint=f"Known: {', '.join(sorted(_LEVELS))}; or use a mask."
             )
         check_gap_choice(self.on_gap)
         if country != "US":
@@ -82,6 +124,8 @@ class Postcode(Rule):
             return None
         kept = _LEVELS[self.country][level - 1]
         if isinstance(kept, int):
+            if self.country.endswith("digits"):
+                return text.zfill(int(self.country[0]))[:kept]
             if self.country != "US":
                 return text[:kept]
             digits = (found.group(1) or found.group(2)).zfill(5)  # numbers lose their leading zeros
@@ -96,12 +140,30 @@ class Postcode(Rule):
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
         kept = _LEVELS[self.country][level - 1]
-        if isinstance(kept, int) and self.country != "US" and missing_label is None and self.on_gap == "error":
+        plain = self.country != "US" and not self.country.endswith("digits")
+        if isinstance(kept, int) and plain and missing_label is None and self.on_gap == "error":
             return Prefix(column, kept, "")
         return Generalize.of(column, self, level, on_gap=self.on_gap, missing_label=missing_label)
 
     def _check_gaps(self, column: str, texts: Any, counts: Any) -> None:
         covered(column, texts, counts, lambda t: self.label(t, 1) is not None, self.on_gap)
+
+
+def country_of(texts: Sequence[str], *, digits: bool = False) -> str:
+    """The country whose form all codes have; with ``digits`` also ``4 digits`` and so on for codes of digits alone; else empty.
+
+    >>> country_of(["SW1A 1AA", "M1 1AE"]), country_of(["1234 AB"]), country_of(["10115", "1067"], digits=True), country_of(["x"])
+    ('UK', 'NL', '5 digits', '')
+    """
+    for country, form in _ONLY_THERE.items():
+        if all(form.fullmatch(t) for t in texts):
+            told = {"UK": any(" " in t or re.match("[A-Z]{2}", t) for t in texts), "US": any("-" in t for t in texts)}
+            if told.get(country, True):
+                return country
+    longest = max((len(t) for t in texts), default=0)
+    if digits and longest in (4, 5, 6) and all(re.fullmatch(rf"[0-9]{{{longest - 2},{longest}}}", t, re.ASCII) for t in texts):
+        return f"{longest} digits"
+    return ""
 
 
 def small_zip3(population: Mapping[str, float] | str | Path, *, threshold: int = 20_000) -> tuple[str, ...]:
