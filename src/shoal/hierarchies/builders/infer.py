@@ -238,7 +238,9 @@ def _kind_of(values: Any) -> str:
 def _dates(texts: Sequence[str], form: str) -> Dates:
     """Five years and decades where the dates span people's lives, quarters where they span a few years."""
     years = [int(t[:4]) if form in ("", "iso", "ymd") else int(t.split()[0][-4:]) for t in texts]
-    periods = ("month", "year", "5 years", "decade") if max(years) - min(years) >= 10 else ("month", "quarter", "year")
+    periods: tuple[str, ...] = ("month", "year", "5 years", "decade")
+    if max(years) - min(years) < 10:
+        periods = ("month", "quarter", "year")
     if form == "year last":
         periods = tuple(p for p in periods if p not in ("month", "quarter"))
     exact = form in ("", "iso") and any(len(t) > 10 for t in texts)

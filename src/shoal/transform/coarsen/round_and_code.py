@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.infer import FARTHEST
+from shoal.hierarchies.builders.numbers import FARTHEST
 from shoal.hierarchies.values import counts_of, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.steps import Clamp, Round
