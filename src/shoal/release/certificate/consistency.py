@@ -12,7 +12,7 @@ from pathlib import Path
 from shoal.errors import TamperError
 from shoal.model.certificate.certificate import REPORT, Certificate
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.numbers import ClassNumbers, PublishedNumbers
+from shoal.model.certificate.numbers import PublishedNumbers
 from shoal.model.plan import Plan
 from shoal.model.requirement import smallest_class
 from shoal.release.certificate.sentences import LIMITS, proof, verdict
@@ -64,11 +64,6 @@ def check_report(place: Path, certificate: Certificate) -> str:
     return "the report says what the certificate says"
 
 
-def chances(counted: ClassNumbers) -> list[float | int]:
-    """What the four attackers of a certificate reach: twice the largest chance, the average one, and people who are alone."""
-    return [1.0 / counted.k, 1.0 / counted.k, counted.classes / counted.members, counted.unique]
-
-
 def check_claims(certificate: Certificate) -> str:
     """The sentence, the thresholds, the chances and the headline follow from the numbers."""
     k, after, people = certificate.k, certificate.after, certificate.after_people
@@ -78,8 +73,6 @@ def check_claims(certificate: Certificate) -> str:
         raise TamperError("the certificate claims another k than its numbers give.")
     if certificate.threshold.smallest_class != smallest_class(certificate.asked):
         raise TamperError("the threshold is not the one that is required.")
-    if not alike([a.after for a in certificate.attackers], chances(certificate.counted)):
-        raise TamperError("the chances of the attackers do not follow from the numbers.")
     if any(not f.met for f in certificate.requirements_people or ()):
         raise TamperError("a requirement over people is not met.")
     if certificate.proof != proof(certificate.unit.column, certificate.data.unit):

@@ -14,7 +14,7 @@ from shoal.measures.classes.missing import under_all_policies
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate
-from shoal.model.certificate.numbers import Attacker, ClassNumbers, Judged, Missing, MissingK, Population, PublishedNumbers
+from shoal.model.certificate.numbers import ClassNumbers, Judged, Missing, MissingK, PublishedNumbers
 from shoal.model.certificate.parts import (
     Analysis,
     Controls,
@@ -24,17 +24,16 @@ from shoal.model.certificate.parts import (
     PlanEntry,
     PresetRule,
     Purpose,
-    Question,
     Threshold,
     TradeOff,
     Unit,
     Utility,
 )
 from shoal.model.requirement import Verdict
+from shoal.release.certificate import derived
 from shoal.release.certificate.columns import columns_of
-from shoal.release.certificate.consistency import chances
 from shoal.release.certificate.lost_groups import lost_groups
-from shoal.release.certificate.sentences import LIMITS, TRIGGERS, proof, today, verdict
+from shoal.release.certificate.sentences import TRIGGERS, proof, today, verdict
 from shoal.release.certificate.signing import file_entry
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.plan.prepare import Prepared
@@ -93,21 +92,21 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         columns=columns_of(prepared, decision, made.changed),
         unit=Unit(policy.unit, policy.publish_unit if policy.unit else None),
         weight=policy.weight,
-        missing=_missing(decision),
-        population=_population(policy.population, made.facts),
+        missing=_missing(decision, (people or after).k),
+        population=derived.population(policy.population, made.facts.records),
         before=before,
         after=after,
-        attackers=_attackers(prepared.quasi, before, people or after),
-        wp216=_questions(made.facts, made.attacks),
+        attackers=derived.attackers(prepared.quasi, before, people or after),
+        wp216=derived.questions(after, made.attacks),
         attacks=tuple(made.attacks),
         utility=_utility(prepared, decision, made),
-        limits=_limits(prepared, decision),
+        limits=(),
         triggers=TRIGGERS,
-        verify="shoal verify FOLDER",
+        verify=derived.VERIFY,
         after_people=people,
         requirements_people=_judged(made.people[1]) if made.people else None,
     )
-    return replace(whole, verdict=verdict(whole))
+    return replace(whole, verdict=verdict(whole), limits=(*derived.limits(whole), *_further_limits(prepared, decision)))
 
 
 def published_numbers(facts: Facts) -> PublishedNumbers:
@@ -150,71 +149,21 @@ def _plan(decision: Decision, files: Sequence[FileEntry], commitment: str | None
 
 def _input(prepared: Prepared, made: Written) -> Input:
     drawn = None if prepared.sampled is None else made.records_in
-    note = "keyed with the signing key, so that it cannot be used to test guesses"
-    return Input(made.records_in + made.unsampled, drawn, len(prepared.schema.names), made.input_hash, note)
+    return Input(made.records_in + made.unsampled, drawn, len(prepared.schema.names), made.input_hash, derived.INPUT_NOTE)
 
 
-def _missing(decision: Decision) -> Missing:
-    """k of the published classes under the three rules for missing values, side by side."""
+def _missing(decision: Decision, counted: int) -> Missing:
+    """k of the published classes under the three rules for missing values, side by side; ``own`` as counted in the file."""
     found = under_all_policies(decision.released)
-    k = MissingK(**{name: numbers.get("k") for name, numbers in found.items()})
-    return Missing("own", "a missing value is a value of its own (the strict rule)", k)
-
-
-def _population(size: int | None, facts: Facts) -> Population:
-    if size is None:
-        sentence = "none given: the published records are taken as the whole population, the most cautious reading"
-        return Population(None, sentence)
-    return Population(size, f"{size:,} people, as stated; {facts.records / size:.3g} records per person of it")
-
-
-def _attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -> tuple[Attacker, ...]:
-    """Three attackers, what each would do, and the chance before and after."""
-    known = ", ".join(quasi)
-    words = [
-        (
-            "prosecutor (largest)",
-            f"knows that a person is in the table and knows {known}: the best chance to point at the right record",
-        ),
-        (
-            "journalist (largest)",
-            "does not know who is in the table; without a population table the same bound as the prosecutor",
-        ),
-        ("marketer (average)", "tries to match everybody: the share of records expected to be matched rightly"),
-        ("anyone, one of a kind", f"people who are alone in their class on {known}"),
-    ]
-    both = zip(words, chances(before), chances(after), strict=True)
-    return tuple(Attacker(name, sentence, first, last) for (name, sentence), first, last in both)
-
-
-def _questions(facts: Facts, attacks: Sequence[AttackResult]) -> tuple[Question, ...]:
-    """The three questions of opinion 05/2014 (WP216): how each was tested, what was found."""
-    linked = [a for a in attacks if a.name in ("linkage", "intersection") and a.verdict != "not run"]
-    inside = [f"{c}: at least {i.distinct} values in each class" for c, i in sorted(facts.sensitive.items())]
-    return (
-        Question(
-            "Can a person be singled out?",
-            "class sizes counted in the written file",
-            f"no class on the quasi-identifiers is smaller than {facts.k:,} records",
-        ),
-        Question(
-            "Can records of a person be linked?",
-            ", ".join(a.name for a in linked) or "not tested: no other table was given",
-            " ".join(a.sentence for a in linked) or "k-anonymity alone does not rule it out",
-        ),
-        Question(
-            "Can something be inferred about a person?",
-            "diversity and closeness of the sensitive columns, counted in the written file",
-            "; ".join(inside) or "no column is named as sensitive",
-        ),
-    )
+    k = MissingK(own=counted, **{name: numbers.get("k") for name, numbers in found.items() if name != "own"})
+    return Missing(*derived.MISSING_RULE, k)
 
 
 def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
     """What was lost, and by whom."""
     policy, suppressed, records_in = prepared.policy, made.suppressed, made.records_in
-    what = "left out" if policy.scope == "rows" else "published with blanked quasi-identifiers"
-    sentence = f"{suppressed:,} of {records_in:,} records were {what}; the policy allows {100 * policy.suppress:.3g} %."
+    sentence = derived.suppressed_sentence(suppressed, records_in, policy.scope)
+    sentence += f" the policy allows {100 * policy.suppress:.3g} %."
     return Utility(
         optimize=decision.loss_name,
         loss=float(decision.loss),
@@ -227,29 +176,14 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
         suppressed_sentence=sentence,
         scope=policy.scope,
         who=lost_groups(prepared, decision),
-        who_note=f"Groups with fewer than {policy.cells.minimum} records published or left out are not named.",
+        who_note=derived.who_note(policy.cells.minimum),
         frontier=tuple(made.frontier),
         analyses=tuple(made.analyses),
     )
 
 
-def _limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
-    """What a reader must know before relying on the numbers."""
-    policy, out = prepared.policy, list(LIMITS)
-    if policy.unit is None:
-        out.append("Each record is taken as one person. If people have several records, name the person column (unit).")
-    if not policy.sensitive:
-        out.append("No column is named as sensitive, so nothing is said about what a class reveals.")
-    if policy.identifying:
-        out.append(
-            f"Published as they are although they look like identifiers, as the policy allows: {', '.join(policy.identifying)}."
-        )
-    if prepared.inferred:
-        out.append(f"Hierarchies were guessed from the data for: {', '.join(prepared.inferred)}.")
-    if decision.given:
-        out.append("The k-map was counted against a population table that is not in the folder: signed, not counted again.")
-    if decision.proven:
-        out.append("No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding).")
-    else:
-        out.append("The plan meets the requirements but is not proven to lose least.")
-    return (*out, *decision.notes)
+def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
+    """What a reader must know beyond what follows from the rest: it rests on the signature."""
+    allowed = ", ".join(prepared.policy.identifying)
+    said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
+    return (*((said,) if allowed else ()), *decision.notes)

@@ -23,6 +23,7 @@ from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
+from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.seed import check as check_seed
@@ -129,6 +130,7 @@ def verify(
         ("files", lambda: _files(place, certificate)),
         ("plan", lambda: _plan(place, certificate)),
         ("re-count", lambda: _count(place, certificate, table)),
+        ("labels", lambda: check_labels(certificate, _read_plan(place), signed_only(certificate))),
         ("claims", lambda: check_claims(certificate)),
         ("report", lambda: check_report(place, certificate)),
     ]
@@ -191,9 +193,13 @@ def _files(place: Path, certificate: Certificate) -> str:
     return f"all {len(listed)} files have the bytes that were signed"
 
 
+def _read_plan(place: Path) -> Plan:
+    return Plan.from_json((place / PLAN).read_text(encoding="utf-8"))
+
+
 def _plan(place: Path, certificate: Certificate) -> str:
     text = (place / PLAN).read_text(encoding="utf-8")
-    plan = Plan.from_json(text)
+    plan = _read_plan(place)
     stated = certificate.plan
     if plan.to_json() != text or len(plan.steps) != stated.steps or plan.truthful != stated.truthful:
         raise TamperError("the plan is not the one that the certificate names.")

@@ -18,8 +18,10 @@ from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement, Verdict
 from shoal.model.roles import Schema
 from shoal.release.gate.estimates import estimates
+from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.policy.floor import floor_of
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import Facts, Inside
 from shoal.release.proof.judge import Given, judge, recursive_levels
@@ -96,7 +98,9 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
 
     Direct identifiers that the policy names must be gone: each one still there is a failed requirement.
     """
+    policy = policy.completed(table.schema)
     schema = _apply(policy, table.schema)
+    check_insensitive(table, policy)
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
     )
@@ -104,7 +108,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     extra = [NoDirect().judged(len(schema.direct))] if policy.direct else []
     small = counts.sizes[counts.sizes < policy.smallest_class]
     given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
-    findings = (*judge(policy.requirements, facts, given), *extra)
+    judged = judge(policy.requirements, facts, given)
+    findings = (*judged, *extra, *_preset(policy, judged))
     return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
 
 
@@ -116,6 +121,37 @@ def _against_population(policy: Policy, counts: ClassCounts) -> Given:
         return {}
     own, people = matched_sizes(replace(counts, unit=None), everybody)
     return {("k_map",): int(people[own > 0].min())}
+
+
+def _preset(policy: Policy, judged: Sequence[Verdict]) -> list[Verdict]:
+    """Whether the table may be called by the name of the preset: every part of it asked for and met."""
+    rule = policy.preset
+    if rule is None:
+        return []
+    floor = {r.place for r in floor_of(rule, policy.sensitive)}
+    return [PresetHolds(rule.name).judged(sum(1 for v in judged if v.requirement.place in floor and not v.met))]
+
+
+@dataclass(frozen=True)
+class PresetHolds(Requirement):
+    """No part of the preset that the policy names is missed: asked by the gate, not by a policy in words."""
+
+    preset: str
+    kind: ClassVar[str] = "preset"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("preset", self.preset)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return f"no part of preset '{self.preset}' is missed"
 
 
 @dataclass(frozen=True)

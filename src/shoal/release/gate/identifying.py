@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from shoal.errors import RoleError
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
 from shoal.model.roles import Role
 
 if TYPE_CHECKING:
@@ -43,22 +43,44 @@ def check_identifying(table: Table, policy: Policy) -> None:
             )
 
 
+SURE = 0.5
+"""Confidence from which a suggestion counts as a finding."""
+
+
+def check_insensitive(table: Table, policy: Policy) -> None:
+    """A preset that asks something of each sensitive column does not stand beside an insensitive one that looks sensitive."""
+    if policy.preset is None or not policy.preset.each_sensitive:
+        return
+    for name in policy.insensitive:
+        found = suggestion(table, name)
+        if found.role is Role.SENSITIVE and found.confidence >= SURE:
+            raise RoleError(
+                f"column '{name}' is called insensitive, but {found.reason}; preset '{policy.preset.name}' asks for more there.",
+                hint=f"Move '{name}' under roles.sensitive, or leave the preset out and write what you require.",
+                column=name,
+            )
+
+
+def suggestion(table: Table, name: str) -> ColumnFinding:
+    """What ``shoal inspect`` finds about a column."""
+    values, counts = table.values(name)
+    missing = int(counts[-1]) if values.null_count else 0
+    if values.null_count:
+        values, counts = values[:-1], counts[:-1]
+    rows = int(counts.sum()) + missing
+    return find_column(ColumnFacts(name, table.schema[name].kind, canonical_text(values).to_pylist(), counts, rows, missing))
+
+
 def identifying(table: Table, name: str) -> str:
     """Why a column looks like a direct identifier; empty where it does not.
 
     Whole numbers that merely all differ (amounts in a small table) are let through unless they number the rows or are named like
     an identifier.
     """
-    kind = table.schema[name].kind
-    values, counts = table.values(name)
-    missing = int(counts[-1]) if values.null_count else 0
-    if values.null_count:
-        values, counts = values[:-1], counts[:-1]
-    rows = int(counts.sum()) + missing
-    found = find_column(ColumnFacts(name, kind, canonical_text(values).to_pylist(), counts, rows, missing))
+    kind, found = table.schema[name].kind, suggestion(table, name)
     if found.role is not Role.DIRECT:
         return ""
     if kind == "integer" and found.topic == "all_different":
-        numbers = values.to_pylist()
+        numbers = table.values(name)[0].drop_null().to_pylist()
         return "it numbers the rows" if max(numbers) - min(numbers) == len(numbers) - 1 else ""
     return found.reason

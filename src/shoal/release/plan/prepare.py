@@ -14,10 +14,9 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import Schema
-from shoal.release.gate.identifying import check_identifying
+from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
-from shoal.release.policy.build import QuasiRule
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -59,23 +58,6 @@ class Prepared:
         return self.sampled if self.sampled is not None else self.table
 
 
-def completed(policy: Policy, schema: Schema) -> Policy:
-    """The policy with the roles that the table was opened with, where the policy says nothing about a column."""
-    said = {*policy.quasi, *policy.direct, *policy.sensitive, *policy.insensitive}
-    new = [c for c in schema.roles if c not in said]
-    if not new and (policy.unit or not schema.unit) and (policy.weight or not schema.weight):
-        return policy
-    return replace(
-        policy,
-        quasi={**policy.quasi, **{c: QuasiRule() for c in schema.quasi if c in new}},
-        direct={**policy.direct, **{c: "drop" for c in schema.direct if c in new}},
-        sensitive={**policy.sensitive, **{c: None for c in schema.sensitive if c in new}},
-        insensitive=(*policy.insensitive, *(c for c in schema.insensitive if c in new)),
-        unit=policy.unit or schema.unit,
-        weight=policy.weight or schema.weight,
-    )
-
-
 def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = None) -> list[Requirement]:
     """The policy's requirements as the search takes them; ``tightened`` holds stricter limits, by name of the requirement.
 
@@ -93,7 +75,7 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
 
 def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
     """Count the base classes and build the hierarchies."""
-    policy = completed(policy, table.schema)
+    policy = policy.completed(table.schema)
     policy.check_transforms()
     schema = policy.apply(table.schema)
     progress(0.02, "counting the classes")
@@ -105,6 +87,7 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
     progress(0.15, "looking at the columns that stay as they are")
     check_identifying(table, policy)
+    check_insensitive(table, policy)
     progress(0.2, "building the hierarchies")
     population = _population(policy, quasi)
     rules, hierarchies, inferred = {}, {}, {}

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import PolicyError, RoleError, UsageError
-from shoal.model.requirement import Requirement, ordered, requirements_of
+from shoal.model.requirement import Requirement, requirements_of
 from shoal.release.policy import file as policy_file
+from shoal.release.policy.floor import filled
 from shoal.release.policy.presets import Preset, preset
 from shoal.release.policy.transforms import transforms_of
 
@@ -33,7 +34,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
     _one_role_each(roles)
     chosen = preset(plain["preset"]) if "preset" in plain else None
     sensitive = _named(roles.get("sensitive", {}))
-    asked = _filled(_said(plain.get("require", {})), chosen, tuple(sensitive))
+    asked = _something(filled(_said(plain.get("require", {})), chosen, tuple(sensitive)), chosen)
     _only_sensitive(asked, tuple(sensitive))
     quasi = {c: _quasi(c, r or {}) for c, r in _named(roles.get("quasi", {})).items()}
     unit = plain.get("unit")
@@ -113,30 +114,12 @@ def _said(require: Any) -> tuple[Requirement, ...]:
         raise PolicyError(f"'require' asks for what makes no sense: {error.message}", hint=error.hint, path="require") from None
 
 
-def _filled(said: tuple[Requirement, ...], rule: Preset | None, sensitive: Iterable[str]) -> tuple[Requirement, ...]:
-    """What is asked, with what the preset adds; asking for less than the preset is refused."""
-    out = {r.place: r for r in said}
-    if rule is not None:
-        for asked in requirements_of(rule.require):
-            _not_weaker(out.setdefault(asked.place, asked), asked, rule.name)
-        for column in sensitive:
-            for part, words in rule.each_sensitive.items():
-                if not any(place[:2] == (part, column) for place in out):
-                    out |= {r.place: r for r in requirements_of({part: {column: words}})}
-    if not out:
+def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Requirement, ...]:
+    """What is asked, where anything is."""
+    if not asked:
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
-    return ordered(out.values())
-
-
-def _not_weaker(said: Requirement, asked: Requirement, name: str) -> None:
-    if said.limit < asked.limit if asked.sign == ">=" else said.limit > asked.limit:
-        place = f"require.{said.name}"
-        raise PolicyError(
-            f"'{place}' is {said.limit}, weaker than the {asked.limit} of preset '{name}'.",
-            hint="Ask for at least as much as the preset, or leave the preset out.",
-            path=place,
-        )
+    return asked
 
 
 def _only_sensitive(asked: Iterable[Requirement], sensitive: tuple[str, ...]) -> None:

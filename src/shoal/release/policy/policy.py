@@ -18,6 +18,7 @@ from shoal.model.requirement import K, Requirement, require_of, smallest_class
 from shoal.model.roles import Schema
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.build import QuasiRule, fields_of
+from shoal.release.policy.floor import check_sensitive_named, filled
 from shoal.release.policy.presets import Preset, SmallCells
 from shoal.release.policy.transforms import check_transforms, draws, safe_seed
 
@@ -213,6 +214,26 @@ class Policy:
         if self.sample is None and not any(draws(s) for s in self.transform.values()):
             return self
         return replace(self, seed=safe_seed(self.seed))
+
+    def completed(self, schema: Schema) -> Policy:
+        """The policy with the roles that the table was opened with, where it says nothing about a column.
+
+        What its preset asks of each sensitive column is asked of those too.
+        """
+        said = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
+        new = [c for c in schema.roles if c not in said]
+        sensitive = {**self.sensitive, **{c: None for c in schema.sensitive if c in new}}
+        check_sensitive_named(self.preset, tuple(sensitive))
+        return replace(
+            self,
+            quasi={**self.quasi, **{c: QuasiRule() for c in schema.quasi if c in new}},
+            direct={**self.direct, **{c: "drop" for c in schema.direct if c in new}},
+            sensitive=sensitive,
+            insensitive=(*self.insensitive, *(c for c in schema.insensitive if c in new)),
+            unit=self.unit or schema.unit,
+            weight=self.weight or schema.weight,
+            requirements=filled(self.requirements, self.preset, sensitive),
+        )
 
     def apply(self, schema: Schema) -> Schema:
         """The table's schema with the roles of the policy; a column without a role stops the run."""

@@ -1,0 +1,179 @@
+"""What a release is called, worked out again: its preset, the questions of WP216, its attackers, its limits, its columns.
+
+A forger can sign any word with a key of his own. A word that follows from counted numbers is therefore made again from them and
+compared; :data:`SIGNED_ONLY` names what no reader can work out from the folder.
+"""
+
+from __future__ import annotations
+
+import math
+
+from shoal.errors import PolicyError, TamperError
+from shoal.model.certificate import form
+from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.form import plain
+from shoal.model.certificate.numbers import ClassNumbers, PublishedNumbers
+from shoal.model.certificate.parts import PresetRule
+from shoal.model.plan import Plan
+from shoal.model.requirement.compare import equal
+from shoal.release.certificate import derived
+from shoal.release.certificate.columns import generalized, treatment_of
+from shoal.release.certificate.sentences import TRIGGERS
+from shoal.release.gate.estimates import estimates
+from shoal.release.policy.floor import below, check_sensitive_named, floor_of
+from shoal.release.policy.policy import DEFAULT_CELLS
+from shoal.release.policy.presets import Preset, preset
+from shoal.release.proof.facts import Facts, Inside, alike
+from shoal.release.proof.judge import Given, judge
+from shoal.version import __version__
+
+SIGNED_ONLY = (
+    "title, purpose and people named",
+    "roles that were given to columns",
+    "the attacks",
+    "levels, loss and trade-off of the plan",
+    "shares of cells changed",
+    "numbers about the original table",
+    "k under the other rules for missing values",
+)
+"""What rests on the publisher's word."""
+
+
+def check_labels(certificate: Certificate, plan: Plan, given: Given) -> str:
+    """Every derivable label is the one that follows from the numbers; ``given`` are numbers that only a population tells."""
+    named = _preset(certificate, given)
+    after = certificate.after
+    same = {
+        "the attackers": _attackers(certificate),
+        "the questions of WP216": derived.questions(after, certificate.attacks) == certificate.wp216,
+        "the population": derived.population(certificate.population.size, after.records) == certificate.population,
+        "the rule for missing values": (certificate.missing.rule, certificate.missing.sentence) == derived.MISSING_RULE
+        and certificate.missing.k.own == certificate.k,
+        "the standing sentences": (certificate.triggers, certificate.verify, certificate.input.note)
+        == (TRIGGERS, derived.VERIFY, derived.INPUT_NOTE),
+        "the limits": _limits(certificate),
+        "the columns": _columns(certificate, plan),
+        "who was left out": _left_out(certificate),
+        "the numbers before": _fit(certificate.before) and certificate.before.records == certificate.input.used,
+        "the requirements over people": _people(certificate, given),
+    }
+    wrong = [name for name, holds in same.items() if not holds]
+    if wrong:
+        raise TamperError(f"the certificate says of {wrong[0]} what does not follow from its numbers.")
+    return f"{named}the labels follow from the numbers. Signed only: {'; '.join(SIGNED_ONLY)}"
+
+
+def _attackers(certificate: Certificate) -> bool:
+    found = derived.attackers(certificate.data.quasi, certificate.before, certificate.counted)
+    return alike([plain(a) for a in found], [plain(a) for a in certificate.attackers])
+
+
+def _preset(certificate: Certificate, given: Given) -> str:
+    """The preset's name stands only where every part of it is asked for and met by the counted numbers."""
+    stated = certificate.threshold.preset
+    if stated is None:
+        return ""
+    rule = _known(stated, certificate.tool)
+    sensitive, asked = certificate.data.sensitive, certificate.asked
+    try:
+        check_sensitive_named(rule, sensitive)
+    except PolicyError as error:
+        raise TamperError(f"the certificate claims preset '{rule.name}' without being entitled to it: {error.message}") from None
+    weak = below(asked, rule, sensitive)
+    if weak:
+        raise TamperError(f"the certificate claims preset '{rule.name}' but asks for less: {weak[0].sentence()}.")
+    for numbers in (certificate.after, certificate.after_people):
+        unmet = [v for v in judge(floor_of(rule, sensitive), facts_of(numbers), given) if not v.met] if numbers else []
+        if unmet:
+            raise TamperError(f"the certificate claims preset '{rule.name}' but the data do not meet it: {unmet[0].sentence}.")
+    return f"preset '{rule.name}' holds in every part; "
+
+
+def _known(stated: PresetRule, tool: str) -> Preset:
+    """The preset that is named; its words must be this version's, where this version wrote the certificate."""
+    try:
+        rule = preset(stated.name)
+    except PolicyError:
+        raise TamperError("the certificate claims a preset that is not known.") from None
+    same = form.typed(PresetRule, rule.to_json()) == stated
+    if rule.name != stated.name or (tool == f"shoal {__version__}" and not same):
+        raise TamperError("the certificate says of its preset what the preset does not say.")
+    return rule
+
+
+def _limits(certificate: Certificate) -> bool:
+    must = derived.limits(certificate)
+    return certificate.limits[: len(must)] == must and not any(map(derived.contradicting, certificate.limits[len(must) :]))
+
+
+def _columns(certificate: Certificate, plan: Plan) -> bool:
+    """Treatments as the plan does them, and the levels that the certificate repeats."""
+    for column in certificate.columns:
+        if column.role == "quasi":
+            if column.height is None or column.treatment != generalized(column.level, column.height):
+                return False
+        elif column.treatment != treatment_of(plan.for_column(column.name)):
+            return False
+    levels = {c.name: c.level for c in certificate.columns if c.level is not None}
+    return dict(certificate.utility.levels) == levels
+
+
+def _left_out(certificate: Certificate) -> bool:
+    """The sentence about suppressed records; no group is named on fewer records than the small-cell rule allows."""
+    utility, rule = certificate.utility, certificate.threshold.preset
+    least = max(certificate.threshold.smallest_class, DEFAULT_CELLS.minimum, preset(rule.name).cells.minimum if rule else 0)
+    named = all(g.suppressed >= least and (isinstance(g.records, str) or g.records >= least) for g in utility.who)
+    said = derived.suppressed_sentence(utility.suppressed, certificate.input.used, utility.scope)
+    return named and utility.who_note == derived.who_note(least) and utility.suppressed_sentence.startswith(said)
+
+
+def _fit(numbers: ClassNumbers) -> bool:
+    """Class sizes, k, uniques and risks of one table fit each other."""
+    sizes = {int(size): n for size, n in numbers.sizes.items()}
+    if not sizes or min(sizes) < 1 or min(sizes.values()) < 1:
+        return False
+    counted = (sum(sizes.values()), min(sizes), sizes.get(1, 0))
+    risk = equal(numbers.risk.largest, 1 / numbers.k) and equal(
+        numbers.risk.average, round(numbers.classes / numbers.members, 12)
+    )
+    return counted == (numbers.classes, numbers.k, numbers.unique) and risk
+
+
+def _people(certificate: Certificate, given: Given) -> bool:
+    """Requirements over people, judged again from the numbers of people."""
+    people = certificate.after_people
+    if people is None:
+        return certificate.requirements_people is None
+    facts, asked = facts_of(people), certificate.asked
+    found = [v.to_json() for v in judge(asked, facts, {**given, **estimates(asked, facts)})]
+    return _fit(people) and alike(found, plain(certificate.requirements_people))
+
+
+def facts_of(numbers: PublishedNumbers) -> Facts:
+    """Published numbers as the facts that requirements are judged by."""
+    inside = {
+        column: Inside(
+            distinct=s.distinct,
+            entropy=s.entropy,
+            equal=s.t_equal,
+            ordered=s.t_ordered,
+            recursive={int(level): ratio for level, ratio in s.recursive.items()},
+            hierarchical=s.t_hierarchical,
+            alpha=s.alpha,
+            delta=math.inf if s.delta is None else s.delta,
+            beta=math.inf if s.beta is None else s.beta,
+            enhanced_beta=math.inf if s.enhanced_beta is None else s.enhanced_beta,
+        )
+        for column, s in numbers.sensitive.items()
+    }
+    return Facts(
+        records=numbers.records,
+        classes=numbers.classes,
+        k=numbers.k,
+        unique=numbers.unique,
+        sizes={int(size): n for size, n in numbers.sizes.items()},
+        sensitive=inside,
+        blanked=numbers.blanked,
+        people=numbers.people,
+        linked_k=numbers.linked_k,
+    )
