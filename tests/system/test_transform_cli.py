@@ -22,6 +22,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan
 
 N = 300
+STRONG = 31_415_926_535_897_932
 RNG = np.random.default_rng(4)
 PEOPLE = pa.table(
     {
@@ -85,12 +86,12 @@ def run(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, dict[str,
 @pytest.mark.parametrize("name", list(TECHNIQUES))
 def test_every_technique_from_a_page_of_yaml(people: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     column, technique = TECHNIQUES[name]
-    spec = {"seed": 3, "steps": [{"column": column, **technique}]}
+    spec = {"seed": STRONG, "steps": [{"column": column, **technique}]}
     (people.parent / "plan.yml").write_text(json.dumps(spec), encoding="utf-8")  # JSON is YAML
     code, told = run(capsys, "transform", people, "--plan", "plan.yml", "--out", "out.parquet", "--save-plan", "made.json")
     assert code == 0, told
     plan = Plan.from_json((people.parent / "made.json").read_text(encoding="utf-8"))
-    wanted = tf.apply(plan.steps[0], PEOPLE, seed=3)
+    wanted = tf.apply(plan.steps[0], PEOPLE, seed=STRONG)
     out = pq.read_table("out.parquet").sort_by("row")
     for touched in plan.steps[0].columns:
         if touched in out.column_names:
@@ -98,14 +99,14 @@ def test_every_technique_from_a_page_of_yaml(people: Path, capsys: pytest.Captur
         assert told["steps"][0]["changed"][touched] == pytest.approx(wanted.changed[touched])
         assert told["changed"][touched] > 0
     assert told["steps"][0]["truthful"] == plan.steps[0].truthful
-    again, _ = run(capsys, "transform", people, "--plan", "made.json", "--out", "again.parquet")
+    again, _ = run(capsys, "transform", people, "--plan", "made.json", "--out", "again.parquet", "--seed", STRONG)
     assert again == 0
     assert Path("again.parquet").read_bytes() == Path("out.parquet").read_bytes()
 
 
 def test_a_sample_and_suppression_add_up(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("plan.yml").write_text(
-        "sample: {share: 0.5, unit: who}\nseed: 9\n"
+        "sample: {share: 0.5, unit: who}\nseed: 31415926535897932\n"
         "steps:\n- {column: age, generalize: {hierarchy: {intervals: [20]}, level: 1}}\n"
         "suppress: {k: 8, columns: [age, job]}\n",
         encoding="utf-8",

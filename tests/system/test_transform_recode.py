@@ -16,6 +16,8 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Clamp, Round
 
+STRONG = 10**15  # the shortest seed that is taken
+
 
 def people(n: int = 400) -> pa.Table:
     rng = np.random.default_rng(3)
@@ -95,8 +97,8 @@ def source(tmp_path_factory):
 @pytest.mark.parametrize("step", STEPS)
 def test_recode_equals_the_plain_definition(step, source, tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "a long secret with many letters 0123456789")
-    wanted = tf.apply(step, TABLE, seed=11)
-    done = source.recode(Plan((step,), seed=11), tmp_path / "out.parquet")
+    wanted = tf.apply(step, TABLE, seed=STRONG + 11)
+    done = source.recode(Plan((step,), seed=STRONG + 11), tmp_path / "out.parquet")
     out = pq.read_table(tmp_path / "out.parquet").sort_by("row")
     for name in step.columns:
         mine, theirs = canonical_text(out[name]).to_pylist(), canonical_text(wanted.table[name]).to_pylist()

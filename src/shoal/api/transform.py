@@ -9,8 +9,10 @@ from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.api.readers.plans import plan_for, read_plan
+from shoal.engines.recode.seed import read_seed
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
+from shoal.errors import UsageError
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.transform import Guarantee, guarantee
@@ -18,7 +20,11 @@ from shoal.transform import Guarantee, guarantee
 
 @dataclass(frozen=True, repr=False)
 class Transformed:
-    """The finished plan, and what it did; ``done`` is None where nothing was written. Keep the plan's seed secret."""
+    """The finished plan, and what it did; ``done`` is None where nothing was written.
+
+    ``plan`` holds the seed of random steps: whoever has it can undo them. ``plan.without_seed()`` may be shown. Where the seed
+    was drawn, it is also in :attr:`private_file`, beside the file that was written.
+    """
 
     plan: Plan
     done: Recoded | None = None
@@ -33,6 +39,11 @@ class Transformed:
     def truthful(self) -> bool:
         """Whether every published value is still true of its person."""
         return self.plan.truthful
+
+    @property
+    def private_file(self) -> Path | None:
+        """The file that keeps a drawn seed; None where none was drawn, or a table was written."""
+        return Path(self.done.private_file) if self.done is not None and self.done.private_file else None
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -53,6 +64,7 @@ class Transformed:
                 "unsampled": done.unsampled,
                 "suppressed": done.suppressed,
                 "changed": dict(done.changed),
+                "private_file": done.private_file,
             }
         return out
 
@@ -63,6 +75,7 @@ def transform(
     out: str | Path | None = None,
     *,
     seed: int | None = None,
+    private: str | Path | None = None,
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Transformed:
@@ -77,7 +90,10 @@ def transform(
     out : path or ``::name``, optional
         A file, or a new table beside this one. Without it the plan is made and nothing is written.
     seed : int, optional
-        Instead of the plan's: same input and seed, same bytes.
+        Instead of the plan's: same input and seed, same bytes. At least 16 digits where a step is random; without one a
+        secret seed is drawn and kept beside the output.
+    private : path, optional
+        The private file of an earlier run, instead of ``seed``: repeats it.
     format : str, optional
         Of the file, where its ending does not tell it.
 
@@ -89,11 +105,18 @@ def transform(
     """
     source = opened(table)
     made = _plan(source, plan)
+    if private is not None:
+        if seed is not None:
+            raise UsageError("the seed is given twice.", hint="Give seed or private, not both.")
+        seed = read_seed(private)
     if seed is not None:
         made = replace(made, seed=seed)
     if out is None:
+        if made.seed:
+            made.seeded()  # a seed that could be guessed is refused here already
         return Transformed(made)
-    return Transformed(made, source.recode(made, out, format=format, progress=progress))
+    done = source.recode(made, out, format=format, progress=progress)
+    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done)
 
 
 def _plan(table: Table, plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

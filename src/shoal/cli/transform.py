@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +20,14 @@ def transform(
     table: _shared.Table,
     plan: Annotated[Path, typer.Option("--plan", help="What to do: a page of YAML, or a plan.json that Shoal wrote.")],
     out: Annotated[str | None, typer.Option("--out", help="File to write, or ::name for a table beside this one.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Instead of the plan's: same input and seed, same bytes.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Instead of the plan's, of 16 digits or more: same input and seed, same bytes.")
+    ] = None,
+    private: Annotated[
+        Path | None, typer.Option("--private", help="OUT.private.json of an earlier run, instead of --seed: repeats it.")
+    ] = None,
     save_plan: Annotated[
-        Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON. Keep its seed secret.")
+        Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON, without its seed.")
     ] = None,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
@@ -33,13 +40,28 @@ def transform(
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
     with shoal.open(table, **_shared.read_options(read)) as opened, _shared.progress("transforming") as told:
-        found = shoal.transform(opened, plan, out, seed=seed, progress=told)
+        found = shoal.transform(opened, plan, out, seed=seed, private=private, progress=told)
     if save_plan is not None:
-        write_text(save_plan, found.plan.to_json())
+        write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())
+    told_of = found.to_json()
+    if found.done is not None and found.done.drawn is not None and found.private_file is None:
+        told_of["private_file"] = str(_beside_a_table(found.done.path, found.done.drawn))
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(told_of)
     else:
-        _tell(found.to_json(), out)
+        _tell(told_of, out)
+
+
+def _beside_a_table(out: str, seed: int) -> Path:
+    """A new table's seed, in the folder that the command is run in."""
+    from shoal.engines.recode.seed import keep_seed, place_of
+
+    name = re.sub(r"[^\w.-]", "_", out.rpartition("::")[2]) or "table"
+    place = place_of(Path(name))
+    if place.exists():
+        place = place_of(Path(f"{name}-{secrets.token_hex(4)}"))
+    keep_seed(place, seed)
+    return place
 
 
 def _tell(found: dict[str, Any], out: str | None) -> None:
@@ -55,4 +77,9 @@ def _tell(found: dict[str, Any], out: str | None) -> None:
             f"sample, {found['suppressed']:,} suppressed."
         )
     if not found["truthful"]:
-        typer.echo("Some published values are not true of their person. Keep the seed as secret as the table.")
+        typer.echo("Some published values are not true of their person.")
+    if found.get("private_file"):
+        typer.echo(
+            f"The seed of the random changes is in {found['private_file']}: keep it apart, whoever has it can undo them. "
+            f"--private {found['private_file']} repeats the run."
+        )

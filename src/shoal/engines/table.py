@@ -172,7 +172,8 @@ class Table:
         Parameters
         ----------
         plan : Plan
-            Steps, suppression and seed.
+            Steps, suppression and seed. Where a step draws and the seed is 0, one is drawn and kept beside the file
+            (``Recoded.private_file``); a stated one that could be found by trying is refused.
         out : str or Path
             A file (format by its ending, or ``format=``), ``::name`` for a new table beside this one.
         kept : pyarrow.Table, optional

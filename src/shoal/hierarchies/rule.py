@@ -171,6 +171,7 @@ class Generalize(StreamStep):
     missing_label: str | None = None
     kind: ClassVar[str] = "generalize"
     by_position: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     @classmethod
     def of(cls, column: str, rule: Rule, level: int, *, on_gap: OnGap = "error", missing_label: str | None = None) -> Self:

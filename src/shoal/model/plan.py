@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from shoal.errors import PolicyError, UsageError
+from shoal.model.seed import safe_seed
 
 FORMAT = "shoal-plan/1"
 SUPPRESSED = "*"
@@ -45,12 +46,13 @@ class Step:
     """One thing done to one column.
 
     ``truthful`` says whether every published value is still true of the person (generalization and suppression are,
-    noise and swapping are not).
+    noise and swapping are not); ``draws`` whether it depends on the plan's seed, which is then a secret.
     """
 
     column: str
     kind: ClassVar[str] = ""
     truthful: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,6 +82,7 @@ class StreamStep(Step):
     """
 
     by_position: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -93,6 +96,8 @@ class StreamStep(Step):
 @dataclass(frozen=True)
 class ColumnStep(Step):
     """A step that sees its columns whole: :meth:`run` takes a pyarrow Table and returns one of the same shape."""
+
+    draws: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -111,6 +116,7 @@ class RowStep(Step):
 
     column: str = ""
     by_position: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -165,7 +171,7 @@ class Plan:
 
     steps: tuple[Step, ...] = ()
     suppression: Suppression = field(default_factory=Suppression)
-    seed: int = 0
+    seed: int = field(default=0, repr=False)  # a secret where a step draws from it
     shuffle: bool = True
     notes: tuple[str, ...] = ()
 
@@ -175,6 +181,19 @@ class Plan:
     @property
     def truthful(self) -> bool:
         return all(s.truthful for s in self.steps)
+
+    @property
+    def draws(self) -> bool:
+        """Whether a step depends on the seed."""
+        return any(s.draws for s in self.steps)
+
+    def seeded(self) -> Plan:
+        """The plan with a seed that cannot be guessed, where a step draws from it: see :func:`shoal.model.seed.safe_seed`."""
+        return dataclasses.replace(self, seed=safe_seed(self.seed)) if self.draws else self
+
+    def without_seed(self) -> Plan:
+        """The plan as it may be shown."""
+        return dataclasses.replace(self, seed=0)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no blanks that depend on anything."""

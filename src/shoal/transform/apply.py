@@ -13,6 +13,7 @@ from shoal.errors import UsageError
 from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep
 from shoal.model.roles import Column
+from shoal.model.seed import safe_seed
 from shoal.steps import Clamp, Constant, Drop, ExpressionStep, Keep, Round
 from shoal.transform.columns import numbers, with_column, with_numbers
 
@@ -26,7 +27,7 @@ class Applied:
 
 
 def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) -> Applied:
-    """``table`` (pyarrow) after ``step``.
+    """``table`` (pyarrow) after ``step``; where it draws and no seed is stated, from a secret one that is forgotten.
 
     >>> import pyarrow as pa
     >>> from shoal.steps import Round
@@ -37,6 +38,7 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) ->
     missing = [c for c in (*step.columns, *getattr(step, "needs", ())) if c not in table.column_names]
     if missing:
         raise UsageError(f"column '{missing[0]}' of step '{step.kind}' is not in the table.")
+    seed = safe_seed(seed) if step.draws else 0
     if isinstance(step, ColumnStep):
         out = step.run(table, seed)
     elif isinstance(step, StreamStep):

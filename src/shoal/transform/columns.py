@@ -48,7 +48,7 @@ def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray
     """The table with a column replaced by numbers; missing where not present. Infinite results are refused."""
     import pyarrow as pa
 
-    lost = int((~np.isfinite(values) & present).sum())
+    lost = int(((~np.isfinite(values) | (whole & (np.abs(values) >= 2.0**63))) & present).sum())
     if lost:
         raise DataError(
             f"{lost} numbers of column '{column}' become too large to be written.", hint="Scale the column down.", column=column

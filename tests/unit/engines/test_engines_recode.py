@@ -229,7 +229,7 @@ class _Reverse(ColumnStep):
 
 
 def test_staged_steps_follow_the_order_given(tmp_path: Path) -> None:
-    plan = Plan((_Stamp("zip"), _Reverse("zip"), Drop("who"), Prefix("sex", length=1), Drop("age")), seed=4)
+    plan = Plan((_Stamp("zip"), _Reverse("zip"), Drop("who"), Prefix("sex", length=1), Drop("age")), seed=10**16)
     done = recode(plan, tmp_path / "o.parquet")
     rows = sorted(read(tmp_path / "o.parquet"), key=lambda r: r["id"])
     assert [r["zip"] for r in rows] == [

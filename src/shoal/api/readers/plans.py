@@ -1,6 +1,5 @@
 """A plan from a page of YAML: every technique by its name, with what it must know of the data looked up in the table.
 
-seed: 7
 sample: {share: 0.5, unit: person}
 steps:
   - {column: age,  generalize: {hierarchy: {intervals: [5, 10], top: 90}, level: 2}}

@@ -111,7 +111,7 @@ class Staging:
 
     def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
         """The rows that every row step lets stay; the others are counted in ``left_out``."""
-        running = [(s, s.start(self.plan.seed)) for s in steps]
+        running = [(s, s.start(self._seed(s))) for s in steps]
         seen = [0] * len(steps)
         for table in tables:
             before = table.num_rows
@@ -123,7 +123,7 @@ class Staging:
             yield table
 
     def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
-        running = [(s, s.start(self.plan.seed)) for s in steps if isinstance(s, StreamStep)]
+        running = [(s, s.start(self._seed(s))) for s in steps if isinstance(s, StreamStep)]
         seen = 0
         for table in tables:
             rows = table.num_rows
@@ -131,6 +131,10 @@ class Staging:
                 table = self._replace(table, step, function(self._view(table, step), seen))
             seen += rows
             yield table
+
+    def _seed(self, step: Step) -> int:
+        """The seed, for steps that say that they draw; the others never see it."""
+        return self.plan.seed if step.draws else 0
 
     def _view(self, table: Any, step: Any) -> Any:
         """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
@@ -169,7 +173,7 @@ class Staging:
             used += [f"g{p[1:]}" for p in used]
             used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
             table = self.engine.run_table(f"SELECT {', '.join(used)} FROM {old}", "staging")  # noqa: S608
-            changed = self._replace(table, step, step.run(self._view(table, step), self.plan.seed))
+            changed = self._replace(table, step, step.run(self._view(table, step), self._seed(step)))
             new = [n for n in changed.column_names if n[0] in "pg"]
             self._positional(old, changed.select(new))
         self.engine.run(f"DROP TABLE {old}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from shoal.engines.connect import connect, is_url
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
+from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.recode.staging import Staging, is_staged
 from shoal.errors import UsageError
@@ -34,7 +35,8 @@ class Recoded:
     ``changed`` is, per column of the input, the share of the published records whose cell differs from the original, by the
     column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
     ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
-    sample are neither: they are in ``unsampled``.
+    sample are neither: they are in ``unsampled``. ``drawn`` is the seed of random steps where none was stated; for a file it is
+    kept in ``private_file`` beside it, for a table the caller must keep it.
     """
 
     records_in: int
@@ -44,6 +46,8 @@ class Recoded:
     path: str = ""
     files: tuple[str, ...] = ()
     unsampled: int = 0
+    drawn: int | None = field(default=None, repr=False)
+    private_file: str | None = None
 
 
 def recode(
@@ -59,6 +63,9 @@ def recode(
     progress: Progress | None,
 ) -> Recoded:
     """See :meth:`shoal.engines.table.Table.recode`."""
+    seeded = plan.seeded()
+    drawn = seeded.seed if seeded.seed != plan.seed else None
+    plan = seeded
     steps = expression_steps(plan, schema)
     dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
     names = [n for n in schema.names if n not in dropped]
@@ -80,11 +87,14 @@ def recode(
         source, worker, unsampled = _source(engine, relation, plan, names, steps, unit, class_map, stack)
         rows = suppressed(worker, source, plan, kept, stack)
         job = _Job(worker, rows, plan, records, progress)
+        private = None
         if isinstance(target, Path):
-            job.to_file(target, output_format(target, format), rows.columns, raw)
+            with kept_beside(target, drawn) as private:
+                job.to_file(target, output_format(target, format), rows.columns, raw)
         else:
             job.to_table(engine, str(target))
-    return _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
+    done = _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
+    return replace(done, drawn=drawn, private_file=None if private is None else str(private))
 
 
 def _by_codes(

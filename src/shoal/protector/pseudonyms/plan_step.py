@@ -37,6 +37,7 @@ class Pseudonymize(StreamStep):
     relation: str = ""
     kind: ClassVar[str] = "pseudonymize"
     truthful: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.domain:

@@ -27,7 +27,6 @@ from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.seed import check as check_seed
-from shoal.release.policy.transforms import draws
 from shoal.release.proof import read as recount_read
 from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
@@ -205,7 +204,7 @@ def _plan(place: Path, certificate: Certificate) -> str:
         raise TamperError("the plan is not the one that the certificate names.")
     if plan.seed != 0 or stated.seed != "not published":
         raise TamperError("the plan holds the seed of the release, with which random changes could be undone.")
-    if any(draws(s) for s in plan.steps) != isinstance(stated.seed_commitment, str):
+    if plan.draws != isinstance(stated.seed_commitment, str):
         raise TamperError("the plan has random steps without a commitment to their seed, or the reverse.")
     if sign.sha256_file(place / PLAN) != stated.sha256:
         raise TamperError("the plan has another hash than the certificate states.")

@@ -27,7 +27,6 @@ from shoal.release.earlier.texts import MISSING_TEXT, codes_of, read_texts
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
-from shoal.release.policy.transforms import draws
 from shoal.steps import Drop, MapValues
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def _drawn_twice(column: str, earlier: Earlier, prepared: Prepared) -> bool:
     now = [s for s in prepared.policy.transform.values() if column in s.columns]
     then = earlier.step(column)
     shown = column in earlier.claims.data.columns
-    return shown and bool(now) and draws(now[0]) and then is not None and draws(then)
+    return shown and bool(now) and now[0].draws and then is not None and then.draws
 
 
 def _most_records(prepared: Prepared) -> int:

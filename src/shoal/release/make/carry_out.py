@@ -76,7 +76,7 @@ def carry_out(
     people = count_people(prepared, decision, stage, counted)
     kept = seed.kept(decision.plan, signer)
     plan_file = stage / PLAN
-    plan_file.write_text(seed.published(decision.plan).to_json(), encoding="utf-8", newline="\n")
+    plan_file.write_text(decision.plan.without_seed().to_json(), encoding="utf-8", newline="\n")
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(prepared, decision, data, output.earlier)

@@ -18,7 +18,6 @@ from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
-from shoal.release.policy.transforms import draws
 
 
 class Release:
@@ -79,7 +78,7 @@ class Release:
         place = folder.free(target)
         beside, parent = seed.place_of(place), place.absolute().parent
         seed.rescue(parent)
-        if any(draws(s) for s in self.plan.steps):
+        if self.plan.draws:
             seed.free(beside)
         with folder.staged(parent) as stage:
             self._carry_out(stage, progress)
@@ -116,7 +115,7 @@ class Release:
     def __getstate__(self) -> dict[str, Any]:
         made = self._certified()
         spent = self.seconds or time.perf_counter() - self._started
-        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": seed.published(self.plan)}
+        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": self.plan.without_seed()}
         return {**self.__dict__, **hidden, "seconds": spent}
 
     def _decided(self) -> tuple[Prepared, Decision]:

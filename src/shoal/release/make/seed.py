@@ -12,21 +12,21 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk import folder
+from shoal.disk.private import write_private
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import read_certificate
 from shoal.model.plan import Plan
-from shoal.release.policy.transforms import draws
+from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
-FORMAT = "shoal-private/1"
 NOTE = "Whoever has this file can undo the random changes of the release. Keep it apart from it."
 
 
@@ -46,21 +46,16 @@ class Kept:
         return hashlib.sha256(f"shoal seed|{self.salt}|{self.seed}".encode()).hexdigest()
 
 
-def published(plan: Plan) -> Plan:
-    """The plan as a release shows it."""
-    return replace(plan, seed=0)
-
-
 def kept(plan: Plan, signer: Signer) -> Kept | None:
     """What must be kept of a plan; None where nothing random depends on its seed (the order of the rows tells nothing)."""
-    if not any(draws(s) for s in plan.steps):
+    if not plan.draws:
         return None
     return Kept(plan.seed, signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed"))
 
 
 def place_of(release: Path) -> Path:
     """Where the private file of a release folder is: beside it."""
-    return release.parent / f"{release.name}.private.json"
+    return release.parent / f"{release.name}{PRIVATE_ENDING}"
 
 
 def free(path: Path) -> None:
@@ -129,25 +124,15 @@ def _reunite(left: Path, place: Path) -> None:
 
 def write(secret: Kept, path: Path) -> None:
     """The private file, mode 600, never over another."""
-    text = json.dumps({"format": FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}, indent=1) + "\n"
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-    except OSError as error:
-        raise OutputError(
-            f"the private file of the release could not be written: {type(error).__name__}.",
-            hint="Check rights and space beside the release folder.",
-        ) from None
+    text = json.dumps({"format": PRIVATE_FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}, indent=1) + "\n"
+    write_private(path, text)
 
 
 def read(path: str | Path) -> Kept:
     """A private file."""
     try:
         data: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
+        if data["format"] != PRIVATE_FORMAT:
             raise ValueError
         return Kept(int(data["seed"]), str(data["salt"]))
     except OSError as error:

@@ -16,11 +16,12 @@ from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.plan import Step
 from shoal.model.requirement import K, Requirement, require_of, smallest_class
 from shoal.model.roles import Schema
+from shoal.model.seed import safe_seed
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.build import QuasiRule, fields_of
 from shoal.release.policy.floor import check_sensitive_named, filled
 from shoal.release.policy.presets import Preset, SmallCells
-from shoal.release.policy.transforms import check_transforms, draws, safe_seed
+from shoal.release.policy.transforms import check_transforms
 
 R = TypeVar("R", bound=Requirement)
 Publish = Literal["drop", "pseudonym", "keep"]
@@ -211,7 +212,7 @@ class Policy:
 
     def seeded(self) -> Policy:
         """The policy with a seed that cannot be guessed, where a random step depends on it; drawn unless it is stated."""
-        if self.sample is None and not any(draws(s) for s in self.transform.values()):
+        if self.sample is None and not any(s.draws for s in self.transform.values()):
             return self
         return replace(self, seed=safe_seed(self.seed))
 

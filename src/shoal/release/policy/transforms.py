@@ -1,26 +1,22 @@
 """What a policy asks to be done to columns that are not quasi-identifiers: noise, swaps, rounding, shifted dates, and the like.
 
 The steps are those of :mod:`shoal.transform`. Random ones draw from a seed; whoever has it can undo them, so a release never
-publishes it (:mod:`shoal.release.make.seed`), and one that could be guessed is refused.
+publishes it (:mod:`shoal.release.make.seed`), and one that could be guessed is refused (:mod:`shoal.model.seed`).
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from shoal.errors import PolicyError
-from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep, step_from_json
+from shoal.model.plan import Step, step_from_json
 
 KINDS = (
     "clamp", "correlated_noise", "cut", "date_shift", "fake", "keyed_hash", "microaggregate", "noise", "permute", "pram",
     "prefix", "rank_swap", "round",
 )  # fmt: skip
 """Steps that a policy may name; removal, generalization and sampling are said elsewhere."""
-
-LEAST_SEED = 10**15
-"""A stated seed below this could be found by trying."""
 
 
 def transforms_of(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Step]:
@@ -72,20 +68,3 @@ def check_transforms(
             raise PolicyError(
                 f"'transform.{place}' and 'transform.{own[0]}' change the same column.", hint="Name it in one of them."
             )
-
-
-def draws(step: Step) -> bool:
-    """Whether a step may use the seed; keyed steps use a key instead, which no plan holds."""
-    return isinstance(step, ColumnStep | RowStep) or (isinstance(step, StreamStep) and getattr(step, "by_position", True))
-
-
-def safe_seed(seed: int) -> int:
-    """The stated seed, or a drawn one where none (0) is; one that is short enough to be found by trying is refused."""
-    if seed == 0:
-        return LEAST_SEED + secrets.randbelow(2**63 - LEAST_SEED)
-    if seed < LEAST_SEED:
-        raise PolicyError(
-            "the seed is short enough to be found by trying, and whoever has it can undo the random changes or knows the sample.",
-            hint="Leave the seed out, so that one is drawn and kept beside the release, or state one of at least 16 digits.",
-        )
-    return seed

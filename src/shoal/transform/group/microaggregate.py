@@ -45,6 +45,7 @@ class Microaggregate(ColumnStep):
     publish: Literal["mean", "median"] = "mean"
     kind: ClassVar[str] = "microaggregate"
     truthful: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.method not in ("mdav", "v-mdav") or self.publish not in ("mean", "median"):

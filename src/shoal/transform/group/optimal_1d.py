@@ -219,6 +219,7 @@ class Represent(StreamStep):
     kind: ClassVar[str] = "represent"
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def start(self, seed: int) -> Any:
         points, centres = np.asarray(self.points), np.asarray(self.centres)

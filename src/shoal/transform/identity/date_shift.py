@@ -36,6 +36,7 @@ class DateShift(StreamStep):
     kind: ClassVar[str] = "date_shift"
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.unit or not 1 <= self.days <= 3_650:
@@ -52,7 +53,6 @@ class DateShift(StreamStep):
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         key = read_key(self.key)
-        known: dict[str, int] = {}
 
         def run(table: Any, rows_before: int) -> Any:
             import pyarrow as pa
@@ -61,10 +61,7 @@ class DateShift(StreamStep):
 
             encoded = canonical_text(table.column(self.unit)).dictionary_encode()
             people = encoded.dictionary.to_pylist()
-            for person in people:
-                if person not in known:
-                    known[person] = self.shift(key, person)
-            shifts = pa.array([known[p] for p in people], pa.int64()).take(encoded.indices)
+            shifts = pa.array([self.shift(key, p) for p in people], pa.int64()).take(encoded.indices)
             return with_column(table, self.column, self._moved(table.column(self.column), shifts))
 
         return run

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from shoal.errors import PolicyError, need
@@ -17,6 +18,9 @@ from shoal.steps import Drop
 from shoal.transform.columns import with_column
 from shoal.transform.identity.format_preserving import cipher, permute_code
 from shoal.transform.identity.keys import keyed_digest, read_key
+
+REMEMBERED = 1 << 16
+"""Replacements that are kept at hand: a million people need no million entries."""
 
 CODE = "code"
 PROVIDERS = (
@@ -43,6 +47,7 @@ class _Keyed(StreamStep):
     domain: str = ""
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def replacement(self) -> Callable[[str], str]:
         raise NotImplementedError
@@ -52,8 +57,7 @@ class _Keyed(StreamStep):
         return self.domain or self.column
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
-        replace = self.replacement()
-        known: dict[str, str] = {}
+        replace = lru_cache(REMEMBERED)(self.replacement())
 
         def run(table: Any, rows_before: int) -> Any:
             import pyarrow as pa
@@ -61,11 +65,7 @@ class _Keyed(StreamStep):
             from shoal.kernels.text import canonical_text
 
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
-            texts = encoded.dictionary.to_pylist()
-            for text in texts:
-                if text not in known:
-                    known[text] = replace(text)
-            labels = pa.array([known[t] for t in texts], pa.string())
+            labels = pa.array([replace(t) for t in encoded.dictionary.to_pylist()], pa.string())
             return with_column(table, self.column, labels.take(encoded.indices))
 
         return run

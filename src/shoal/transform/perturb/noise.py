@@ -3,9 +3,11 @@
 Takes    numeric columns and a scale
 Returns  steps on batches; row i always gets the same noise under the same seed, whatever the batches
 Keeps    means (in expectation); correlated noise keeps correlations, and the plan says by how much variances grow
-Source   Kim 1986 (correlated noise); Laplace and Gaussian by inversion
+Source   Kim 1986 (correlated noise); Laplace and Gaussian by inversion; Mironov 2012 (why the result is rounded)
 
-Anyone who knows the seed can subtract the noise: a published plan must not hold the seed it ran with.
+Anyone who knows the seed can subtract the noise: a published plan must not hold the seed it ran with. The result is rounded to
+the column's own precision: the last digits of a double tell which true values it can come from. Noise of less than half a step
+of the column is refused, since rounding would take it off again.
 """
 
 from __future__ import annotations
@@ -62,11 +64,14 @@ class Noise(StreamStep):
         def run(table: Any, rows_before: int) -> Any:
             x, present = numbers(table, self.column)
             e = self.scale * draw(key, rows_before, len(x))
+            own = own_decimals(table.schema.field(self.column).type)
+            if self.mode == "additive":
+                need_steps(self.column, self.variance**0.5, own)
+            decimals = own if self.decimals is None else self.decimals
             with np.errstate(over="ignore"):  # told by with_numbers
-                out = x + e if self.mode == "additive" else x * (1 + e)
-            if self.decimals is not None:
-                out = np.round(out, self.decimals)
-            return with_numbers(table, self.column, out, present)
+                size = np.full(len(x), self.scale) if self.mode == "additive" else self.scale * np.abs(x)
+                out = rounded(x + e if self.mode == "additive" else x * (1 + e), decimals, size)
+            return with_numbers(table, self.column, out, present, whole=own == 0 and decimals == 0)
 
         return run
 
@@ -77,12 +82,14 @@ class CorrelatedNoise(StreamStep):
     r"""x + L·e over several columns at once; the noise has covariance L·Lᵀ = share · covariance of the data.
 
     Correlations stay as they are in expectation and every variance grows by the factor 1 + ``share``. ``factor`` is L, by rows.
-    Rows with a missing value in any of the columns keep their other values with noise of the same kind.
+    Rows with a missing value in any of the columns keep their other values with noise of the same kind. ``decimals`` has a
+    number per column; without it whole numbers stay whole, and other numbers keep three digits of the noise.
     """
 
     others: tuple[str, ...] = ()
     factor: tuple[tuple[float, ...], ...] = ()
     share: float = 0.1
+    decimals: tuple[int | None, ...] = ()
     kind: ClassVar[str] = "correlated_noise"
     truthful: ClassVar[bool] = False
 
@@ -90,6 +97,8 @@ class CorrelatedNoise(StreamStep):
         size = len(self.columns)
         if len(self.factor) != size or any(len(row) != size for row in self.factor):
             raise PolicyError(f"correlated noise on {size} columns needs a factor of {size} × {size} numbers.")
+        if len(self.decimals) not in (0, size):
+            raise PolicyError(f"correlated noise on {size} columns needs decimals for each of them, or for none.")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,11 +115,17 @@ class CorrelatedNoise(StreamStep):
         covariance = np.atleast_2d(np.cov(data)) * share
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.clip(values, 0, None))  # also where a column is a sum of others
-        return cls(columns[0], tuple(columns[1:]), tuple(tuple(float(v) for v in row) for row in root), share)
+        factor = tuple(tuple(float(v) for v in row) for row in root)
+        decimals = tuple(decimals_of(x[p]) for x, p in found)
+        for name, row, own in zip(columns, root, decimals, strict=True):
+            if row.any():
+                need_steps(name, float(np.sqrt((row**2).sum())), own)
+        return cls(columns[0], tuple(columns[1:]), factor, share, decimals)
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         keys = [random.derive(seed, self.kind, *self.columns, str(i)) for i in range(len(self.columns))]
         factor = np.asarray(self.factor)
+        sizes = np.sqrt((factor**2).sum(axis=1))
 
         def run(table: Any, rows_before: int) -> Any:
             found = [numbers(table, name) for name in self.columns]
@@ -118,7 +133,12 @@ class CorrelatedNoise(StreamStep):
                 e = factor @ np.array([random.normals(key, rows_before, table.num_rows) for key in keys])
                 noisy = [found[i][0] + e[i] for i in range(len(self.columns))]
             for i, name in enumerate(self.columns):
-                table = with_numbers(table, name, noisy[i], found[i][1])
+                own = own_decimals(table.schema.field(name).type)
+                if sizes[i] > 0:
+                    need_steps(name, sizes[i], own)
+                decimals = own if not self.decimals or own is not None else self.decimals[i]
+                out = rounded(noisy[i], decimals, np.full(len(noisy[i]), sizes[i]))
+                table = with_numbers(table, name, out, found[i][1], whole=own == 0)
             return table
 
         return run
@@ -127,8 +147,8 @@ class CorrelatedNoise(StreamStep):
 def noise_for(column: str, values: Any, counts: Any = None, *, share: float = 0.1, **settings: Any) -> Noise:
     """Additive noise whose deviation is ``share`` of the column's own; ``values`` are numbers, ``counts`` their records.
 
-    >>> round(noise_for("x", [1.0, 2.0, 3.0], share=0.5).scale, 4)
-    0.4082
+    >>> round(noise_for("x", [10.0, 20.0, 30.0], share=0.5).scale, 4)
+    4.0825
     """
     x = np.asarray(values, dtype=np.float64)
     if not len(x):
@@ -139,14 +159,60 @@ def noise_for(column: str, values: Any, counts: Any = None, *, share: float = 0.
     if not deviation > 0:
         raise DataError(f"column '{column}' has one value only: noise relative to its spread has no size.", column=column)
     unit = Noise(column, 1.0, settings.get("distribution", "gaussian")).variance ** 0.5
-    return Noise(column, share * deviation / unit, **settings)
+    own = decimals_of(x)
+    if settings.get("mode", "additive") == "additive":
+        need_steps(column, share * deviation, own)
+    return Noise(column, share * deviation / unit, **{"decimals": own, **settings})
 
 
-def _symmetric(key: int, start: int, n: int) -> FloatArray:
+def decimals_of(values: FloatArray) -> int | None:
+    """The decimals that a column's numbers are written with; None for more than nine (a measurement of many digits).
+
+    >>> decimals_of(np.array([1.25, 3.5])), decimals_of(np.array([3.0])), decimals_of(np.array([1 / 3]))
+    (2, 0, None)
+    """
+    for d in range(10):
+        if np.allclose(np.round(values, d), values, rtol=1e-14, atol=0):
+            return d
+    return None
+
+
+def own_decimals(kind: Any) -> int | None:
+    """The decimals of a type that has them: whole numbers and decimals; None for doubles and texts."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind):
+        return 0
+    return int(kind.scale) if pa.types.is_decimal(kind) else None
+
+
+def need_steps(column: str, deviation: float, decimals: int | None) -> None:
+    """Refuse noise that rounding to the column's own steps would take off again."""
+    if decimals is not None and deviation < 0.5 * 10.0**-decimals:
+        raise PolicyError(
+            f"the noise on '{column}' (deviation {deviation:.3g}) is less than half a step of the column: rounding takes it off.",
+            hint=f"Take a deviation of at least {0.5 * 10.0**-decimals:g}, or rank_swap or pram.",
+        )
+
+
+def rounded(values: FloatArray, decimals: int | None, size: FloatArray) -> FloatArray:
+    """To ``decimals``; where they are not known, to three digits of the noise, whose ``size`` is given per value."""
+    if decimals is not None:
+        return np.round(values, decimals)
+    with np.errstate(divide="ignore"):
+        digits = np.clip(2 - np.floor(np.log10(size)), -300, 300)
+    out = values.copy()
+    for d in np.unique(digits[size > 0]).tolist():
+        mine = (digits == d) & (size > 0) & (np.abs(values) < 10.0 ** min(15 - d, 308))  # a double has no more digits
+        out[mine] = np.round(values[mine], int(d))
+    return out
+
+
+def _symmetric(key: bytes, start: int, n: int) -> FloatArray:
     return 2 * random.uniforms(key, start, n) - 1
 
 
-_DRAWS: dict[str, Callable[[int, int, int], FloatArray]] = {
+_DRAWS: dict[str, Callable[[bytes, int, int], FloatArray]] = {
     "gaussian": random.normals,
     "laplace": random.laplaces,
     "uniform": _symmetric,

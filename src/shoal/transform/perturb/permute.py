@@ -50,9 +50,8 @@ class Permute(ColumnStep):
     def run(self, table: Any, seed: int) -> Any:
         import pyarrow as pa
 
-        rng = random.generator(seed, self.kind, *self.columns)
         strata = _strata(table, self.within)
-        shuffled = rng.permutation(table.num_rows)
+        shuffled = random.permutation(random.derive(seed, self.kind, *self.columns), table.num_rows)
         # Both orders are sorted by stratum, so that row positions and their new values meet inside the same one.
         rows = np.argsort(strata, kind="stable")
         taken = shuffled[np.argsort(strata[shuffled], kind="stable")]
@@ -91,11 +90,13 @@ class RankSwap(ColumnStep):
         x, present = numbers(table, self.column)
         where = np.flatnonzero(present)
         need_group(2, len(where), f"column '{self.column}'")
-        rng = random.generator(seed, self.kind, self.column)
-        mixed = rng.permutation(where)  # ties get their ranks by chance
+        mixed = where[
+            random.permutation(random.derive(seed, self.kind, "ties", self.column), len(where))
+        ]  # ties get their ranks by chance
         ranked = mixed[np.argsort(x[mixed], kind="stable")]
         window = max(1, int(len(ranked) * self.percent / 100))
-        partner = swap_ranks(len(ranked), window, rng.random(len(ranked)))
+        key = random.derive(seed, self.kind, "partner", self.column)
+        partner = swap_ranks(len(ranked), window, random.uniforms(key, 0, len(ranked)))
         source = np.arange(table.num_rows)
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))

@@ -1,0 +1,31 @@
+"""One rule for the seed of random steps, wherever they are carried out: drawn unless stated, never one that could be guessed.
+
+Whoever has the seed can take noise off and swap values back. Where none is stated, 127 secret bits are drawn; a stated one
+that is short enough to be tried out is refused. What is drawn is kept beside the output, never inside it.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from shoal.errors import PolicyError
+
+LEAST_SEED = 10**15
+"""A stated seed below this could be found by trying."""
+
+PRIVATE_FORMAT = "shoal-private/1"
+"""The file that keeps a seed says so; its name ends in :data:`PRIVATE_ENDING`."""
+
+PRIVATE_ENDING = ".private.json"
+
+
+def safe_seed(seed: int) -> int:
+    """The stated seed, or a drawn one where none (0) is; one that is short enough to be found by trying is refused."""
+    if seed == 0:
+        return LEAST_SEED + secrets.randbelow(2**127)
+    if seed < LEAST_SEED:
+        raise PolicyError(
+            "the seed is short enough to be found by trying, and whoever has it can undo the random changes or knows the sample.",
+            hint="Leave the seed out, so that one is drawn and kept beside the output, or state one of at least 16 digits.",
+        )
+    return seed
