@@ -14,6 +14,7 @@ __all__ = [
     "CheckResult",
     "ColumnLevels",
     "Estimate",
+    "EventMeasurement",
     "Inspection",
     "Measurement",
     "Meter",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.attack import AttackReport
     from shoal.api.check import check
     from shoal.api.design import design
+    from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
     from shoal.api.measure import measure
@@ -89,6 +91,7 @@ else:
         "CheckResult": "release.gate.check",
         "ColumnLevels": "api.hierarchy",
         "Estimate": "model.estimate",
+        "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
         "Measurement": "api.measurement",
         "Meter": "predict.questionnaire.meter_result",

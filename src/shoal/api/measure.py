@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,7 +23,11 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
 
+if TYPE_CHECKING:
+    from shoal.api.events import EventMeasurement
 
+
+@overload
 def measure(
     table: Source,
     *,
@@ -42,7 +46,60 @@ def measure(
     memory_budget: int | None = None,
     progress: Progress | None = None,
     qi: Names | None = None,
-) -> Measurement:
+) -> Measurement: ...
+@overload
+def measure(
+    table: Source,
+    *,
+    unit: str | None = None,
+    time: str,
+    place: Names | None = None,
+    time_widths: Sequence[str] | None = None,
+    place_levels: Sequence[str] | None = None,
+    known_records: Sequence[int] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    memory_budget: int | None = None,
+    progress: Progress | None = None,
+) -> EventMeasurement: ...
+@overload
+def measure(
+    table: Source,
+    *,
+    unit: str | None = None,
+    place: Names,
+    place_levels: Sequence[str] | None = None,
+    known_records: Sequence[int] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    memory_budget: int | None = None,
+    progress: Progress | None = None,
+) -> EventMeasurement: ...
+def measure(
+    table: Source,
+    *,
+    quasi: Names | None = None,
+    sensitive: Names | None = None,
+    direct: Names | None = None,
+    insensitive: Names | None = None,
+    unit: str | None = None,
+    weight: str | None = None,
+    population: int | Source | None = None,
+    missing: str | MissingPolicy = "own",
+    by: str | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    distances: Mapping[str, Distance] | None = None,
+    c: float = 3.0,
+    memory_budget: int | None = None,
+    progress: Progress | None = None,
+    qi: Names | None = None,
+    time: str | None = None,
+    place: Names | None = None,
+    time_widths: Sequence[str] | None = None,
+    place_levels: Sequence[str] | None = None,
+    known_records: Sequence[int] | None = None,
+    seed: int = 0,
+) -> Measurement | EventMeasurement:
     """Every anonymity, risk and diversity number of a table.
 
     Parameters
@@ -69,10 +126,14 @@ def measure(
     distances : mapping of sensitive column to "ordered", "equal" or "hierarchical", optional
     c : float
         For recursive (c,l)-diversity.
+    time, place : columns, optional
+        An event table: people with many records. Then the answer is what a few known records of a person reveal, and
+        ``time_widths``, ``place_levels``, ``known_records``, ``seed`` and ``hierarchies`` are those of
+        :func:`shoal.api.events.measure_events`.
 
     Returns
     -------
-    Measurement
+    Measurement, or EventMeasurement of an event table
 
     Examples
     --------
@@ -81,6 +142,25 @@ def measure(
     >>> m.k, m.unique, m.diversity["ill"].distinct, round(m.closeness["ill"].t, 3)
     (2, 0, 1, 0.2)
     """
+    if time is not None or place is not None:
+        from shoal.api.events import measure_events  # loads the report and every hierarchy builder
+
+        _events_only(quasi_of(quasi, qi), sensitive, direct, insensitive, weight, population, by, distances)
+        return measure_events(
+            table,
+            unit=unit,
+            time=time,
+            place=place,
+            time_widths=time_widths,
+            place_levels=place_levels,
+            known_records=known_records,
+            hierarchies=hierarchies,
+            seed=seed,
+            memory_budget=memory_budget,
+            progress=progress,
+        )
+    if time_widths or place_levels or known_records:
+        raise UsageError("widths, levels and known records are of event tables.", hint="Name a time or a place as well.")
     source = opened(table)
     asked, secret = _columns(source, quasi_of(quasi, qi), sensitive, unit)
     _apart(source, asked, secret, direct, insensitive)
@@ -115,6 +195,15 @@ def measure(
         source=source,
         left=left,
     )
+
+
+def _events_only(*others: object) -> None:
+    """Refuse words that say nothing of an event table: what is given and not used misleads."""
+    if any(given is not None and given != () for given in others):
+        raise UsageError(
+            "roles, weights and a population are not measured together with a time or place.",
+            hint="Measure the event table with unit, time and place; the columns about the person in a second measurement.",
+        )
 
 
 def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:

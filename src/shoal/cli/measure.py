@@ -41,12 +41,35 @@ def measure(
     explain: Annotated[bool, typer.Option("--explain", help="Explain every number.")] = False,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
+    time: Annotated[Text, typer.Option("--time", help="Event tables: the column of the time.")] = None,
+    place: Annotated[Text, typer.Option("--place", help="Event tables: the columns of the place or item: a,b.")] = None,
+    time_widths: Annotated[Text, typer.Option("--time-widths", help="Granularities: exact,hour,6h,day,week,month,none.")] = None,
+    place_levels: Annotated[Text, typer.Option("--place-levels", help="exact,grid:0.1,prefix:3,level:1,none.")] = None,
+    known: Annotated[Text, typer.Option("--known", help="How many records are known: 1,2,3,4.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Event tables: write the curves: .svg, .png or .html.")] = None,
+    seed: _shared.Seed = 0,
     read: _shared.Read = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
     """How anonymous is a table? Every number, with the sentence that explains it."""
     import shoal
+
+    if any(given is not None for given in (time, place, time_widths, place_levels, known, plot)):
+        from shoal.cli import _events
+
+        others: dict[str, object] = {
+            "quasi": quasi or qi,
+            "sensitive": sensitive,
+            "direct": direct,
+            "insensitive": insensitive,
+            "weight": weight,
+        }
+        more: dict[str, object] = {"population": population, "by": by, "require": require, "suda": suda or None}
+        _events.refuse(others | more)
+        asked = _events.Asked(unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed)
+        _events.run(table, asked, _shared.read_options(read), report=report, plot=plot, explain=explain, as_json=as_json)
+        return
 
     words = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight

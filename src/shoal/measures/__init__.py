@@ -2,6 +2,7 @@
 
 * ``classes``: sizes and k, three rules for missing values, diversity, closeness, risk, presence, sampling weights, entropy
 * ``columns``: which sets of columns identify, SUDA, and which role a column might have
+* ``events``: people with many records: what a few known ones reveal
 * ``utility``: what classes and recodings cost, and what an analyst sees before and after
 * ``observer``: one subject under suspicion: entropies, posteriors, small explicit models
 * ``result``: all numbers of a table, checked, explained and written as JSON

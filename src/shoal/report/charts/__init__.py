@@ -7,6 +7,7 @@ Colours are classes over the tokens of the page, so a chart follows light, dark 
 from shoal.report.charts.curve import Line, curve
 from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
+from shoal.report.charts.known_records import Hiding, Revealed, known_records, set_sizes
 from shoal.report.charts.marks import Chart
 from shoal.report.charts.shoal_sign import fish
 from shoal.report.charts.sizes import class_sizes
@@ -14,4 +15,20 @@ from shoal.report.charts.staircase import staircase
 from shoal.report.charts.timeline import timeline
 from shoal.report.charts.write import save, svg
 
-__all__ = ["Chart", "Line", "class_sizes", "curve", "fish", "frontier", "heat_map", "save", "staircase", "svg", "timeline"]
+__all__ = [
+    "Chart",
+    "Hiding",
+    "Line",
+    "Revealed",
+    "class_sizes",
+    "curve",
+    "fish",
+    "frontier",
+    "heat_map",
+    "known_records",
+    "save",
+    "set_sizes",
+    "staircase",
+    "svg",
+    "timeline",
+]

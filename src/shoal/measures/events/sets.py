@@ -1,0 +1,213 @@
+"""With how many people does a person share some known records? Over every set of s records where that is affordable; over random
+sets for the people where it is not.
+
+Takes    traces, a number s of known records
+Returns  how often n people share the known records (a histogram), and what that rests on
+Keeps    memory linear in the records; work below a budget, also with one trace of a million records
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import HAVE_NUMBA
+from shoal.measures.events import loops
+from shoal.measures.events.traces import Traces
+from shoal.model.counts.classes import FloatArray, IntArray
+
+STEPS = 100_000_000 if HAVE_NUMBA else 1_000_000
+"""Steps along lists of people that counting every set may take; beyond, sets are drawn."""
+DRAWS = 100_000 if HAVE_NUMBA else 10_000
+"""Random sets, at most, for one number of known records."""
+FEWEST_DRAWS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """``hist[n]``: how many people (in the mean over their sets of known records) share those with n people, themselves included.
+
+    ``counted`` people had every set counted; of the other ``drawn_people``, ``draws`` random sets were looked at, of which
+    ``alone`` were one person's only.
+    """
+
+    hist: FloatArray
+    counted: int
+    counted_alone: float
+    drawn_people: int = 0
+    draws: int = 0
+    alone: int = 0
+
+    @property
+    def people(self) -> int:
+        return self.counted + self.drawn_people
+
+    @property
+    def exact(self) -> bool:
+        return self.drawn_people == 0
+
+
+def sets_of(traces: Traces, s: int, rng: np.random.Generator, *, steps: int = STEPS, draws: int = DRAWS) -> Sets:
+    """Sets of s known records of everybody who has at least s."""
+    enough = np.flatnonzero(traces.lengths >= s)
+    if s == 1:
+        return _single(traces)
+    counted, rest = _split(enough, _cost(traces, s)[enough], steps)
+    hist = _every_set(traces, counted, s)
+    return _with_draws(traces, hist, len(counted), rest, draws, rng, lambda who: walks(traces, who, s, rng)[:, -1])
+
+
+def whole_sets(traces: Traces, people: IntArray, rng: np.random.Generator, *, steps: int = STEPS, draws: int = DRAWS) -> Sets:
+    """The sets when all records of each of these people are known."""
+    rarest = traces.popularity[traces.point[traces.start[:-1]]]
+    cost = np.where(rarest > 1, rarest * (traces.lengths - 1.0), 1.0)[people]
+    counted, rest = _split(people, cost, steps)
+    hist = np.bincount(whole(traces, counted), minlength=traces.n_people + 1).astype(np.float64)
+    return _with_draws(traces, hist, len(counted), rest, draws, rng, lambda who: whole(traces, who), once=True)
+
+
+def walks(traces: Traces, people: IntArray, s: int, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+    """For each of these people, s records become known in random order (all of a shorter trace): how many people share the first
+    1, 2, … s of them."""
+    picks = random_orders(traces.lengths[people], s, rng)
+    out = np.empty((len(people), s), np.int32)
+
+    def part(low: int, high: int) -> None:
+        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high], picks[low:high])
+        if HAVE_NUMBA:
+            loops.walk(*given, _room(traces), out[low:high])
+        else:
+            loops.walk_by_numpy(*given, out[low:high])
+
+    _in_parts(part, np.ones(len(people)))
+    return out
+
+
+def whole(traces: Traces, people: IntArray) -> npt.NDArray[np.int32]:
+    """How many people were at every point of each of these people."""
+    out = np.empty(len(people), np.int32)
+
+    def part(low: int, high: int) -> None:
+        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high])
+        if HAVE_NUMBA:
+            loops.whole(*given, _room(traces), out[low:high])
+        else:
+            loops.whole_by_numpy(*given, out[low:high])
+
+    _in_parts(part, np.ones(len(people)))
+    return out
+
+
+def random_orders(lengths: IntArray, s: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """The first s places of a random order of 0 … n − 1, for each n of ``lengths``; −1 where the order is shorter.
+
+    >>> random_orders(np.array([2, 1]), 3, np.random.default_rng(0)).tolist()
+    [[1, 0, -1], [0, -1, -1]]
+    """
+    out = np.full((len(lengths), s), -1, dtype=np.int64)
+    taken = np.empty((len(lengths), 0), dtype=np.int64)
+    for j in range(s):
+        left = lengths - j
+        pick = np.minimum((rng.random(len(lengths)) * left).astype(np.int64), left - 1)
+        for i in range(j):  # the pick-th of the places not yet taken; these stand in order
+            pick += pick >= taken[:, i]
+        out[:, j] = np.where(left > 0, pick, -1)
+        taken = np.sort(np.column_stack((taken, np.where(left > 0, pick, np.iinfo(np.int64).max))), axis=1)
+    return out
+
+
+def _single(traces: Traces) -> Sets:
+    """One known record: the people at its point."""
+    shared = traces.popularity[traces.point]
+    weight = np.repeat(1.0 / traces.lengths, traces.lengths)
+    hist: FloatArray = np.bincount(shared, weights=weight, minlength=traces.n_people + 1).astype(np.float64)
+    return Sets(hist, traces.n_people, float(hist[1]))
+
+
+def _cost(traces: Traces, s: int) -> FloatArray:
+    """Steps along lists that counting every set of s records takes at most, per person."""
+    after = np.repeat(traces.start[1:], traces.lengths) - 1 - np.arange(traces.n_pairs)  # points behind this one in its trace
+    completions = np.ones(traces.n_pairs)
+    for i in range(s - 1):
+        completions *= np.maximum(after - i, 0) / (i + 1)
+    shared = traces.popularity[traces.point]
+    steps = np.where(shared > 1, shared * completions, 1.0)
+    out: FloatArray = np.add.reduceat(steps, traces.start[:-1])
+    return out
+
+
+def _split(people: IntArray, cost: FloatArray, steps: int) -> tuple[IntArray, IntArray]:
+    """The people whose sets are counted, cheapest first, as far as the budget goes; and the rest."""
+    order = np.argsort(cost, kind="stable")
+    affordable = int(np.searchsorted(np.cumsum(cost[order]), steps, side="right"))
+    return np.sort(people[order[:affordable]]), np.sort(people[order[affordable:]])
+
+
+def _every_set(traces: Traces, people: IntArray, s: int) -> FloatArray:
+    parts: dict[int, FloatArray] = {}
+
+    def part(low: int, high: int) -> None:
+        hist = np.zeros(traces.n_people + 1)
+        rooms = np.empty((s, int(traces.popularity.max())), np.int32)
+        at, sizes = np.empty(s, np.int64), np.empty(s, np.int64)
+        given = (traces.start, traces.point, traces.first, traces.visitor, people[low:high])
+        loops.subsets(*given, s, rooms, at, sizes, hist)
+        parts[low] = hist
+
+    _in_parts(part, _cost(traces, s)[people])
+    total: FloatArray = sum((parts[low] for low in sorted(parts)), np.zeros(traces.n_people + 1))
+    return total
+
+
+def _with_draws(
+    traces: Traces,
+    hist: FloatArray,
+    counted: int,
+    rest: IntArray,
+    draws: int,
+    rng: np.random.Generator,
+    look: Callable[[IntArray], npt.NDArray[np.int32]],
+    *,
+    once: bool = False,
+) -> Sets:
+    """The histogram of the people counted, with random sets of the rest laid over it; ``once``: a person has one set only."""
+    alone = float(hist[1])
+    if not len(rest):
+        return Sets(hist, counted, alone)
+    affordable = min(draws, max(FEWEST_DRAWS, int(STEPS / _typical(traces))))
+    turns = affordable // len(rest)
+    if turns and not once:
+        who = np.repeat(rest, turns)
+    else:
+        who = np.sort(rng.choice(rest, size=min(affordable, len(rest)), replace=False))
+    found = np.bincount(look(who), minlength=len(hist)).astype(np.float64)
+    return Sets(hist + found * (len(rest) / len(who)), counted, alone, len(rest), len(who), int(found[1]))
+
+
+def _typical(traces: Traces) -> float:
+    """People at the point of a random record: about the steps that a random set takes."""
+    return float(traces.popularity[traces.point].mean())
+
+
+def _room(traces: Traces) -> npt.NDArray[np.int32]:
+    return np.empty(int(traces.popularity.max()), np.int32)
+
+
+def _in_parts(work: Callable[[int, int], None], cost: FloatArray) -> None:
+    """Run ``work(low, high)`` over parts of about equal cost, one per core."""
+    n, cores = len(cost), min(8, os.cpu_count() or 1)
+    if n < 2 * cores or not HAVE_NUMBA:
+        work(0, n)
+        return
+    total = np.cumsum(cost)
+    cuts = np.searchsorted(total, total[-1] * np.arange(1, cores) / cores).tolist()
+    bounds = sorted({0, *cuts, n})
+    with ThreadPoolExecutor(cores) as pool:
+        for done in [pool.submit(work, a, b) for a, b in itertools.pairwise(bounds)]:
+            done.result()

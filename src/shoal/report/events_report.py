@@ -1,0 +1,145 @@
+"""Report, card and plot of an event table. No data value, no script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from shoal.disk.atomic import write_text
+from shoal.measures.events.result import THRESHOLD, EventsMeasured
+from shoal.measures.events.shared_sets import largest_m
+from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Words
+from shoal.report.charts import Chart, Hiding, Revealed, known_records, save, set_sizes, svg
+from shoal.report.numbers import percent
+from shoal.report.pages import page, part, style
+
+
+def write_report(m: EventsMeasured, file: Path) -> Path:
+    """Write the page, whole or not at all."""
+    write_text(file, report_html(m))
+    return file
+
+
+def plot(m: EventsMeasured, file: Path) -> Path:
+    """Write the curves by granularity."""
+    return save(curves(m), file)
+
+
+def curves(m: EventsMeasured) -> Chart:
+    """People alone against known records, a curve per granularity."""
+    lines = [
+        Revealed(g.name, [(k.records, k.unique.value, k.unique.low, k.unique.high) for k in g.curve]) for g in m.grid if g.curve
+    ]
+    return known_records(lines, title="People that known records single out")
+
+
+def sets(m: EventsMeasured) -> Chart:
+    """The sets people hide in, by known records."""
+    found = [Hiding(k.records, k.sets.q1, k.sets.median, k.sets.q3, k.sets.mean) for k in m.curve]
+    return set_sizes(found, title="How many people share the known records")
+
+
+def card(m: EventsMeasured) -> str:
+    """The card of an event table."""
+    own = Markup(style())  # noqa: S704 (our own style sheet)
+    blocks: list[Block] = [_curve_table(m), *(Words(note, small=True) for note in m.notes)]
+    blocks.append(Words('Why? m.explain() · m.grid · m.report("out.html") · m.plot("out.svg")', small=True))
+    return part("card.html.j2", style=own, says=m.sentence, blocks=blocks, numbers=_numbers(m), drawing=svg(curves(m)))
+
+
+def report_html(m: EventsMeasured) -> str:
+    """The page as text."""
+    sections = [
+        Section("known", "What known records reveal", _known(m)),
+        Section("grid", "Coarser times and places", _grid(m)),
+        Section("habits", "What is telling without knowing records", _habits(m)),
+        Section("sets", "Sets of points (k^m-anonymity)", _shared(m)),
+        Section("meaning", "What the numbers mean", [Text(m.explain()), Words(LIMITS, small=True)]),
+    ]
+    accent, _, rest = m.sentence.partition(" single out ")
+    title = f"What do a few known records reveal in {m.table}?"
+    return page(
+        "report.html.j2",
+        title=title,
+        subtitle=title,
+        accent=accent,
+        accent_kind="risk" if m.curve[-1].unique.value > 0 else "met",
+        rest=f" single out {rest}",
+        says="",
+        notes=m.notes,
+        shoal=None,
+        numbers=_numbers(m),
+        points=[],
+        sections=[s for s in sections if s.blocks],
+    )
+
+
+LIMITS = (
+    "Known records are a random set of a person's own: somebody who chooses which records to learn needs fewer. Times and places "
+    "are taken as the table has them; knowledge that is a little wrong is not measured."
+)
+
+
+def _numbers(m: EventsMeasured) -> list[Number]:
+    last = m.curve[-1]
+    n = m.needed
+    after = "never" if n.median is None else f"{n.median:,}"
+    return [
+        Number(percent(last.unique.value), f"alone with {last.records} known records", missed=last.unique.value > 0),
+        Number(after, "known records until half of the people are alone", missed=n.median is not None, words=n.median is None),
+        Number(
+            f"{last.sets.median:,}", f"people in the median set of {last.records} records", missed=last.sets.median < THRESHOLD
+        ),
+        Number(f"{m.people:,}", f"people with {m.records:,} records at {m.points:,} points"),
+    ]
+
+
+def _curve_table(m: EventsMeasured) -> Table:
+    heads = ("known records", "people who have them", "alone", "at least", "at most", "median set", f"in sets < {THRESHOLD}")
+    rows = []
+    for k in m.curve:
+        ends = (percent(k.unique.value), percent(k.unique.low), percent(k.unique.high))
+        rows.append((f"{k.records}", f"{k.people:,}", *ends, f"{k.sets.median:,}", percent(k.sets.below[THRESHOLD])))
+    return Table(heads, rows, right=range(1, 7))
+
+
+def _known(m: EventsMeasured) -> list[Block]:
+    methods = "; ".join(f"{k.records}: {k.unique.method}, grade {k.unique.grade}" for k in m.curve)
+    return [_curve_table(m), Figure(svg(sets(m)), "Box: quartiles; line: median; dot: mean."), Words(methods, small=True)]
+
+
+def _grid(m: EventsMeasured) -> list[Block]:
+    asked = [k.records for k in m.curve]
+    rows = []
+    for g in m.grid:
+        by = {k.records: percent(k.unique.value) for k in g.curve}
+        rows.append((g.name, f"{g.points:,}", *(by.get(s, "") for s in asked)))
+    table = Table(("granularity", "points", *(f"{s} known" for s in asked)), rows, right=range(1, len(asked) + 2))
+    return [Figure(svg(curves(m)), "People alone, in percent, against the number of records that are known of them."), table]
+
+
+def _habits(m: EventsMeasured) -> list[Block]:
+    out: list[Block] = []
+    if m.top:
+        rows = [(f"{t.places}", percent(t.unique), f"{t.sets.median:,}", f"{t.tied:,}") for t in m.top]
+        out.append(Table(("most frequent places", "alone", "median set", "people with ties"), rows, right=range(1, 4)))
+    if m.rare:
+        rows = [(f"fewer than {r.below}", f"{r.places:,} of {r.of:,}", percent(r.people), percent(r.records)) for r in m.rare]
+        out.append(Table(("places visited by", "places", "people there", "records there"), rows, right=range(1, 4)))
+    for name, found in (("hour", m.hours), ("weekday", m.weekdays)):
+        if found:
+            rows = [(s.name, f"{s.people:,}", f"{s.points:,}", percent(s.alone)) for s in found]
+            out.append(Table((name, "people", "points", "one person's only"), rows, right=range(1, 4)))
+    return out
+
+
+def _shared(m: EventsMeasured) -> list[Block]:
+    if not m.shared:
+        return []
+    rows = [(f"{s.m}", f"{s.k:,}" if s.exact else f"at most {s.k:,}") for s in m.shared]
+    said = f"Largest m for k = {THRESHOLD}: {largest_m(m.shared, THRESHOLD)}."
+    return [
+        Table(("points known together (m)", "people who share every such set (k)"), rows, right=(1,)),
+        Words(said, small=True),
+    ]
