@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import EXACT, NONE, microseconds, place_codes, time_buckets
 from shoal.measures.events.habits import HOURS, WEEKDAYS, rare_places, seasons, top_places
+from shoal.measures.events.moments import moments_of
 from shoal.measures.events.result import EventsMeasured, Grain
 from shoal.measures.events.shared_sets import shared_sets
 from shoal.measures.events.traces import Traces
@@ -27,7 +28,7 @@ from shoal.report import events_report
 
 MOST_GRAINS = 40
 USUAL = (1, 2, 3, 4)
-TIMES = ("date", "timestamp", "time", "integer", "decimal", "float")
+TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 WIDTHS = {
     "timestamp": (EXACT, "hour", "day", "week", NONE),
     "date": (EXACT, "week", "month", NONE),
@@ -110,14 +111,16 @@ def measure_events(
     person, places = _columns(source, unit, time, names(place))
     wanted = tuple(n for n in (person, time) if n is not None) + places
     counts = source.count(wanted, memory_budget=memory_budget, progress=progress)
+    kinds = {n: source.schema[n].kind for n in wanted}
+    if time is not None and kinds[time] == "text":
+        counts, kinds[time] = _read_times(counts, time), "timestamp"
     events = _usable(counts, person, time, places)
-    widths = _widths(source, time, time_widths)
+    widths = _widths(kinds, time, time_widths)
     levels = tuple(place_levels or (EXACT,)) if places else (NONE,)
     trees = {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items()}
     grains = [(w, p) for p in levels for w in widths if (w, p) != (NONE, NONE)]
     if not 1 <= len(grains) <= MOST_GRAINS:
         raise UsageError(f"{len(grains)} granularities are asked for.", hint=f"At least 1 and at most {MOST_GRAINS}.")
-    kinds = {n: source.schema[n].kind for n in wanted}
     points = [_points(events, kinds, time, w, p, trees) for w, p in grains]
     traces = Traces.of(events.person, points[0])
     asked, note = _asked(known_records, traces)
@@ -159,10 +162,7 @@ def _columns(source: Table, unit: str | None, time: str | None, place: tuple[str
     if len(set(together)) != len(together):
         raise RoleError("a column is named twice among unit, time and place.", hint="Name each column once.")
     if time is not None and source.schema[time].kind not in TIMES:
-        raise DataError(
-            f"column '{time}' holds {source.schema[time].kind}, not times: at least one value cannot be read as one.",
-            hint=f"Say how they are written (--read dates={time}:%d/%m/%Y) or which texts mean missing (--read null=…).",
-        )
+        raise DataError(f"column '{time}' holds {source.schema[time].kind}, not times.", hint="Name the column of the times.")
     return person, place
 
 
@@ -198,16 +198,26 @@ def _usable(counts: ClassCounts, person: str, time: str | None, places: tuple[st
     return _Events(people.astype(np.int64), told, tuple(codes[n] for n in places), rows[keep], counts, tuple(notes))
 
 
+def _read_times(counts: ClassCounts, time: str) -> ClassCounts:
+    """The counts with a text column of times read as times; equal moments keep their codes and fall together later."""
+    at = counts.column(time)
+    known = counts.codes[at] != MISSING
+    rows = np.bincount(counts.codes[at][known], weights=_rows(counts)[known], minlength=len(counts.categories[at]))
+    read = moments_of(time, counts.categories[at], rows.astype(np.int64))
+    categories = [read if j == at else c for j, c in enumerate(counts.categories)]
+    return replace(counts, categories=categories)
+
+
 def _rows(counts: ClassCounts) -> IntArray:
     return counts.sizes if counts.records is None else counts.records
 
 
-def _widths(source: Table, time: str | None, given: Sequence[str] | None) -> tuple[str, ...]:
+def _widths(kinds: Mapping[str, str], time: str | None, given: Sequence[str] | None) -> tuple[str, ...]:
     if time is None:
         if given:
             raise UsageError("widths of time are given without a time.", hint="Name the column: --time.")
         return (NONE,)
-    return tuple(given) if given else WIDTHS.get(source.schema[time].kind, (EXACT, NONE))
+    return tuple(given) if given else WIDTHS.get(kinds[time], (EXACT, NONE))
 
 
 def _points(

@@ -47,7 +47,7 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
     if width == NONE:
         return None
     if width == EXACT:
-        return np.arange(len(values), dtype=np.int32)
+        return _dense(microseconds(values, kind)) if kind == "timestamp" else np.arange(len(values), dtype=np.int32)
     if kind in ("integer", "decimal", "float"):
         return _dense(_floor(_numbers(values), _positive(width, name)))
     if width in CALENDAR and kind in ("date", "timestamp"):
