@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.api.arguments import Names, Progress, Source, names, opened
+from shoal.api.arguments import Names, Source, names, opened
 from shoal.engines.table import Table
 from shoal.errors import DataError, EmptyTableError, RoleError, UsageError
 from shoal.hierarchies import read_arx
@@ -24,6 +24,7 @@ from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known, unicity
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.progress import Progress
 from shoal.report import events_report
 
 MOST_GRAINS = 40
