@@ -205,7 +205,7 @@ def _read_times(counts: ClassCounts, time: str) -> ClassCounts:
     known = counts.codes[at] != MISSING
     rows = np.bincount(counts.codes[at][known], weights=_rows(counts)[known], minlength=len(counts.categories[at]))
     read = moments_of(time, counts.categories[at], rows.astype(np.int64))
-    categories = [read if j == at else c for j, c in enumerate(counts.categories)]
+    categories = tuple(read if j == at else c for j, c in enumerate(counts.categories))
     return replace(counts, categories=categories)
 
 
