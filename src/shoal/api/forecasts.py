@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
+from shoal.api.arguments import Source
 from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
 from shoal.api.readers.counts import read_counts
 from shoal.api.readers.people import population_of
+from shoal.api.zipf_table import ask_zipf_table
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import (
@@ -104,7 +106,12 @@ class PopulationWords(TypedDict, total=False):
 
 
 class ZipfWords(TypedDict, total=False):
-    people: Required[int]
+    people: int | None
+    table: str | tuple[Source, str] | None
+    unit: str | None
+    time: str | None
+    records_per_row: int | None
+    seed: int
     records: int
     exponent: float | None
     places: int | None
@@ -204,7 +211,14 @@ def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:
 
 def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
-    people, records, k, counts = words["people"], words.get("records", 1), words.get("k", 2), words.get("counts")
+    if words.get("table") is not None:
+        _alone(words, "table", "counts", "exponent")
+        return ask_zipf_table(words, _thresholds)
+    for word in ("unit", "time", "records_per_row"):
+        if words.get(word) is not None:
+            raise UsageError(f"{word} says something about a table only.", hint="Give table='FILE:column' as well.")
+    people, records = _needed(words, "people"), words.get("records", 1)
+    k, counts = words.get("k", 2), words.get("counts")
     more: dict[str, Any] = {}
     data = None if counts is None else _counted(counts)
     if data is None:
@@ -215,15 +229,21 @@ def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:
         law = fitted.law
         more["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
     answer = expected_share(law, people, records, k=k)
-    if law.c > 0:
-        rank = threshold_rank(law, people, records, k=k)
-        more |= {"threshold_rank": rank, "mean_rank": rank ** (1 / records)}
-        more["share_below_threshold"] = share_below(law, rank, records).value
+    more |= _thresholds(law, people, records, k)
     limit = words.get("limit")
     if limit is not None:
         more["records_allowed"] = pseudonym_life(law, people, limit, k=k)
     what = f"expected share of people in cells with fewer than {k}"
     return Prediction(what, answer, more, partial(draw_zipf, data, law, people, records, k))
+
+
+def _thresholds(law: Zipf, people: int, records: int, k: int) -> dict[str, Any]:
+    """The rank beyond which cells expect fewer than k people, and the share of people beyond it; nothing for equal places."""
+    if law.c <= 0:
+        return {}
+    rank = threshold_rank(law, people, records, k=k)
+    below = share_below(law, rank, records).value
+    return {"threshold_rank": rank, "mean_rank": rank ** (1 / records), "share_below_threshold": below}
 
 
 def _distribution(words: Cells) -> Distribution:

@@ -25,6 +25,7 @@ class Prediction:
     answer: Estimate
     more: Mapping[str, Any] = field(default_factory=dict)
     draw: Callable[[Path], Path] | None = None
+    draw_curve: Callable[[Path], Path] | None = None
 
     def __repr__(self) -> str:
         return f"<Prediction of the {self.what}: {self.answer}>"
@@ -58,6 +59,12 @@ class Prediction:
             raise UsageError(f"there is no plot of the {self.what}.", hint="Ask for singletons, interval or zipf.")
         return self.draw(Path(path))
 
+    def curve(self, path: str | Path) -> Path:
+        """Write the shares by number of records: the law, and what the table shows; only for zipf with a table."""
+        if self.draw_curve is None:
+            raise UsageError(f"there is no curve of the {self.what}.", hint="Ask for zipf with a table.")
+        return self.draw_curve(Path(path))
+
     def to_json(self) -> dict[str, Any]:
         return {**self.answer.to_json(), **self.more}
 
@@ -90,3 +97,11 @@ def draw_zipf(counts: list[float] | None, law: Zipf, people: int, records: int, 
     rank = threshold_rank(law, people, records, k=k) ** (1 / records) if law.c > 0 else None
     figure = plots.zipf_ranks(counts, law, threshold=rank, total=sum(counts) if counts else 1.0, records=records, k=k)
     return save(figure, path)
+
+
+def draw_shares(rows: list[dict[str, Any]], limit: float | None, k: int, path: Path) -> Path:
+    """The share of people in cells under k by the number of records a pseudonym covers, by the law and as measured."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    return save(plots.renewal_curve(rows, limit=limit, k=k), path)

@@ -206,14 +206,26 @@ def population(
 
 
 def zipf(
-    people: Annotated[int, typer.Option("--people", help="People (pseudonyms).")],
-    records: Annotated[int, typer.Option("--records", help="Records that one pseudonym covers.")] = 1,
+    people: Annotated[
+        int | None, typer.Option("--people", help="People (pseudonyms); with --table and --unit those of the table.")
+    ] = None,
+    records: Annotated[int, typer.Option("--records", help="Records (rows, with --table) that one pseudonym covers.")] = 1,
     exponent: Annotated[float | None, typer.Option("--exponent", help="Zipf's exponent (with --places).")] = None,
     places: Annotated[int | None, typer.Option("--places", help="Number of places.")] = None,
     counts: Annotated[Text, typer.Option("--counts", help="Fit Zipf's law to FILE.csv[:column].")] = None,
     fit: Annotated[str, typer.Option("--fit", help="mle or least-squares.")] = "mle",
     k: Annotated[int, typer.Option("--k", help="A cell with fewer people is too small.")] = 2,
     limit: Annotated[float | None, typer.Option("--limit", help="Records a pseudonym may cover for this share.")] = None,
+    table: Annotated[Text, typer.Option("--table", help="Fit it to the rows of TABLE:column, a visit each.")] = None,
+    unit: Annotated[Text, typer.Option("--unit", help="With --table, the person: measure beside the law.")] = None,
+    time: Annotated[Text, typer.Option("--time", help="With --unit, the time: records in order, Markov chain.")] = None,
+    records_per_row: Annotated[
+        int | None, typer.Option("--records-per-row", help="Places per row: 2 for trips with beginning and end.")
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", help="With --table, write the shares by records: .svg, .png or .html.")
+    ] = None,
+    seed: _shared.Seed = 0,
     plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
@@ -230,5 +242,12 @@ def zipf(
         fit=cast("Any", fit),
         k=k,
         limit=limit,
+        table=table,
+        unit=unit,
+        time=time,
+        records_per_row=records_per_row,
+        seed=seed,
     )
+    if curve is not None:
+        _shared.say(f"Curve written to {found.curve(curve)}.")
     given.tell(found, plot, as_json=as_json)

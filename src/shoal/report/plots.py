@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.report.charts import Chart, Line, curve, heat_map, staircase
+from shoal.report.charts import Chart, Line, Revealed, curve, heat_map, known_records, staircase
 
 if TYPE_CHECKING:
     from shoal.predict import Meter, Zipf
@@ -93,6 +93,27 @@ def zipf_ranks(
         here = (float(min(max(threshold, 1), law.d)), f"fewer than {k} people {where}{linked}")
     y = "count" if counts is not None else "probability"
     return curve(lines, x="rank", y=y, title="Zipf's law", log=True, here=here)
+
+
+SOURCES = {
+    "law": "Zipf's law",
+    "counts": "counts of the table",
+    "chain": "Markov chain",
+    "measured": "measured, first records",
+    "known_places": "measured, known places",
+}
+"""What each column of the shares by records is called."""
+
+
+def renewal_curve(rows: Sequence[dict[str, Any]], *, limit: float | None = None, k: int = 2) -> Chart:
+    """How long may a pseudonym live? People in cells under k against the records it covers, by each model and as measured."""
+    lines = []
+    for key, name in SOURCES.items():
+        points = [(int(r["records"]), float(r[key])) for r in rows if r.get(key) is not None]
+        lines.append(Revealed(name, [(s, share, share, share) for s, share in points]))
+    what = "people alone, %" if k == 2 else f"people in cells under {k}, %"
+    title = "What a pseudonym reveals by the records it covers"
+    return known_records(lines, title=title, x="records of a pseudonym", y=what, limit=limit)
 
 
 def waterfall(meter: Meter) -> Chart:

@@ -253,3 +253,11 @@ def test_traces_refuse_gaps_and_nothing():
         Traces.of([0, 2], [0, 1])
     with pytest.raises(InternalError):
         Traces.of([0, 1], [0, 2])
+
+
+def test_counting_fewer_than_half_of_the_people_is_not_worth_it():
+    person = np.repeat(np.arange(4), [2, 2, 3, 3])
+    traces = Traces.of(person, np.array([0, 1, 0, 1, 0, 1, 2, 0, 1, 2]))
+    cost = np.sort(sets._cost(traces, 2))
+    for steps, counted in ((cost[:2].sum(), 2), (cost[:2].sum() - 1, 0), (cost[:3].sum(), 3)):
+        assert sets_of(traces, 2, np.random.default_rng(0), steps=int(steps)).counted == counted

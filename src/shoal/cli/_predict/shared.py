@@ -53,6 +53,11 @@ SPOKEN = {
     "bound": "at most unique",
     "allowed": "for k people per cell",
     "fit": "fitted law",
+    "independence": "independence of the records of a person",
+    "shares": "Share of people in cells under k, by records",
+    "law": "Zipf's law",
+    "chain": "Markov chain",
+    "known_places": "known places",
     "group_size": "group size",
 }
 """Keys of the JSON object in words."""

@@ -143,9 +143,12 @@ def _cost(traces: Traces, s: int) -> FloatArray:
 
 
 def _split(people: IntArray, cost: FloatArray, steps: int) -> tuple[IntArray, IntArray]:
-    """The people whose sets are counted, cheapest first, as far as the budget goes; and the rest."""
+    """The people whose sets are counted, cheapest first, as far as the budget goes; and the rest. Fewer than half are not
+    worth it: then all are drawn."""
     order = np.argsort(cost, kind="stable")
     affordable = int(np.searchsorted(np.cumsum(cost[order]), steps, side="right"))
+    if 2 * affordable < len(people):
+        affordable = 0
     return np.sort(people[order[:affordable]]), np.sort(people[order[affordable:]])
 
 

@@ -23,16 +23,29 @@ class Revealed:
     points: Sequence[tuple[int, float, float, float]]
 
 
-def known_records(curves: Sequence[Revealed], *, title: str) -> Chart:
-    """Share of people alone against the number of known records; each curve is named at its end."""
+def known_records(
+    curves: Sequence[Revealed],
+    *,
+    title: str,
+    x: str = "known records",
+    y: str = "people alone, %",
+    limit: float | None = None,
+) -> Chart:
+    """Share of people alone against the number of known records; each curve is named at its end, ``limit`` is a dashed level."""
     shown = [c for c in curves if c.points][:MOST_CURVES]
     numbers = sorted({p[0] for c in shown for p in c.points})
     along = Scale(min(numbers), max(max(numbers), min(numbers) + 1), LEFT, RIGHT - 20)
     up = Scale(0, 100, FLOOR, CEILING)
     marks = [
-        *left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, "people alone, %"),
-        *bottom_axis(along, numbers, FLOOR, "known records"),
+        *left_axis(up, [0, 20, 40, 60, 80, 100], LEFT, RIGHT, y),
+        *bottom_axis(along, numbers, FLOOR, x),
     ]
+    if limit is not None:
+        level = up(100 * limit)
+        marks += [
+            line(LEFT, level, RIGHT, level, "limit"),
+            text(RIGHT, level - 6, f"limit {percent(limit)}", "t-ink", anchor="end"),
+        ]
     for i, c in enumerate(shown):
         places = [(along(s), up(100 * share)) for s, share, _, _ in c.points]
         band = [(along(p[0]), up(100 * p[2])) for p in c.points], [(along(p[0]), up(100 * p[3])) for p in c.points]
@@ -40,8 +53,8 @@ def known_records(curves: Sequence[Revealed], *, title: str) -> Chart:
             marks.append(path([*band[0], *reversed(band[1])], "band", closed=True))
         marks += [path(places, KINDS[i % len(KINDS)]), *(dot(x, y, 3, "dot") for x, y in places)]
     marks += _names(shown, along, up)
-    said = "; ".join(f"{c.name}: {percent(c.points[-1][1])} with {c.points[-1][0]} known" for c in shown)
-    return Chart(WIDTH, FLOOR + 48, title, f"People alone against known records. {said}.", tuple(marks))
+    said = "; ".join(f"{c.name}: {percent(c.points[-1][1])} at {c.points[-1][0]}" for c in shown)
+    return Chart(WIDTH, FLOOR + 48, title, f"{y} against {x}. {said}.", tuple(marks))
 
 
 def _names(curves: Sequence[Revealed], along: Scale, up: Scale) -> list[Mark]:
