@@ -32,6 +32,7 @@ def open(
     sheet: str | int | None = None,
     user_missing: Literal["value", "missing"] | None = None,
     booleans: bool | None = None,
+    rename_duplicates: bool | None = None,
     qi: Names | None = None,
 ) -> Table:
     """Open a table; only its schema is read (of a CSV file, a sample).
@@ -60,6 +61,8 @@ def open(
         What a value declared missing in SPSS is taken for.
     booleans : bool, optional
         Whether MySQL's ``TINYINT(1)`` is taken for true and false.
+    rename_duplicates : bool, optional
+        Number columns of a text file or workbook that have the same name (``age``, ``age_2``) instead of refusing them.
 
     Examples
     --------
@@ -80,6 +83,7 @@ def open(
         "sheet": sheet,
         "user_missing": user_missing,
         "booleans": booleans,
+        "rename_duplicates": rename_duplicates,
     }
     return open_source(
         source,

@@ -28,6 +28,10 @@ Read = Annotated[
         help="How a file is read, where the guess is wrong: delimiter=; encoding=latin-1 decimal=, null=NA … Repeatable.",
     ),
 ]
+RenameDuplicates = Annotated[
+    bool,
+    typer.Option("--rename-duplicates", help="Number columns with the same name: age, age_2 … Without it the file is refused."),
+]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")]
 Quasi = Annotated[str | None, typer.Option("--quasi", help="Quasi-identifiers: a,b,c.")]
 Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hidden=True)]
@@ -74,18 +78,18 @@ def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | 
 
 READING = (
     *("format", "delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "sheet"),
-    *("user_missing", "booleans"),
+    *("user_missing", "booleans", "rename_duplicates"),
 )
-_BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans")
+_BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans", "rename_duplicates")
 
 
-def read_options(given: Sequence[str] | None) -> dict[str, Any]:
+def read_options(given: Sequence[str] | None, *, rename: bool = False) -> dict[str, Any]:
     """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
 
     >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
     {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
     """
-    out: dict[str, Any] = {}
+    out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
     for text in given or ():
         key, separator, value = text.partition("=")
         column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons

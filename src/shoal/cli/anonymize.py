@@ -43,6 +43,7 @@ def anonymize(
     key: Annotated[Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600).")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -50,7 +51,7 @@ def anonymize(
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
     if draft is not None:
-        _draft(table, draft, read, _shared.roles(**given), as_json=as_json)
+        _draft(table, draft, _shared.read_options(read, rename=rename_duplicates), _shared.roles(**given), as_json=as_json)
         return
     words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
     if out is None:
@@ -61,7 +62,7 @@ def anonymize(
     free(out)
     words |= {"seed": seed} if seed is not None else {}
     with _shared.progress("anonymizing") as told:
-        opened = shoal.open(table, **_shared.read_options(read))
+        opened = shoal.open(table, **_shared.read_options(read, rename=rename_duplicates))
         release = shoal.anonymize(
             opened,
             policy,
@@ -108,7 +109,7 @@ def _word(path: str | Path) -> str:
     return shlex.quote(_shared.printable(str(path)))
 
 
-def _draft(table: str, target: Path, read: list[str] | None, known: dict[str, Any], *, as_json: bool) -> None:
+def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, Any], *, as_json: bool) -> None:
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
     from shoal.disk.atomic import write_text
@@ -117,7 +118,7 @@ def _draft(table: str, target: Path, read: list[str] | None, known: dict[str, An
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told, **known)
+        found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
     write_text(target, draft_policy(found))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})

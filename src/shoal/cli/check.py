@@ -27,6 +27,7 @@ def check(
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -41,7 +42,7 @@ def check(
         policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
     with _shared.progress("counting") as told:
-        options = _shared.read_options(read)
+        options = _shared.read_options(read, rename=rename_duplicates)
         results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:

@@ -27,12 +27,13 @@ def hierarchy(
     k: Annotated[int, typer.Option("--k", min=1, help="Groups of fewer records are counted, not named.")] = 5,
     out: Annotated[Path | None, typer.Option("--out", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
 
-    with shoal.open(table, **_shared.read_options(read)) as opened:
+    with shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened:
         found = shoal.hierarchy(opened, column=column, rule=_parsed(rule), k=k)
     if out is not None:
         found.write(out)

@@ -25,6 +25,7 @@ def inspect(
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -35,7 +36,7 @@ def inspect(
         quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **_shared.read_options(read)), progress=told, **known)
+        found = shoal.inspect(shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)), progress=told, **known)
     if as_json:
         _shared.put_json(found.to_json())
     else:

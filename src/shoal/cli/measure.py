@@ -49,6 +49,7 @@ def measure(
     plot: Annotated[Path | None, typer.Option("--plot", help="Event tables: write the curves: .svg, .png or .html.")] = None,
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -74,7 +75,7 @@ def measure(
     words = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    opened = shoal.open(table, **_shared.read_options(read))
+    opened = shoal.open(table, **_shared.read_options(read, rename=rename_duplicates))
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
     if not quasi and not qi:

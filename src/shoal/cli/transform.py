@@ -30,6 +30,7 @@ def transform(
         Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON, without its seed.")
     ] = None,
     read: _shared.Read = None,
+    rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Carry out a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
@@ -39,7 +40,10 @@ def transform(
 
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
-    with shoal.open(table, **_shared.read_options(read)) as opened, _shared.progress("transforming") as told:
+    with (
+        shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened,
+        _shared.progress("transforming") as told,
+    ):
         found = shoal.transform(opened, plan, out, seed=seed, private=private, progress=told)
     if save_plan is not None:
         write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())

@@ -202,7 +202,7 @@ def check_names(names: Sequence[str], *, table: str) -> None:
     >>> check_names(["age", "Age "], table="patients")
     Traceback (most recent call last):
     shoal.errors.AmbiguousColumnError: columns 1 and 2 of table 'patients' are easily confused: 'age' and 'Age '.
-      Rename one of them before its role is decided.
+      Rename one of them before its role is decided, or let a file be opened with --rename-duplicates.
     """
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
@@ -212,9 +212,27 @@ def check_names(names: Sequence[str], *, table: str) -> None:
             same = f"have the same name '{name}'" if earlier == name else f"are easily confused: {earlier!a} and {name!a}"
             raise AmbiguousColumnError(
                 f"columns {first} and {position} of table '{table}' {same}.",
-                hint="Rename one of them before its role is decided.",
+                hint="Rename one of them before its role is decided, or let a file be opened with --rename-duplicates.",
                 columns=(earlier, name),
             )
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names, those that :func:`check_names` would refuse with a number behind them: ``age``, ``age_2``, ``age_3``.
+
+    >>> distinct_names(["age", "sex", "Age ", "age", "age_2"])
+    ['age', 'sex', 'Age _2', 'age_2', 'age_2_2']
+    """
+    taken: set[str] = set()
+    out = []
+    for name in names:
+        new, n = name, 1
+        while (keys := {_skeleton(new), "as Latin: " + _skeleton(new.translate(_LATIN))}) & taken:
+            n += 1
+            new = f"{name}_{n}"
+        taken |= keys
+        out.append(new)
+    return out
 
 
 _LATIN = str.maketrans(

@@ -16,8 +16,9 @@ from typing import Any
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.files.csv.encodings import guess_encoding
 from shoal.engines.files.csv.read import transcoded
-from shoal.engines.files.csv.sniff import guess_encoding, is_date, is_packed, sample_bytes
+from shoal.engines.files.csv.sniff import is_date, is_packed, sample_bytes
 from shoal.errors import ShoalError, UnreadableError
 from shoal.model.roles import check_names
 

@@ -25,7 +25,7 @@ from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
 """Share of columns about health, money or conduct from which a table is about them."""
-BATTERY, OPAQUE_BATTERY = 3, 5
+BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 ACCIDENTS = 0.05
 """Share of rows up to which a number that repeats does so by accident, where another column numbers the rows."""
@@ -97,7 +97,9 @@ def _range(facts: ColumnFacts) -> tuple[float, float]:
     low, high = float(facts.numbers.min()), float(facts.numbers.max())
     if low not in (0.0, 1.0) or high - low > 10:
         return (0.0, 0.0)
-    return (low, high) if opaque(facts.name) else (1.0, 1.0)
+    if opaque(facts.name):
+        return low, high
+    return (1.0, 1.0) if high in (4.0, 5.0, 7.0) else (0.0, 0.0)
 
 
 def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:

@@ -8,6 +8,7 @@ values whose name says nothing (``CH07``) may be anything, so it is treated with
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -118,7 +119,7 @@ def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
     assert numbers is not None
     if words & {"body", "kg", "lb", "lbs", "pounds", "kilo", "korper", "corporal"}:
         return True
-    if words & {"survey", "sample", "sampling", "final", "person", "design"}:
+    if words & {"survey", "sample", "sampling", "final", "person", "design", "household", "hh", "weights"}:
         return False
     centre, high, low = float(np.median(numbers)), float(np.max(numbers)), float(np.min(numbers))
     return low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5
@@ -148,6 +149,8 @@ def _named(seen: Seen) -> Decision | None:
         return None
     if topic.role is Role.DIRECT:
         return _named_direct(seen, topic)
+    if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
+        return None
     if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
@@ -265,7 +268,7 @@ def _shaped(seen: Seen) -> Decision | None:
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
         )
-    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.kind in ("text", "binary", "other") or facts.whole):
+    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.numbers is None or _numbering(facts)):
         return Decision(
             Role.DIRECT, "every row has its own value, like a number or code of a person", 0.7, "all_different", 18, Scale.ID
         )
@@ -288,6 +291,16 @@ def _is_key(facts: ColumnFacts) -> bool:
         return min(lengths) >= 7 and max(lengths) - min(lengths) <= 2
     mixed = sum(bool(re.fullmatch(r"(?=.*\d)[\w\-./]{6,64}", v)) for v in looked)
     return mixed >= 0.95 * len(looked) and max(lengths) - min(lengths) <= 4
+
+
+def _numbering(facts: ColumnFacts) -> bool:
+    """Whole numbers that number rows: close to one another, or nearly all with as many digits. Amounts spread further."""
+    numbers = facts.numbers
+    if numbers is None or not facts.whole:
+        return False
+    close = float(np.max(numbers) - np.min(numbers)) < 10 * len(numbers)
+    digits = Counter(len(v) for v in facts.values)
+    return close or digits.most_common(1)[0][1] >= 0.85 * len(facts.values)
 
 
 def _ages(facts: ColumnFacts) -> bool:

@@ -107,11 +107,11 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
     if date_share(spread(facts.values), facts.kind) >= 0.95 and facts.distinct > 5:
         return Found(Scale.DATE)
-    if topic_scale == "date" and _years(facts):
+    if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
     if topic_scale == "place":
         return Found(Scale.PLACE)
-    if not facts.whole or facts.kind in ("float", "decimal"):
+    if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):
         return Found(Scale.NUMBER)
     if facts.labels:
         return _of_labelled(facts, topic_scale)
@@ -161,8 +161,8 @@ def _of_labelled(facts: ColumnFacts, topic_scale: str) -> Found:
     return Found(Scale.NOMINAL)
 
 
-def _years(facts: ColumnFacts) -> bool:
-    """Whether whole numbers are years, months, or days of a month."""
+def _years(facts: ColumnFacts, topic_scale: str) -> bool:
+    """Whether whole numbers are years; where the name says so, months or days of a month."""
     numbers = facts.numbers
     if numbers is None or not facts.whole:
         return False
@@ -171,6 +171,8 @@ def _years(facts: ColumnFacts) -> bool:
         folded(w) in ("month", "monat", "mois", "mes", "mese", "maand", "day", "tag", "jour", "dia", "giorno", "dag", "quarter")
         for w in raw_words(facts.name)
     )
+    if topic_scale != "date" and (low < 1900 or high > 2050):
+        return False
     return (low >= 1850 and high <= 2150) or (month and low >= 0 and high <= 31)
 
 

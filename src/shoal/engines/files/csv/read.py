@@ -19,12 +19,13 @@ from typing import Any
 from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
-from shoal.engines.files.csv.sniff import Dialect, guess_encoding, guess_types, is_packed, opened, sample_bytes, sniff
+from shoal.engines.files.csv.encodings import guess_encoding
+from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, is_packed, opened, sample_bytes, sniff
 from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
-from shoal.model.roles import check_names
+from shoal.model.roles import check_names, distinct_names
 
-OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates")
+OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "rename_duplicates")
 SAMPLE_ROWS = 20_000
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
@@ -49,6 +50,7 @@ class Field:
     exact: bool = False
     comma: bool = False
     form: str | None = None
+    shortest: bool = False
 
     @property
     def raw(self) -> str:
@@ -66,6 +68,9 @@ class Field:
         fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
         if self.sql_type == "DOUBLE":  # 1e400 is no infinity
             fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
+        if self.shortest:  # two texts must not become one number
+            digits = f"length(ltrim(regexp_replace({text}, '[^0-9]', '', 'g'), '0'))"
+            fits += f" AND ({digits} <= 15 OR CAST({typed} AS VARCHAR) = {text})"
         return f"CASE WHEN {self.raw} IS NULL THEN NULL WHEN {fits} THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
@@ -75,14 +80,16 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     raw = sample_bytes(path)
     encoding = _encoding(options.get("encoding") or guess_encoding(raw))
     dialect, names = sniff(raw, encoding, path, options)
+    names = distinct_names(names) if options.get("rename_duplicates") else names
     check_names(names, table=path.name)
     engine = DuckDB(stable_order=True)
     engine.source = path.name
     packed = is_packed(path)
     folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
     file, native = path, _NATIVE.get(encoding, "utf-8")
-    if encoding not in _NATIVE or folded:
-        file, native = transcoded(path, encoding, engine, ".csv", (dialect, len(names)) if folded else None), "utf-8"
+    if encoding not in _NATIVE or folded or dialect.blanks:
+        heading = (dialect, len(names)) if folded else None
+        file, native = transcoded(path, encoding, engine, ".csv", heading, blanks=dialect.blanks), "utf-8"
     reading = _reading(
         file,
         replace(dialect, skip=0) if folded else dialect,
@@ -106,7 +113,11 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         decimal=decimal,
         header=dialect.header,
         null=_null_texts(options.get("null")),
+        **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
     )
+    if any(dialect.labels):
+        labelled = zip(relation.columns, dialect.labels, strict=True)
+        relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))
     if packed:
         return engine, relation
     most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
@@ -140,10 +151,19 @@ def _reading(path: Path, dialect: Dialect, width: int, null: list[str], encoding
     )
 
 
-def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str, headed: tuple[Dialect, int] | None = None) -> Path:
+def transcoded(
+    path: Path,
+    encoding: str,
+    engine: DuckDB,
+    suffix: str,
+    headed: tuple[Dialect, int] | None = None,
+    *,
+    blanks: bool = False,
+) -> Path:
     """A private UTF-8 copy (mode 0600) that goes with the engine, for encodings that DuckDB does not read.
 
-    With ``headed`` (dialect and number of columns) the copy has a heading of one line instead of its own.
+    With ``headed`` (dialect and number of columns) the copy has a heading of one line instead of its own; with ``blanks``
+    one blank between two fields instead of any number.
     """
     with tempfile.NamedTemporaryFile(dir=engine.folder, suffix=suffix, delete=False) as out:
         target = Path(out.name)
@@ -154,7 +174,10 @@ def transcoded(path: Path, encoding: str, engine: DuckDB, suffix: str, headed: t
         ):
             if headed is not None:
                 copy.write(_plain_heading(source, *headed))
-            shutil.copyfileobj(source, copy, 1 << 20)
+            if blanks:
+                copy.writelines(" ".join(line.split()) + "\n" for line in source if line.strip())
+            else:
+                shutil.copyfileobj(source, copy, 1 << 20)
     except OSError as error:
         if disk_full(error):
             raise OutputError(
@@ -199,7 +222,8 @@ def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[st
             fields.append(Field(i, name, _sql_type(asked[name], name), comma=mark == ","))
         else:
             sql_type, exact, comma = guesses[i]
-            fields.append(Field(i, name, sql_type, exact, comma))
+            shortest = sql_type == SHORTEST
+            fields.append(Field(i, name, "DOUBLE" if shortest else sql_type, exact, comma, shortest=shortest))
     return fields, mark
 
 
@@ -211,8 +235,7 @@ def _sql_type(kind: str, name: str) -> str:
 
 def _late(engine: DuckDB, reading: str, field: Field, source: str) -> ShoalError:
     """Which record does not fit: found by reading on, and told without its content."""
-    probe = Field(field.position, field.name, field.sql_type, field.exact, field.comma, field.form)
-    fits = probe.expression().replace(f"error('shoal:type:{field.position}')", "NULL")
+    fits = field.expression().replace(f"error('shoal:type:{field.position}')", "NULL")
     found = engine.run_table(
         f"SELECT min(r) AS r, count(*) AS n FROM (SELECT row_number() OVER () AS r, {field.raw}, {fits} AS v FROM {reading}) "  # noqa: S608
         f"WHERE {field.raw} IS NOT NULL AND v IS NULL",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import datetime
 import gzip
@@ -14,29 +13,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES
+from shoal.engines.files.headings import says_nothing, second_heading
 from shoal.errors import UnreadableError, UsageError
 
-SAMPLE_BYTES = 1 << 18
 DELIMITERS = (",", ";", "\t", "|")
+RARE_DELIMITERS = ("^", ":", "~", " ")
+"""Tried where none of the usual ones splits the lines evenly: they stand inside texts and times as well."""
+RARE_SHARE, RARE_WIDTH = 0.98, 3
+"""Share of lines that a rare delimiter must split into the same number of fields, and the fewest fields."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_C1 = re.compile(rb"[\x80-\x9f]")  # control characters in Latin-1, the euro sign and quotes in Windows-1252
-_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the fields are separated and quoted, whether the first line holds names, and lines before it that say nothing."""
+    """How the fields are separated and quoted, whether the first line holds names, and lines before it that say nothing.
+
+    ``blanks``: any number of blanks separates two fields. ``rows``: rows of the heading, names and labels.
+    """
 
     delimiter: str = ","
     quote: str = '"'
     header: bool = True
     skip: int = 0
+    blanks: bool = False
+    rows: int = 1
+    labels: tuple[str, ...] = ()
 
 
 def is_packed(path: Path) -> bool:
@@ -62,29 +70,6 @@ def sample_bytes(path: Path) -> bytes:
     return raw
 
 
-def guess_encoding(raw: bytes) -> str:
-    """By the byte order mark; then UTF-16 by its zero bytes; then UTF-8 if it is valid; else that of Western spreadsheets.
-
-    >>> guess_encoding("naïve".encode("utf-8")), guess_encoding("naïve".encode("latin-1")), guess_encoding("5 €".encode("cp1252"))
-    ('utf-8', 'latin-1', 'cp1252')
-    """
-    if raw.startswith(b"\xef\xbb\xbf"):
-        return "utf-8"
-    if raw.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "utf-32"
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    head = raw[:4096]
-    if head.count(b"\x00") > len(head) // 4:
-        return "utf-16-le" if head[1::2].count(0) > head[0::2].count(0) else "utf-16-be"
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        decoder.decode(raw, final=len(raw) < SAMPLE_BYTES)  # a longer file may be cut in the middle of a character
-    except UnicodeDecodeError:
-        return "cp1252" if _C1.search(raw) and not _NOT_CP1252.search(raw) else "latin-1"
-    return "utf-8"
-
-
 def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
     """The dialect and the names of the columns."""
     text = raw.decode(encoding, errors="replace").lstrip("\ufeff")
@@ -95,19 +80,44 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
         text = text[said.end() :]
     by_name = "\t" if path.suffix.lower() in (".tsv", ".tab") else None
     delimiter = options.get("delimiter") or (said and said.group(1)) or by_name or _delimiter(text, quote, whole)
+    blanks = delimiter == " " and _several_blanks(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:
         raise UsageError("delimiter and quote must be one character each.", hint="For example delimiter=';'.")
-    rows = _rows(text, delimiter, quote, whole)
+    rows = _blank_rows(text, whole) if blanks else _rows(text, delimiter, quote, whole)
     if not rows:
         raise UnreadableError(f"file '{path}' is empty.", hint="It needs at least a line with the names of the columns.")
     header = options.get("header")
     if header is None:
         header = _has_header(rows)
+    two = bool(header) and options.get("header") is None and not said and second_heading(rows)
+    labels: tuple[str, ...] = ()
+    if two:
+        labels, rows = tuple(rows[0]), rows[1:]
+        if not says_nothing(labels):
+            labels, rows = tuple(rows[0]), [list(labels), *rows[1:]]
     names = rows[0] if header else [f"column{i}" for i in range(1, len(rows[0]) + 1)]
     unnamed = [i for i, n in enumerate(names, start=1) if not n.strip()]
     if unnamed:
         names = [n if n.strip() else f"column{i}" for i, n in enumerate(names, start=1)]
-    return Dialect(delimiter, quote, bool(header), int(bool(said))), names
+    return Dialect(delimiter, quote, bool(header), int(bool(said)) + int(two), blanks, 2 if two else 1, labels), names
+
+
+def _blank_rows(text: str, whole: bool) -> list[list[str]]:
+    """Lines cut at any number of blanks; the last, perhaps cut off, is left out."""
+    rows = [line.split() for line in text.splitlines() if line.strip()]
+    return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+def _several_blanks(text: str, quote: str, whole: bool) -> bool:
+    """Whether any number of blanks separates two fields: cutting at each blank is less even, or gives names that are empty."""
+    single, several = _rows(text, " ", quote, whole), _blank_rows(text, whole)
+    return _even(several) > _even(single) or (_even(several) == _even(single) and bool(single) and "" in single[0])
+
+
+def _even(rows: Sequence[Sequence[str]]) -> float:
+    """The share of lines with the most common number of fields."""
+    widths = Counter(map(len, rows[:2000]))
+    return max(widths.values()) / widths.total() if widths else 0.0
 
 
 def _rows(text: str, delimiter: str, quote: str, whole: bool) -> list[list[str]]:
@@ -134,7 +144,25 @@ def _delimiter(text: str, quote: str, whole: bool) -> str:
         score = (round(lines / widths.total(), 2), width)
         if width > 1 and score > best_score:
             best, best_score = candidate, score
-    return best
+    return best if best_score[0] >= 0.5 else _rare_delimiter(text, quote, whole) or best
+
+
+def _rare_delimiter(text: str, quote: str, whole: bool) -> str | None:
+    """A sign that splits nearly all lines into the same number of fields, at least three; None where there is none."""
+    for candidate in RARE_DELIMITERS:
+        ways = [_rows(text, candidate, quote, whole)[:2000]]
+        if candidate == " ":
+            ways.append(_blank_rows(text, whole)[:2000])
+        for rows in ways:
+            widths = Counter(map(len, rows))
+            if (
+                len(rows) > 1
+                and max(widths) >= RARE_WIDTH
+                and _even(rows) >= RARE_SHARE
+                and len(rows[0]) == widths.most_common(1)[0][0]
+            ):
+                return candidate
+    return None
 
 
 def _has_header(rows: Sequence[Sequence[str]]) -> bool:
@@ -186,7 +214,20 @@ def _number_type(values: Sequence[str]) -> tuple[str, bool, bool]:
     digits = max(len(v.replace("-", "").replace(".", "")) for v in values)
     if len(scales) == 1 and digits <= 17 and not any(v.startswith("-") and float(v) == 0 for v in values):
         return (f"DECIMAL(18, {scales.pop()})", True, False)
-    return ("DOUBLE", False, False) if digits <= 15 else ("VARCHAR", False, False)
+    if digits <= 15:
+        return ("DOUBLE", False, False)
+    if any("." in v for v in values) and all(_as_float(v) for v in values):
+        return (SHORTEST, False, False)
+    return ("VARCHAR", False, False)
+
+
+SHORTEST = "DOUBLE, shortest"
+"""A float of 16 or 17 digits as programs write it: every text is the shortest that gives the number back, so none are merged."""
+
+
+def _as_float(text: str) -> bool:
+    """Whether a number is spelled as programs spell floats, or has so few digits that none is lost."""
+    return len(re.sub(r"\D", "", text).lstrip("0")) <= 15 or repr(float(text)) == text
 
 
 def is_date(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Excel workbooks (.xlsx): one sheet as a table; openpyxl in read-only mode. Formulas count by their last computed value.
 
-The sheet is the one named, or the first that is not hidden; its first row that is not blank holds the names. Formulas that were
+The sheet is the one named, or the first that is not hidden; its first row that is not blank holds the
+names; of two heading rows the second where the first says nothing (X1, X2 …). Formulas that were
 never computed and cells merged with others would be read as missing: they are refused.
 """
 
@@ -12,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,9 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB, require_option
 from shoal.engines.files.frames import open_deferred
+from shoal.engines.files.headings import HEAD_ROWS, says_nothing, second_heading
 from shoal.errors import ShoalError, UnreadableError, UsageError, missing_column, nearest, need
-from shoal.model.roles import check_names
+from shoal.model.roles import check_names, distinct_names
 
 SAMPLE_ROWS = 1000
 KINDS = ("text", "float")
@@ -40,9 +43,11 @@ _MERGED = re.compile(rb'<mergeCell [^>]*ref="[A-Z]+[0-9]+:[A-Z]+([0-9]+)"')
 
 def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     """An engine and relation over a sheet; the first rows are read now, the rest when first asked for."""
-    require_option(options, ("sheet", "types"), "Excel")
+    require_option(options, ("sheet", "types", "rename_duplicates"), "Excel")
     types = dict(options.get("types") or {})
-    names, sheet, head = _read(path, options.get("sheet"), SAMPLE_ROWS)
+    names, sheet, head, labels = _read(path, options.get("sheet"), SAMPLE_ROWS)
+    once = bool(options.get("rename_duplicates"))
+    names = distinct_names(names) if once else names
     check_names(names, table=path.name)
     for name, kind in types.items():
         if name not in names:
@@ -51,28 +56,29 @@ def open_excel(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
             raise UsageError(f"column '{name}' of a workbook cannot be read as '{kind}'.", hint=f"Types: {', '.join(KINDS)}.")
     schema = _table(names, head, types).schema
     return open_deferred(
-        lambda: _whole(path, sheet, types, len(names)),
+        lambda: _whole(path, sheet, types, names),
         schema,
-        columns_of(schema),
+        [replace(c, note=label) for c, label in zip(columns_of(schema), labels, strict=True)],
         str(path),
         hint="Open it with types={{'{column}': 'text'}}.",
         format="excel",
         sheet=sheet,
+        **({"heading_rows": 2} if any(labels) else {}),
     )
 
 
-def _whole(path: Path, sheet: str, types: Mapping[str, str], width: int) -> Any:
-    names, _, rows = _read(path, sheet, None)
-    if len(names) > width:
+def _whole(path: Path, sheet: str, types: Mapping[str, str], names: list[str]) -> Any:
+    found, _, rows, _ = _read(path, sheet, None)
+    if len(found) > len(names):
         raise UnreadableError(
-            f"sheet '{sheet}' of '{path.name}' has rows of {len(names)} cells; its first rows have {width}.",
+            f"sheet '{sheet}' of '{path.name}' has rows of {len(found)} cells; its first rows have {len(names)}.",
             hint="Give every column a name.",
         )
     return _table(names, rows, types)
 
 
-def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], str, list[tuple[Any, ...]]]:
-    """Names, the sheet's title and the rows that are not blank."""
+def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], str, list[tuple[Any, ...]], list[str]]:
+    """Names, the sheet's title, the rows that are not blank, and the labels where the heading has two rows."""
     with _opened(path) as book:
         chosen = _sheet(book, sheet, path)
         chosen.reset_dimensions()  # what the file says of its size need not be so
@@ -90,7 +96,11 @@ def _read(path: Path, sheet: str | None, limit: int | None) -> tuple[list[str], 
             _check_cells(book, chosen, above, path)
         width = max([len(header), *(len(r) for r in body)])
         header = (*header, *[None] * (width - len(header)))
-        return [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)], str(chosen.title), body
+        labels: tuple[Any, ...] = (None,) * width
+        if second_heading([header, *body[: HEAD_ROWS + 1]]):
+            labels, header, body = (header, body[0], body[1:]) if says_nothing(header) else (body[0], header, body[1:])
+        names = [str(n) if n is not None else f"column{i}" for i, n in enumerate(header, start=1)]
+        return names, str(chosen.title), body, ["" if label is None else str(label) for label in labels]
 
 
 @contextmanager

@@ -14,7 +14,8 @@ BORN: tuple[Topic, ...] = (
         "place of birth",
         "place",
         0.9,
-        "birth+place birthplace place+birth place+of+birth country+birth country+of+birth birth+country birth+state geburtsort "
+        "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
+        "born+country birth+country birth+state geburtsort "
         "geburtsland geboorteplaats geboorteland lieu+naissance pays+naissance lugar+nacimiento pais+nacimiento luogo+nascita "
         "naturalidade native+country bpl pobp nativity birthcountry",
     ),
@@ -50,7 +51,7 @@ WHO: tuple[Topic, ...] = (
         "sex or gender",
         "nominal",
         0.95,
-        "sex sexe sexo sesso gender gndr geslacht geschlecht genre genero genere gend riagendr kon male female",
+        "sex sexe sexo sesso gender gndr geslacht geschlecht genre genero genere gend riagendr =kon male female",
     ),
     Topic(
         "title",
@@ -69,7 +70,7 @@ WHO: tuple[Topic, ...] = (
         0.93,
         "marital* marstat marst marriage married maristat familienstand famstand zivilstand burgerlijke+staat burgstaat "
         "etat+matrimonial matrim* situation+familiale statut+matrimonial estado+civil estadocivil stato+civile civil+status "
-        "civil cohab* spouse partner+status pstatus dmdmartl relationship+status ehestand single divorced widowed",
+        "civil cohab* spouse partner+status pstatus dmdmartl relationship+status ehestand =single divorced widowed",
     ),
     Topic(
         "race",
@@ -133,7 +134,7 @@ PLACES: tuple[Topic, ...] = (
         0.95,
         "zip zips zipcode zip+code zip5 zip3 postcode* post+code postal postalcode postal+code postleitzahl plz "
         "code+postal codepostal "
-        "cap cep pc4 pc6 pincode codigo+postal codpostal cp zcta postnummer postnr codice+postale",
+        "=cap cep pc4 pc6 pincode codigo+postal codpostal =cp zcta postnummer postnr codice+postale",
         2,
     ),
     Topic(
@@ -152,16 +153,16 @@ PLACES: tuple[Topic, ...] = (
         "kanton departement* departamento depto dept+res localidad localita localite localidade barrio bairro "
         "quartiere arrondissement "
         "aglomera* agglo* residence residence+type residenza residencia wohn+ort urban* rural* urbrur locality "
-        "location area areas "
+        "location =area area+name area+code area+type areacode  "
         "metro metropolitan metarea cbsa msa puma tract census+tract censustract census+block block+group blockgroup "
-        "geoid geo geography "
+        "geoid =geo geography "
         "ward precinct uf estado+residencia cntry cntryname regionname governorate oblast prefecture lga woreda taluk mandal "
-        "address+type live+in lives degurba domicil size+of+place belt community+size migration+reg lieu hometown home+town "
-        "embarked embark_town destination+country ubigeo comuna community+area pickup+borough subdivision division "
+        "address+type live+in lives degurba domicil size+of+place =belt community+size migration+reg lieu hometown home+town "
+        "embarked embark_town destination+country ubigeo comuna community+area pickup+borough subdivision =division "
         "cluster+location",
         2,
     ),
-    Topic("country", Q, "country", "place", 0.9, "country countries countrycode country+code land pays pais paese ctry staat"),
+    Topic("country", Q, "country", "place", 0.9, "country countries countrycode country+code =land pays pais paese ctry staat"),
     Topic(
         "moved",
         Q,
@@ -169,7 +170,7 @@ PLACES: tuple[Topic, ...] = (
         "",
         0.7,
         "years+at+address years+at+residence wohn+zeit wohndauer years+resid* residence+since present+residence "
-        "time+at+address moved mobility mig mig1 mobil*+res",
+        "time+at+address moved =mobility mig mig1 mobil*+res",
     ),
 )
 
@@ -195,11 +196,12 @@ WORK: tuple[Topic, ...] = (
         "occupation",
         "nominal",
         0.88,
-        "occupation* occup occ occp occ10 occcode isco* soc soc2010 profession* profes* job* jobtitle jobrole "
+        "occupation* occup occ occp occ10 occcode isco* =soc soc2010 profession* profes* job* jobtitle jobrole "
         "job+title beruf* beroep* "
         "functie oficio ocupacion ocupacao trabajo puesto mestiere professione metier csp pcs pcs* catsocpro qualif emploi "
-        "funktion taetigkeit tatigkeit position+title designation trade workclass class+of+worker cow clwkr classwkr cat+ocup* "
-        "worker+type job+category jobcat jobcategory rank",
+        "funktion taetigkeit tatigkeit position+title designation trade workclass work+class class+of+worker =cow "
+        "clwkr classwkr cat+ocup* "
+        "worker+type job+category jobcat jobcategory =rank",
     ),
     Topic(
         "industry",
@@ -207,11 +209,11 @@ WORK: tuple[Topic, ...] = (
         "industry or employer",
         "nominal",
         0.85,
-        "industry industries indp naics* sic nace* branche* branch sector sektor secteur rama+actividad ramo ateco naf "
+        "industry industries indp naics* =sic nace* branche* branch sector sektor secteur rama+actividad ramo ateco naf "
         "wz08 sbi ind1990 "
         "ind+code employer* company company+name companyname organisation* organization* org+name firm firma entreprise empresa "
-        "azienda werkgever arbeitgeber business+travel department departments dept deptid abteilung afdeling business+unit team "
-        "joblevel job+level place+of+work powpuma business company+type company+size",
+        "azienda werkgever arbeitgeber business+travel department departments dept deptid abteilung afdeling business+unit =team "
+        "joblevel job+level place+of+work powpuma =business company+type company+size",
     ),
     Topic(
         "employment",
@@ -220,11 +222,14 @@ WORK: tuple[Topic, ...] = (
         "nominal",
         0.85,
         "employment* employed empstat emp+status empl* labor+force labour* labforce lfs lfstat ilostat mainact* activity+status "
-        "work+status workstat working* wrkstat erwerb* beschaft* arbeitslos* unemploy* jobless retired retire* "
+        "work+status workstat working hours+per+week hours+week weekly+hours hours+worked hrs+worked hrs uhrswork wkhp "
+        "workhours work+hours arbeitszeit arbeitsstunden wochenstunden heures+travail horas+trabajo horas+semanales "
+        "ore+lavoro uren+per+week hrs1 over+time overtime wrkstat erwerb* beschaft* arbeitslos* unemploy* jobless "
+        "retired retire* "
         "pension+status occupied "
-        "situation+emploi travail* statut+emploi activite estado+laboral cond+activ* condicion+actividad ocupado "
+        "situation+emploi travail* statut+emploi =activite estado+laboral cond+activ* condicion+actividad ocupado "
         "desempleado condizione+prof* esr wkstat contract contract+type full+time fulltime part+time parttime self+employed "
-        "student+status activity etat+emploi inactiv* work workstatus uemp* jbstat wrkslf",
+        "student+status =activity etat+emploi inactiv* =work workstatus uemp* jbstat wrkslf",
     ),
     Topic(
         "tenure",
@@ -255,9 +260,10 @@ WORK: tuple[Topic, ...] = (
         "nominal",
         0.75,
         "housing wohn home+own* homeown* homeownership home+rooms homerooms house+type housetype rent+own own+rent "
-        "ownrent own+house tenure+type dwelling* wohnen wohn+art wohnart "
+        "ownrent own+house tenure+type dwelling* roof* wall walls floor+material water+source drinking+water toilet* "
+        "electr* sanitation heating wohnen wohn+art wohnart "
         "wohnung* wohnform woning* logement vivienda alojamiento moradia abitazione bedrooms rooms hometype "
-        "property+type ten accommodation housing+type "
+        "property+type =ten accommodation housing+type "
         "living+arrangement* house building+type bldg yearbuilt year+built",
     ),
     Topic(
@@ -266,12 +272,12 @@ WORK: tuple[Topic, ...] = (
         "vehicle",
         "nominal",
         0.7,
-        "vehicle* car cars auto+make auto+model auto+year auto+type auto veh vehicles+owned make+model",
+        "vehicle* car cars auto+make auto+model auto+year auto+type =auto veh vehicles+owned make+model",
     ),
     Topic(
         "commute",
         Q,
-        "way to work or school",
+        "way to =work or school",
         "",
         0.65,
         "commut* travel+time traveltime jwmnp jwtr* jwtrns transport+mode trantime tranwork distance+from+home "
@@ -291,7 +297,7 @@ WORK: tuple[Topic, ...] = (
         "people who depend on somebody",
         "number",
         0.7,
-        "pers unterhaltsp* unterhaltspflichtig* people+liable num+dependents num+dependants dependency",
+        "=pers unterhaltsp* unterhaltspflichtig* people+liable num+dependents num+dependants dependency",
     ),
 )
 
@@ -304,7 +310,7 @@ SEEN: tuple[Topic, ...] = (
         0.65,
         "height hgt ht htm htin groesse grosse korpergrosse taille talla estatura altura lengte statur* eye eyes "
         "eyecolor hair haircolor eye+color hair+color bmi imc stature wt body+weight weight+kg weightkg weight+lb* "
-        "weight2 gewicht+kg peso+kg bodyweight handed* tall build complexion head+circ* headcirc length+cm waist hip",
+        "weight2 gewicht+kg peso+kg bodyweight handed* =tall =build complexion head+circ* headcirc length+cm waist =hip",
     ),
     Topic(
         "facility",
@@ -317,7 +323,7 @@ SEEN: tuple[Topic, ...] = (
         "provider* prov+id practice* gp+practice ward* unit+type careunit care+unit first+careunit "
         "last+careunit curr+service service+unit ambulatorio school* schule* ecole escuela escola scuola college* "
         "sector+school site site+id siteid institution* etablissement estabelecimento "
-        "trust store store+id shop branch+code station* station+id nursing+home prison jail court* agency lender* "
+        "trust store store+id shop branch+code station* station+id nursing+home prison jail court court+name agency lender* "
         "respondent+bank bank+branch agent* airport terminal "
         "attending* physician* doctor* arzt medecin specialty* speciality* specialism fachrichtung specialite "
         "especialidad medical+spec* spec+med teacher+id instructor professor tutor kindergarten",

@@ -16,7 +16,7 @@ NUMBERED: tuple[Topic, ...] = (
         "telephone number",
         "id",
         0.97,
-        "phone* telephone* telefon* telefoon* tel telef telno telnr mobile mobiel* handy handynummer cell cellphone "
+        "phone* telephone* telefon* telefoon* tel telef telno telnr mobile mobiel* handy handynummer =cell cellphone "
         "celular movil "
         "portable telemovel cellulare gsm landline",
         4,
@@ -29,11 +29,11 @@ NUMBERED: tuple[Topic, ...] = (
         0.98,
         "ssn soc+sec socsec social+security+n* social+security bsn burgerservicenummer sofinummer nino nhs nhsno "
         "nhs+number nir cpf "
-        "dni nif nie nuhsa curp aadhaar pesel personnummer national+id nationalid nationalnumber rijksregisternummer "
+        "dni nif =nie nuhsa curp aadhaar pesel personnummer national+id nationalid nationalnumber rijksregisternummer "
         "steuernummer "
         "steuerid steuer+id svnr sozialversicherungs* versichertennummer insee codice+fiscale codicefiscale "
         "cod+fiscale cuil cuit "
-        "rfc tax+id tin cedula rut amka medicare+n* hicn",
+        "rfc tax+id =tin cedula =rut amka medicare+n* hicn",
         7,
     ),
     Topic(
@@ -62,7 +62,7 @@ NUMBERED: tuple[Topic, ...] = (
         "licence or passport number",
         "id",
         0.95,
-        "passport* driver+lic* drivers+lic* drivers license+n* licence+n* dl+num* reisepass* paspoort* rijbewijs* fuhrerschein* "
+        "passport* driver+lic* drivers+lic* =drivers license+n* licence+n* dl+num* reisepass* paspoort* rijbewijs* fuhrerschein* "
         "permis+conduire pasaporte passaporto passaporte personalausweis* ausweisnr",
         11,
     ),
@@ -86,8 +86,8 @@ NUMBERED: tuple[Topic, ...] = (
     ),
     Topic("url", D, "web address", "id", 0.9, "url website homepage webpage uri weburl permalink linkedin twitter+handle", 14),
     Topic("ip", D, "internet address", "id", 0.95, "ip ipaddress ipaddr ip+addr* ipv4 ipv6", 15),
-    Topic("biometric", D, "biometric identifier", "id", 0.95, "fingerprint* iris retina voiceprint biometric*", 16),
-    Topic("photo", D, "photograph", "id", 0.95, "photo* foto* picture portrait selfie bild image+url", 17),
+    Topic("biometric", D, "biometric identifier", "id", 0.95, "fingerprint* =iris retina voiceprint biometric*", 16),
+    Topic("photo", D, "photograph", "id", 0.95, "photo* foto* picture portrait selfie =bild image+url", 17),
 )
 
 LIVING: tuple[Topic, ...] = (
@@ -95,7 +95,7 @@ LIVING: tuple[Topic, ...] = (
         "street",
         D,
         "street address",
-        "text",
+        "=text",
         0.95,
         "address* addr adres* adresse* direccion domicilio street* strasse* straat* str+nr rue calle via+indirizzo "
         "indirizzo endereco "
@@ -108,7 +108,7 @@ LIVING: tuple[Topic, ...] = (
         "exact position",
         "place",
         0.9,
-        "latitude longitude lat lon lng long gps coord* geolocation geopoint breitengrad langengrad breedtegraad "
+        "latitude longitude lat lon lng =long gps coord* geolocation geopoint breitengrad langengrad breedtegraad "
         "lengtegraad latitud "
         "longitud geom utm easting northing geocode lat+long latlong",
         2,
@@ -131,7 +131,7 @@ NAMES: tuple[Topic, ...] = (
         "naam name+first name+last contact+name person+name doctor+name physician+name",
         1,
     ),
-    Topic("name_part", D, "a part of a person's name", "id", 0.8, "first last middle given", 1),
+    Topic("name_part", D, "a part of a person's name", "id", 0.8, "=first =last =middle =given", 1),
 )
 
 _PERSON = (
@@ -143,12 +143,12 @@ _PERSON = (
     "defendant offender inmate suspect victim passenger guest tenant candidate player household hh hogar foyer menage haushalt "
     "huishouden famiglia familia agregado dwelling vivienda"
 ).split()
-_NUMBER = "id nbr nr no num number code key ident identifier kennung nummer numero ref uid guid index idx".split()
-_JOINED = "id nr no num number nummer key".split()
+_NUMBER = "id nbr nr no num number code =key ident identifier kennung nummer numero ref uid guid index idx".split()
+_JOINED = "id nr no num number nummer =key".split()
 
 _PERSON_WORDS = " ".join(
     [f"{p}+{n}" for p in _PERSON for n in _NUMBER]
-    + [f"{n}+{p}" for p in _PERSON for n in ("id", "ident", "numero", "num", "nro", "nr", "cod", "code", "key", "no")]
+    + [f"{n}+{p}" for p in _PERSON for n in ("id", "ident", "numero", "num", "nro", "nr", "cod", "code", "=key", "no")]
     + [f"{p}{n}" for p in _PERSON for n in _JOINED if len(p) > 2]
     + [f"id{p}" for p in _PERSON if len(p) > 3]
 )
@@ -186,10 +186,10 @@ RECORDS: tuple[Topic, ...] = (
         "recno case+id caseid case+n* caseno encounter* enc+id hadm stay+id visit+id visitid admission+id episode+id "
         "claim+id clm+id "
         "claimid event+id eventid order+id orderid order+num* transaction+id trans+id transid invoice* ticket* application+id "
-        "app+id loan+id loanid key primary+key sequence+n* seq seqno idauniq uniqid unique+id aktenzeichen laufende+nr "
+        "app+id loan+id loanid =key primary+key sequence+n* =seq seqno idauniq uniqid unique+id aktenzeichen laufende+nr "
         "lfdnr lfd+nr "
         "lopnr volgnummer zaaknummer folio expediente siniestro nummer objectid fid unnamed icustay+id response+id responseid "
-        "submission+id booking+id reservation+id survey+id questionnaire+id token hash",
+        "submission+id booking+id reservation+id survey+id questionnaire+id =token =hash",
         18,
     ),
 )
@@ -197,15 +197,15 @@ RECORDS: tuple[Topic, ...] = (
 TEXTS: tuple[Topic, ...] = (
     Topic("name", D, "a name", "id", 0.75, "name nom nome nombre naam names", 1),
     Topic(
-        "text",
+        "=text",
         D,
         "free text, which may name people",
-        "text",
+        "=text",
         0.7,
-        "comment* note notes remark* text freetext description narrative opmerking* bemerkung* kommentar* commentaire* "
+        "comment* =note notes remark* =text freetext description narrative opmerking* bemerkung* kommentar* commentaire* "
         "comentario* "
-        "observaciones observacoes observations osservazioni nota notas anmerkung* toelichting verbatim transcript tweet review "
-        "message body other+specify specify *_oth",
+        "observaciones observacoes observations osservazioni nota notas anmerkung* toelichting verbatim transcript tweet =review "
+        "=message =body other+specify specify *_oth",
         18,
     ),
 )

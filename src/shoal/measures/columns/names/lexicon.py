@@ -52,7 +52,7 @@ def _vocabulary() -> frozenset[str]:
         for topic in TOPICS
         for pattern in topic.patterns
         for part in pattern
-        if topic.role is not Role.DIRECT or len(part) > 3
+        if not part.startswith("=") and (topic.role is not Role.DIRECT or len(part) > 3)
     }
     return frozenset(w for w in words | _FILLERS if len(w) >= 3)
 
@@ -63,7 +63,7 @@ def _full_words() -> dict[str, tuple[Topic, str]]:
     out: dict[str, tuple[Topic, str]] = {}
     for topic in TOPICS:
         for pattern in topic.patterns:
-            if len(pattern) == 1 and not pattern[0].startswith("*") and len(pattern[0].strip("*")) >= 6:
+            if len(pattern) == 1 and pattern[0][0] not in "*=" and len(pattern[0].strip("*")) >= 6:
                 out.setdefault(pattern[0].strip("*"), (topic, pattern[0]))
     return out
 
@@ -116,7 +116,7 @@ class _Pattern:
 
     def worth(self, words: tuple[str, ...]) -> tuple[int, int, int, int]:
         """How well it fits: number of words, whole words before beginnings of words, letters that fit, order of the topics."""
-        whole = all(word == part.strip("*") for word, part in zip(words, self.parts, strict=True))
+        whole = all(word == part.strip("*=") for word, part in zip(words, self.parts, strict=True))
         letters = 0 if whole else sum(len(part.strip("*")) for part in self.parts)
         return len(self.parts), int(whole), letters, -self.rank
 
@@ -135,7 +135,7 @@ def _best(words: tuple[str, ...]) -> Topic | None:
     best, most = None, (0, 0, 0, 0)
     for i, word in enumerate(words):
         for pattern in _starting(word):
-            part = words[i : i + len(pattern.parts)]
+            part = words if pattern.parts[0].startswith("=") else words[i : i + len(pattern.parts)]
             if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
                 best, most = pattern.topic, worth
     return best
@@ -145,5 +145,5 @@ def _best(words: tuple[str, ...]) -> Topic | None:
 def _starting(word: str) -> tuple[_Pattern, ...]:
     """Patterns whose first part the word fits."""
     index = _index()
-    keys = [word, *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
+    keys = [word, f"={word}", *(f"{word[:n]}*" for n in range(1, len(word) + 1)), *(f"*{word[n:]}" for n in range(1, len(word)))]
     return tuple(pattern for key in keys for pattern in index.get(key, ()))

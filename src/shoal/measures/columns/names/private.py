@@ -58,7 +58,7 @@ HEALTH: tuple[Topic, ...] = (
         0.88,
         "mental* depress* anxi* stress* suicid* psych* phq* gad7 loneli* lonely burnout wellbeing well+being happiness "
         "happy cesd* ces+d bdi selfesteem self+esteem mood hopeless* autis* adhd ptsd schizo* bipolar "
-        "panic therap* trauma sad sleep* insomnia",
+        "panic therap* trauma =sad sleep* insomnia",
     ),
     Topic(
         "habits",
@@ -82,7 +82,7 @@ HEALTH: tuple[Topic, ...] = (
         "chemo* steroid* aspirin warfarin heparin opiate* paracetamol ibuprofen *formin *gliptin *glitazone *glinide "
         "*gliflozin *glutide *zolamide *azepam *azolam *statin *sartan *olol *pril *dipine *cillin *mycin *micin "
         "*floxacin *cycline *azole "
-        "*vir *mab *tinib *prazole *tidine *oxetine *pramine *triptyline *azine *lukast *terol *asone *olone *onide "
+        "*avir *ovir *mab *tinib *prazole *tidine *oxetine *pramine *triptyline *azine *lukast *terol *asone *olone *onide "
         "*parin *xaban *barbital *caine *mide *zide *gliptin *ipride *piride *ptyline *codone *morphone *phylline "
         "*thiazide *semide "
         "*tropium *setron *triptan *dronate *glipton *butamide *propamide *hexamide *azamide *amide *uride *izide "
@@ -107,8 +107,8 @@ HEALTH: tuple[Topic, ...] = (
         "diagnos* diag diag* dx dx1 icd icd* disease* illness* sick* condition* comorb* charlson* elixhauser disorder* "
         "symptom* complaint* reason+for+visit chief+comp* cancer* tumor* tumour* carcino* malign* neoplas* metasta* "
         "stage* staging grade+tumor histolog* leuk* lymph* "
-        "hiv aids hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza flu malaria dengue zika std sti syphil* "
-        "diab* hypert* hyperten* htn bphigh* heart* cardi* chd cvd cvr chf mi infarct* stroke* angina arrhyth* afib "
+        "hiv aids hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza flu malaria dengue zika =std sti syphil* "
+        "diab* hypert* hyperten* htn bphigh* heart* cardi* chd cvd cvr chf =mi infarct* stroke* angina arrhyth* afib "
         "coronary vascular* copd asthma* bronch* lung* pulmon* renal* kidney* ckd dialysis liver* cirrh* gastr* ulcer* "
         "arthr* rheum* "
         "osteo* fractur* injur* wound* accident+type allerg* allergy anemi* anaem* thyroid* epilep* seizure* migrain* "
@@ -118,8 +118,8 @@ HEALTH: tuple[Topic, ...] = (
         "salute health* hlth* genhlth srhealth physhlth menthlth general+health chronic* limit+activ* adl* iadl* "
         "frail* mobility+aid obes* overweight "
         "condhist family+history famhist* famhx* fhx hx history+of anamnes* antecedent* drg ms+drg mdc apr+drg ccs* "
-        "problem* finding* morbid* syndrome* lesion* nodes node relapse* recurren* remission progress* surviv* "
-        "prognos* thal exang slope oldpeak restecg thalach *itis *oma *emia *opathy",
+        "problem* finding* morbid* syndrome* lesion* =nodes =node relapse* recurren* remission progress* surviv* "
+        "prognos* thal exang slope oldpeak restecg thalach *itis *oma+type *emia *opathy",
     ),
     Topic(
         "outcome",
@@ -127,11 +127,11 @@ HEALTH: tuple[Topic, ...] = (
         "outcome or death",
         "",
         0.8,
-        "death* dead died deceased mort* expire* vital* alive los length+of+stay lengthofstay stay readmi* rehosp* "
+        "death* dead died deceased mort* expire* vital* alive los length+of+stay lengthofstay =stay readmi* rehosp* "
         "outcome* icu discharge+loc* discharge+type discharge+disp* discharge* disposition disp disch* entlass* "
         "ontslag* egreso alta complication* survival* status+death fatal* verstorben overleden deces "
         "defuncion obito decesso cause+of+death time+in+hospital days+hosp* severity acuity triage* esi apache saps "
-        "sofa gcs futime fustat follow+up followup event",
+        "sofa gcs futime fustat follow+up followup =event",
     ),
     Topic(
         "care",
@@ -152,12 +152,13 @@ HEALTH: tuple[Topic, ...] = (
         "a medical measurement",
         "number",
         0.8,
-        "lab* glu* gluc* glyc* hba1c a1c* hemoglob* haemoglob* hgb hb hct hematoc* platelet* wbc rbc leuko* neutro* "
-        "creat* scr bun urea uric albumin* bilirub* alt ast alp ggt sgot sgpt ldh ldl hdl chol* triglyc* trig tchol "
+        "lab labs labtest* laborat* glu* gluc* glyc* hba1c a1c* hemoglob* haemoglob* hgb hb hct hematoc* platelet* wbc "
+        "rbc leuko* neutro* "
+        "creat* scr bun urea uric albumin* bilirub* =alt ast alp ggt sgot sgpt ldh ldl hdl chol* triglyc* trig tchol "
         "totchol directchol lipid* sodium potassium calcium chlor* magnes* phosph* "
         "iron ferrit* tsh t3 t4 crp esr psa cea ca125 afp troponin bnp inr ptt lactate pco2 po2 fio2 spo2 sao2 o2sat "
         "bicarb* anion bp sbp dbp systol* diastol* bps bpsys* bpdia* bpxsy* bpxdi* trestbps blood* pulse* puls "
-        "heartrate heart+rate hr rr resp+rate resprate temp* bodytemp temperature+c "
+        "heartrate heart+rate =hr =rr resp+rate resprate temp* bodytemp temperature+c "
         "ecg ekg eeg ejection* fev* fvc bone+dens* t+score serum* plasma* urine* urin* viral+load cd4* cd8* titer* "
         "titre* antibod* antigen* ct+value ct+result cycle+thresh* pcr genotyp* allele* snp* dna rna gene genes genom* "
         "mutation* brca* apoe egfr gfr spirom* result* testresult test+result befund* resultado* resultat* uitslag* "
@@ -190,7 +191,7 @@ MONEY: tuple[Topic, ...] = (
         "einkomm* gehalt* lohn* verdienst* inkomen* loon salaris brutto* netto* revenu* salaire* traitement+brut renta "
         "renda rendimento ingres* sueldo* salari* "
         "stipend* reddito* retribu* pension* rente rentes retraite+mont* pensioen* benefit* welfare social+assist* "
-        "foodstamp* food+stamp* snap ssip ssp pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia "
+        "foodstamp* food+stamp* =snap ssip ssp =pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia "
         "poverty* povpip percapita per+capita capital+gain capital+loss capitalgain capitalloss cap+gain dividends "
         "stock+option* stockoption* percent+salary+hike percentsalaryhike hike tips annual+inc* annualincome "
         "monthlyincome householdincome median+income",
@@ -206,7 +207,7 @@ MONEY: tuple[Topic, ...] = (
         "default+payment* default+pay* arrears delinq* delay* overdue installm* rate ratenh* instalment* emi balance* "
         "saldo* limit* "
         "bill* payment* pay* paid repay* transaction* trans+amt amount* amt betrag betrage bedrag montant* importo* "
-        "importe monto* valor* hoehe laufzeit duration+credit term term+months fico score+credit creditscore risk "
+        "importe monto* valor* hoehe laufzeit duration+credit =term term+months fico score+credit creditscore risk risk+score "
         "risk+score bank* account* konto* *konto *kont kont acct* compte* cuenta* conta conto checking* saving* spar* "
         "epargne ahorro* sparbuch* "
         "deposit* collateral guarantor* guarantee* burg* garant* cosign* co+applicant coapplicant zahlungs* schufa "
@@ -251,7 +252,7 @@ CONDUCT: tuple[Topic, ...] = (
         "nominal",
         0.88,
         "relig* relg rlgblg rlgdgr rlgatnd denom* konfession* faith belief* church* attend+church kirche* kerk* culte "
-        "culto croyan* confession* godsdienst* godsd* god* pray* glaube* bible mosque attend reliten islam christian "
+        "culto croyan* confession* godsdienst* godsd* god godsdienst pray* glaube* bible mosque attend reliten islam christian "
         "muslim jew",
     ),
     Topic(
@@ -263,7 +264,8 @@ CONDUCT: tuple[Topic, ...] = (
         "politic* polit* polviews partyid party* partei* partido* partito* partij vote* voting voter+reg* wahl* voto "
         "election* presiden* candidat* lrscale left+right leftright ideolog* conserv* liberal* democr* republican* "
         "union* unionmem gewerkschaft* syndicat* sindicat* vakbond* trust* trst* ppltrst vertrauen confiance confianza "
-        "stf* imwbcnt imbgeco imueclt euftf prtdgcl prtclede gun* abortion* abany abnomore cappun grass natspac nat* "
+        "stf* imwbcnt imbgeco imueclt euftf prtdgcl prtclede gun* abortion* abany abnomore cappun grass natspac "
+        "natspac nateduc natheal "
         "immigr+att* protest* petition* civic* fepol affrm* racdif* helppoor helpblk",
     ),
     Topic(
@@ -285,7 +287,7 @@ CONDUCT: tuple[Topic, ...] = (
         "marks, scores or performance",
         "number",
         0.8,
-        "grade* gpa mark marks score* exam* test+score* sat act iq note+exam noten note+final nota+final cijfer* "
+        "grade* gpa mark marks score* exam* test+score* =sat =act iq note+exam noten note+final nota+final cijfer* "
         "punkt* voto+esame calific* resultado+examen passed fail* failures percentile* performance* performancerating "
         "perf+score perfscore evaluation last+eval* ranking absence* absent* absentee* fehlzeit* verzuim ausencia* "
         "attendance attend+rate dropout* drop+out suspension* detention* discipl* apprais* kpi promot* promotion+last* "
@@ -298,9 +300,9 @@ CONDUCT: tuple[Topic, ...] = (
         "whether somebody left, bought or answered",
         "nominal",
         0.75,
-        "churn* attrition exited left quit* turnover terminated termd terminat* termreason reasonforterm* "
-        "employment+status+left target label class klass class+label outcome+flag response* responded conversion* "
-        "converted y poutcome subscribed deposit+y no+show noshow cancel* accept* admitted+flag is+fraud complain* "
+        "churn* attrition exited =left quit* turnover terminated termd terminat* termreason reasonforterm* "
+        "employment+status+left =target =label =class =klass class+label outcome+flag response* responded conversion* "
+        "converted =y poutcome subscribed deposit+y no+show noshow cancel* accept* admitted+flag is+fraud complain* "
         "resign* separation* layoff* fired remarks+leave accept+cmp* acceptedcmp*",
     ),
     Topic(
@@ -323,20 +325,20 @@ NOTHING: tuple[Topic, ...] = (
         "",
         0.75,
         "imput* imputa flag+imp* edit+flag qflag* version* batch* source+file data+source source+system created+* "
-        "created* updated+* modified* last+update* load+date loaddate upload* etl insert* checksum filename file "
+        "created* updated+* modified* last+update* load+date loaddate upload* etl insert* checksum filename =file "
         "file+id status+code interview+status intstat int+status interv* interviewer* enumerator* mode+of+int* "
-        "mode+interview survey+mode sample sample+type sampleid+type "
+        "mode+interview survey+mode =sample sample+type sampleid+type "
         "tat turnaround* orderset order+set data+available drive+thru* panel wave wave+id welle vague ola round "
-        "survey+year surveyyr survey+yr syear year survey+month surveyyear ballot form formwt issp sddsrvyr cycle ano "
-        "jahr jaar annee anno an yr trimestre trimester quarter quartal kwartaal trim month+of+survey int+date "
+        "survey+year surveyyr survey+yr syear year survey+month surveyyear ballot =form formwt issp sddsrvyr cycle ano "
+        "jahr jaar annee anno =an yr trimestre trimester quarter quartal kwartaal trim month+of+survey int+date "
         "interview+date intdate date+interview dispcode "
-        "strat* stratum strata psu vpsu vstrat sdmvpsu sdmvstra cluster* segment+psu rep+group random* arm arm+code "
-        "trt+group allocation control constant employeecount employee+count standardhours standard+hours over18 "
+        "strat* stratum strata psu vpsu vstrat sdmvpsu sdmvstra cluster* segment+psu rep+group randomi* =arm arm+code "
+        "trt+group allocation =control constant employeecount employee+count standardhours standard+hours over18 "
         "over+18 currency unit+of+measure units iso+code language+version questionnaire* consent* consent+date "
         "vendor* store+fwd* store+and+fwd+flag ratecode* trip+type test+id testid test+type assay device+type channel "
-        "platform browser os app+version product* sku item+id campaign* contact contact+type previous pdays "
+        "platform browser =os app+version product* sku item+id campaign* =contact contact+type =previous pdays "
         "emp+var+rate cons+price+idx cons+conf+idx euribor* nr+employed duration+call line+number lineno linenum "
-        "rectype record+type rt hv000 v000 gq gqtype quality+flag",
+        "rectype record+type =rt hv000 v000 gq gqtype quality+flag",
     ),
     Topic(
         "leisure",
@@ -345,10 +347,10 @@ NOTHING: tuple[Topic, ...] = (
         "",
         0.55,
         "sport* hobby hobbies leisure* free+time freetime tv* television* hours+tv heures+tv cinema* movie* film* "
-        "music* book* books lectur* lecture read reading+habit internet* computer* comphrs* games gaming game "
+        "music* book* books lectur* lecture =read reading+habit internet* computer* comphrs* games gaming game "
         "social+media facebook instagram go+out goout going+out activities extracurr* nursery club* travel+habit "
         "holiday* vacation* cook* cuisine* kitchen diy bricol* garden* peche chasse fish* hunt* "
-        "rock dance* danc* theatre museum* newspaper* news news* radio+list* podcast* phone+use screen+time diet* "
+        "rock dance* danc* theatre museum* newspaper* =news news* radio+list* podcast* phone+use screen+time diet* "
         "food* fruit* veget* meals breakfast water+intake coffee tea exercis* exerc* physactiv* physical+act* "
         "physical+activity walk* steps bike gym study+time studytime study+hours homework paid+class lessons tutoring",
     ),

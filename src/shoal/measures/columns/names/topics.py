@@ -1,6 +1,7 @@
 """A topic: what a column is about, the role that follows from it, and the words of names that say so.
 
-Words are folded. ``a+b`` means the words follow one another; ``educ*`` any word that begins so; ``*datum`` any that ends so.
+Words are folded. ``a+b`` means the words follow one another; ``educ*`` any word that begins so; ``*datum`` any that ends so;
+``=class`` a name that is this word and nothing else.
 The first topic that matches wins, so special ones stand before general ones.
 """
 
@@ -59,6 +60,8 @@ class Topic:
 def found_in(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     """Whether the words of a pattern follow one another among the words of a name."""
     n = len(pattern)
+    if pattern[0].startswith("="):
+        return words == (pattern[0][1:],)
     return any(all(_fits(w, p) for w, p in zip(words[i : i + n], pattern, strict=True)) for i in range(len(words) - n + 1))
 
 

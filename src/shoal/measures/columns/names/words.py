@@ -65,7 +65,7 @@ def pieces(word: str, known: AbstractSet[str]) -> tuple[str, ...]:
     """
     best = _cut(word, known)
     if not best and len(word) >= SHORTEST_PIECE + 1 and word[0] in PREFIX_LETTERS:
-        rest = word[1:]
+        rest = word[2:] if word.startswith("hh") else word[1:]
         best = (rest,) if rest in known and rest not in NOT_AFTER_A_LETTER else ()
     return best
 

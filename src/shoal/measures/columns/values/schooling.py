@@ -9,11 +9,17 @@ from shoal.measures.columns.names.words import folded
 
 _HEIGHTS: tuple[tuple[float, str], ...] = (
     (9.0, r"doctor|docto|ph\.?d|doktor|promotion|doutor|dottorato|dr\b|postgrad|post-grad|post grad|third cycle"),
-    (8.5, r"prof.?school|professional degree|professional school|habilitation"),
+    (8.5, r"prof.?school|prof.? degree|professional degree|professional school|habilitation"),
     (
         8.0,
         r"master|magister|maestria|mestrado|laurea magistrale|diplom\b|graduate degree|graduate school|advanced degree|"
         r"bac ?\+ ?5|graduate or prof|postgraduate|more than college|isced ?7",
+    ),
+    (5.8, r"some college|some.college|some univ|attended college"),
+    (
+        6.0,
+        r"associate|assoc|two.?year|2.?year|technical college|bac ?\+ ?2|bts|dut|hnd|"
+        r"post.?secondary|isced ?[45]|aa degree|below degree|tecnic[oa] superior",
     ),
     (
         7.0,
@@ -21,25 +27,23 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
         r"graduacao|graduate|hochschul|fachhochschul|wo\b|hbo\b|superieur|superior|tertiary|higher|bac ?\+ ?[34]|degree|"
         r"isced ?6|academic",
     ),
-    (
-        6.0,
-        r"associate|assoc|two.?year|2.?year|some college|some univ|technical college|bac ?\+ ?2|bts|dut|hnd|college\b|"
-        r"post.?secondary|isced ?[45]|aa degree|below degree|tecnic[oa] superior",
-    ),
+    (5.9, r"college\b"),
     (
         5.0,
         r"vocational|voc\b|technique|technical|trade|apprentice|lehre|berufs|mbo\b|formation prof|fp\b|profession|"
         r"professional|vmbo|tecnic[oa]|cap\b|bep\b",
     ),
+    (3.6, r"some high|less than high|9 ?- ?1[12]|^< ?h"),
     (
         4.6,
-        r"12th|high school (grad|dipl)|hs.?grad|ged\b|baccalaur|bac\b|abitur|fachabitur|matura|vwo\b|a.?level|"
+        r"high school (grad|dipl)|hs.?dipl|hs.?grad|ged\b|baccalaur|bac\b|abitur|fachabitur|matura|vwo\b|a.?level|"
         r"upper second|secundaria completa|medio completo|bachillerato|scuola superiore|diploma superiore|"
         r"secondary complete|completed high|2eme cycle|second cycle|lycee|havo|grade 12|isced ?3",
     ),
+    (4.5, r"high school"),
     (
         4.3,
-        r"high school|upper|11th|secondary|secundari|media superior|ensino medio|polimodal|haupt|hauptschule|"
+        r"12th|upper|11th|secondary|secundari|media superior|ensino medio|polimodal|haupt|hauptschule|"
         r"preparatoria|middelbaar",
     ),
     (4.0, r"10th|realschul|mittlere reife|mavo|o.?level|gcse"),
@@ -65,7 +69,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
 )
 _HEIGHTS_COMPILED = tuple((height, re.compile(pattern)) for height, pattern in _HEIGHTS)
 _UNFINISHED = re.compile(
-    r"incomplet|unfinished|some\b|avant|arrete|interrupted|abgebrochen|not complet|attended|dropout|less than|no dipl|"
+    r"^<|incomplet|unfinished|some\b|avant|arrete|interrupted|abgebrochen|not complet|attended|dropout|less than|no dipl|"
     r"ohne abschluss|zonder diploma|ongoing|in progress|short|court|elem"
 )
 _FINISHED = re.compile(r"complet(?!o? ?in)|derniere annee|graduated|long\b|mit abschluss|dipl")

@@ -91,6 +91,8 @@ def asked(spellings: Iterable[str]) -> bool:
     return any(_ASKED.search(folded(s)) for s in spellings)
 
 
+MANY = 100
+"""Values from which a short word among them is more likely a name than a spelling of "missing"."""
 _NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
 _NINES = (
     (9, (7, 8)),
@@ -134,6 +136,8 @@ def _words(facts: ColumnFacts) -> list[str]:
 def _stands_out(value: str, rest: Sequence[str]) -> bool:
     """Whether a short word is no category of its own: NA in capitals or among numbers; None among results of tests."""
     plain = value.strip()
+    if len(rest) > MANY and plain not in ("NA", "*", "-", "_"):
+        return False
     numbers = sum(_is_number(v) for v in rest) > 0.9 * len(rest)
     if folded(plain) == "none":
         return numbers or (len(rest) > 1 and sum(bool(_RESULT.match(v.strip())) for v in rest) >= 0.6 * len(rest))
@@ -154,6 +158,7 @@ def _is_number(text: str) -> bool:
 def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str]:
     """Numbers that stand for "no value": negative codes below a column of amounts; nines beyond a gap.
 
+    >>> import numpy as np
     >>> number_codes(ColumnFacts("income", "integer", ["-9", "0", "1200", "800"], np.array([5, 9, 3, 2]), 19))
     ['-9']
     >>> number_codes(ColumnFacts("read", "integer", ["0", "1", "2", "9"], np.array([5, 9, 3, 2]), 19))
@@ -192,8 +197,9 @@ def _nines(numbers: dict[str, float], shared: set[str], distinct: int) -> list[s
             inside.pop(0)
         gap = inside[0] - rest[-1] if inside else 0
         wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
+        alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
         many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
-        return [v for v, n in numbers.items() if n in inside] if inside and wide and not many else []
+        return [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
     return []
 
 
