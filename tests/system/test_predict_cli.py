@@ -194,7 +194,7 @@ def test_design(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert code == 2
     code, _, err = run(capsys, "design", str(file), "--plot", str(tmp_path / "no" / "w.svg"))
     assert code == 3
-    assert "could not be written" in err
+    assert "nothing can be written in folder" in err
 
 
 def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> None:
