@@ -46,13 +46,15 @@ class Step:
     """One thing done to one column.
 
     ``truthful`` says whether every published value is still true of the person (generalization and suppression are,
-    noise and swapping are not); ``draws`` whether it depends on the plan's seed, which is then a secret.
+    noise and swapping are not); ``draws`` whether it depends on the plan's seed, which is then a secret;
+    ``computes`` whether it calculates with the values, so that a code such as 99999 "refused" must not be among them.
     """
 
     column: str
     kind: ClassVar[str] = ""
     truthful: ClassVar[bool] = True
     draws: ClassVar[bool] = False
+    computes: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:

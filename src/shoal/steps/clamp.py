@@ -27,6 +27,7 @@ class Clamp(ExpressionStep):
     low: float | None = None
     high: float | None = None
     kind: ClassVar[str] = "clamp"
+    computes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and self.low > self.high:

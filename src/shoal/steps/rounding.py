@@ -26,6 +26,7 @@ class Round(ExpressionStep):
 
     base: float = 1.0
     kind: ClassVar[str] = "round"
+    computes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.base) and self.base > 0):

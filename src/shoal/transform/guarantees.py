@@ -42,7 +42,9 @@ GUARANTEES: dict[str, Guarantee] = {
     "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample"),
     "keyed_hash": Guarantee(False, "which records belong together", "the identifier"),
     "pseudonymize": Guarantee(True, "which records belong together; the vault can undo it", "the identifier"),
-    "fake": Guarantee(False, "format, and which records belong together", "the identifier"),
+    "fake": Guarantee(
+        False, "format; equal values get equal fakes (code: different ones different fakes; names may coincide)", "the identifier"
+    ),
 }
 """By kind of step."""
 

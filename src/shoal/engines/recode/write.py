@@ -20,8 +20,8 @@ from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.recode.staging import Staging, is_staged
-from shoal.errors import UsageError
-from shoal.model.plan import Plan
+from shoal.errors import DataError, UsageError
+from shoal.model.plan import Plan, Step
 from shoal.model.progress import Progress
 from shoal.model.roles import Column, Schema
 from shoal.steps import Drop, ExpressionStep, Keep
@@ -131,6 +131,7 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
     for step in plan.steps:
         for name in (*step.columns, *getattr(step, "needs", ())):
             schema.require(name, what=f"column of step '{step.kind}'")
+        _no_codes(step, schema)
         if is_staged(step):
             continue
         if step.column in named:
@@ -139,6 +140,17 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
         if isinstance(step, ExpressionStep) and not isinstance(step, Keep):
             steps[step.column] = step
     return steps
+
+
+def _no_codes(step: Step, schema: Schema) -> None:
+    """Refuse to calculate with values that the file declares missing: 99999 "refused" is no income."""
+    for name in step.columns if step.computes else ():
+        if schema[name].user_missing:
+            raise DataError(
+                f"column '{name}' declares values as missing, and step '{step.kind}' would calculate with them as numbers.",
+                hint="Open the table with user_missing='missing' (--read user_missing=missing), or use a step for categories.",
+                column=name,
+            )
 
 
 def _source(

@@ -46,7 +46,7 @@ def digest(table: Table, names: Sequence[str]) -> str:
     for batch in table.scan(names):
         columns = [canonical_text(batch.column(i)).to_pylist() for i in range(len(names))]
         for row in zip(*columns, strict=True):
-            line = "\x1f".join("n" if cell is None else "v" + cell for cell in row)
+            line = "\x1f".join("n" if cell is None else f"v{len(cell)}:{cell}" for cell in row)
             total += int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest(), "big")
     return f"{total % 2**256:064x}"
 

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.numbers import FARTHEST
 from shoal.hierarchies.values import counts_of, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.steps import Clamp, Round
-from shoal.transform.columns import need_group
+from shoal.transform.columns import FloatArray, need_group
 
 
 def round_to(column: str, base: float) -> Round:
@@ -37,7 +38,8 @@ def top_bottom(
     """Top and bottom coding: numbers beyond the limits are published as the limit.
 
     Give the limits, or let them be taken from the data so that at least ``people`` records (or a ``share`` of them) lie at
-    each end; limits are then rounded inwards, to steps of 1/200 to 1/20 of the range.
+    each end; limits are then rounded inwards, to steps of at most 1/20 of the range, finer where more than half as many again
+    records would be coded.
 
     >>> top_bottom("age", high=90).high
     90
@@ -66,7 +68,8 @@ def top_bottom(
     first = x[int(np.searchsorted(below, wanted))]
     last = x[int(np.searchsorted(below, n - wanted, side="right"))]
     unit = 10.0 ** math.floor(math.log10((x[-1] - x[0]) / 20)) if x[-1] > x[0] else 1.0
-    bottom, top = math.ceil(first / unit) * unit, math.floor(last / unit) * unit
+    bottom = _inwards(x, w[order], first, unit)
+    top = -_inwards(-x, w[order], -last, unit)
     if bottom > top:
         raise DataError(
             f"the middle of column '{column}' is too narrow for this coding.",
@@ -74,3 +77,14 @@ def top_bottom(
             column=column,
         )
     return Clamp(column, round(bottom, 12), round(top, 12))
+
+
+def _inwards(x: FloatArray, w: npt.NDArray[np.int64], limit: float, unit: float) -> float:
+    """``limit`` rounded up to a multiple of ``unit``, or of a tenth, a hundredth … of it, until few more records lie below."""
+    most = 1.5 * float(w[x <= limit].sum())
+    for _ in range(12):
+        out = math.ceil(limit / unit) * unit
+        if float(w[x <= out].sum()) <= most:
+            return out
+        unit /= 10
+    return limit

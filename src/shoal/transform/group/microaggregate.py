@@ -2,13 +2,15 @@
 
 Takes    numeric columns, k ≥ 2; columns are standardised first (mean 0, deviation 1), so that units do not matter
 Returns  a whole-column step; every published combination of these columns is shared by at least k records
-Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split)
+Keeps    MDAV: groups of k to 2k − 1; V-MDAV: the same, sizes following the data (a group that the last records fill is split),
+         unless MDAV loses less: then its groups
 Cost     O(n²/k) distances; O(n) memory
 Source   Domingo-Ferrer and Torra 2005 (MDAV); Solanas and Martínez-Ballesté 2006 (V-MDAV)
 Differs  between k and 2k − 1 records left at the end form a group of their own (some tables in print spread the last few)
 
 Missing values: records with the same columns present are grouped among themselves; where fewer than k share a pattern of
-missing values, their cells are suppressed (become missing).
+missing values, their cells are suppressed (become missing). Where fewer than k records are then without any value, the smallest
+group joins them, so that these too are at least k.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ class Microaggregate(ColumnStep):
     publish: Literal["mean", "median"] = "mean"
     kind: ClassVar[str] = "microaggregate"
     truthful: ClassVar[bool] = False
+    computes: ClassVar[bool] = True
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -63,6 +66,7 @@ class Microaggregate(ColumnStep):
         present = np.array([p for _, p in found])
         need_group(self.k, int(present.any(axis=0).sum()), f"columns {', '.join(repr(c) for c in self.columns)}")
         pattern = np.packbits(present, axis=0).T
+        smallest: IntArray | None = None
         for code in np.unique(pattern, axis=0):
             rows = np.flatnonzero((pattern == code).all(axis=1))
             used = np.flatnonzero(present[:, rows[0]])
@@ -74,6 +78,10 @@ class Microaggregate(ColumnStep):
             inside = values[np.ix_(used, rows)]
             groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
             values[np.ix_(used, rows)] = _published(inside, groups, self.publish)
+            found_here = rows[groups == np.argmin(np.bincount(groups))]
+            smallest = found_here if smallest is None or len(found_here) < len(smallest) else smallest
+        if smallest is not None and 0 < (~present.any(axis=0)).sum() < self.k:
+            present[:, smallest] = False
         for i, name in enumerate(self.columns):
             table = with_numbers(table, name, values[i], present[i])
         return table
@@ -90,12 +98,14 @@ def near_groups(values: FloatArray, k: int, *, method: str = "mdav", gamma: floa
     points = np.array(standardised(values))
     if method == "mdav":
         return np.asarray(kernel.mdav(points, k))
+    plain = np.asarray(kernel.mdav(points.copy(), k))
     groups = np.asarray(kernel.v_mdav(points.copy(), k, gamma))
     for large in np.flatnonzero(np.bincount(groups) >= 2 * k):  # the last few records joined it: in two it loses less
         members = np.flatnonzero(groups == large)
         parts = np.asarray(kernel.mdav(np.ascontiguousarray(points[:, members]), k))
         groups[members] = np.where(parts == 0, large, groups.max() + parts)
-    return np.unique(groups, return_inverse=True)[1]
+    groups = np.unique(groups, return_inverse=True)[1]
+    return plain if lost_share(values, plain) < lost_share(values, groups) else groups
 
 
 def standardised(values: FloatArray) -> FloatArray:

@@ -206,6 +206,7 @@ class Centres(Cut):
     """A cut whose labels are numbers that stand for their interval: useful, but not true of each person."""
 
     kind: ClassVar[str] = "centres"
+    computes: ClassVar[bool] = True
     truthful: ClassVar[bool] = False
 
 
@@ -217,6 +218,7 @@ class Represent(StreamStep):
     points: tuple[float, ...] = ()
     centres: tuple[float, ...] = ()
     kind: ClassVar[str] = "represent"
+    computes: ClassVar[bool] = True
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
     draws: ClassVar[bool] = False

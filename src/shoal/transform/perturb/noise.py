@@ -45,6 +45,7 @@ class Noise(StreamStep):
     decimals: int | None = None
     kind: ClassVar[str] = "noise"
     truthful: ClassVar[bool] = False
+    computes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.scale) and self.scale > 0):
@@ -92,6 +93,7 @@ class CorrelatedNoise(StreamStep):
     decimals: tuple[int | None, ...] = ()
     kind: ClassVar[str] = "correlated_noise"
     truthful: ClassVar[bool] = False
+    computes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         size = len(self.columns)

@@ -76,6 +76,7 @@ class RankSwap(ColumnStep):
 
     percent: float = 5.0
     kind: ClassVar[str] = "rank_swap"
+    computes: ClassVar[bool] = True
     truthful: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,108 @@
+"""Each guarantee with what would refute it: missing values, codes that stand for missing ones, the choice by loss."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.transform as tf
+from shoal.engines.recode.write import expression_steps
+from shoal.errors import DataError
+from shoal.model.plan import Plan
+from shoal.model.roles import Column, Schema
+from shoal.steps import Clamp, Prefix, Round
+from shoal.transform.group.microaggregate import lost_share, near_groups
+
+
+def combinations(table):
+    return Counter(zip(*(table[c].to_pylist() for c in table.column_names), strict=True))
+
+
+def test_missing_values_leave_no_small_combination():
+    table = pa.table({"x": [1.0, 2, 3, None, 5, 6, 7, 8], "y": [1.0, None, 3, 4, 5, 6, 7, 8]})
+    after = tf.apply(tf.Microaggregate("x", ("y",), k=3), table).table
+    assert min(combinations(after).values()) >= 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 9))] * 2), min_size=8, max_size=30),
+    st.integers(2, 4),
+    st.sampled_from(["mdav", "v-mdav"]),
+)
+def test_at_least_k_records_share_each_combination(rows, k, method):
+    table = pa.table({"x": pa.array([r[0] for r in rows], pa.float64()), "y": pa.array([r[1] for r in rows], pa.float64())})
+    if sum(r != (None, None) for r in rows) < k:
+        return
+    after = tf.apply(tf.Microaggregate("x", ("y",), k=k, method=method), table).table
+    assert min(combinations(after).values()) >= k
+
+
+def test_exactly_k_records_without_a_value_need_no_group():
+    step = tf.Microaggregate("x", k=2)
+    values = [1.0, 1.0, 9.0, 9.0]
+    assert tf.apply(step, pa.table({"x": [*values, None, None]})).table["x"].to_pylist() == [*values, None, None]
+    assert tf.apply(step, pa.table({"x": [*values, None]})).table["x"].null_count == 3
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_v_mdav_never_loses_more_than_mdav(seed):
+    points = np.random.default_rng(seed).normal(size=(2, 90))
+    plain, variable = near_groups(points, 3), near_groups(points, 3, method="v-mdav")
+    assert lost_share(points, variable) <= lost_share(points, plain)
+    assert np.bincount(variable).min() >= 3
+
+
+CODED = Schema((Column("pay", "float", user_missing=(99999.0,)), Column("id")))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        tf.Noise("pay", 9.0),
+        tf.CorrelatedNoise("pay", (), ((1.0,),)),
+        tf.Microaggregate("pay", k=3),
+        tf.RankSwap("pay"),
+        tf.Represent("pay", (1.0,), (0.0, 2.0)),
+        tf.Centres("pay", (1.0,), ("0", "2")),
+        Round("pay", 10),
+        Clamp("pay", high=5.0),
+    ],
+    ids=lambda s: s.kind,
+)
+def test_codes_for_missing_values_are_never_calculated_with(step):
+    with pytest.raises(DataError, match="declares values as missing"):
+        expression_steps(Plan((step,)), CODED)
+    expression_steps(Plan((step,)), Schema((Column("pay", "float"), Column("id"))))
+
+
+def test_codes_may_be_moved_and_mapped():
+    expression_steps(Plan((tf.Permute("pay"), Prefix("id", 1))), CODED)
+
+
+def test_an_spss_file_with_refusals_is_told_and_read_as_missing(tmp_path):
+    pandas, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
+    file = tmp_path / "survey.sav"
+    frame = pandas.DataFrame({"pay": [2900.0, 3100.0, 99999.0, 3000.0, 2800.0, 99999.0]})
+    pyreadstat.write_sav(frame, str(file), missing_ranges={"pay": [99999]}, variable_value_labels={"pay": {99999: "refused"}})
+    plan = {"steps": [{"column": "pay", "microaggregate": {"k": 2}}]}
+    with pytest.raises(DataError, match="declares values as missing"):
+        shoal.transform(shoal.open(file), plan, tmp_path / "out.sav")
+    shoal.transform(shoal.open(file, user_missing="missing"), plan, tmp_path / "out.sav")
+    out, _ = pyreadstat.read_sav(str(tmp_path / "out.sav"))
+    assert out["pay"].isna().sum() == 2
+    assert out["pay"].mean() == pytest.approx(2950.0)
+
+
+def test_a_long_tail_does_not_make_the_limits_coarse():
+    values = np.random.default_rng(3).lognormal(8, 2, 2000).round(2)
+    step = tf.top_bottom("pay", [str(v) for v in values.tolist()], np.ones(len(values), int), people=20)
+    coded = [(values <= step.low).sum(), (values >= step.high).sum()]
+    assert min(coded) >= 20
+    assert max(coded) <= 30
