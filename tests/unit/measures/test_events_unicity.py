@@ -261,3 +261,12 @@ def test_counting_fewer_than_half_of_the_people_is_not_worth_it():
     cost = np.sort(sets._cost(traces, 2))
     for steps, counted in ((cost[:2].sum(), 2), (cost[:2].sum() - 1, 0), (cost[:3].sum(), 3)):
         assert sets_of(traces, 2, np.random.default_rng(0), steps=int(steps)).counted == counted
+
+
+def test_popular_points_leave_fewer_draws(monkeypatch):
+    traces = Traces.of(np.arange(4), np.zeros(4, int))  # four people at each record's point
+    monkeypatch.setattr(sets, "STEPS", 40_000)
+    assert sets.affordable_draws(traces, 20_000) == 10_000
+    assert sets.affordable_draws(traces, 9_999) == 9_999
+    monkeypatch.setattr(sets, "STEPS", 4)
+    assert sets.affordable_draws(traces, 20_000) == sets.FEWEST_DRAWS

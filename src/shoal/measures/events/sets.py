@@ -183,7 +183,7 @@ def _with_draws(
     alone = float(hist[1])
     if not len(rest):
         return Sets(hist, counted, alone)
-    affordable = min(draws, max(FEWEST_DRAWS, int(STEPS / _typical(traces))))
+    affordable = affordable_draws(traces, draws)
     turns = affordable // len(rest)
     if turns and not once:
         who = np.repeat(rest, turns)
@@ -193,9 +193,10 @@ def _with_draws(
     return Sets(hist + found * (len(rest) / len(who)), counted, alone, len(rest), len(who), int(found[1]))
 
 
-def _typical(traces: Traces) -> float:
-    """People at the point of a random record: about the steps that a random set takes."""
-    return float(traces.popularity[traces.point].mean())
+def affordable_draws(traces: Traces, most: int) -> int:
+    """Random sets that the budget allows: each takes about as many steps as there are people at the point of a random record."""
+    typical = float(traces.popularity[traces.point].mean())
+    return min(most, max(FEWEST_DRAWS, int(STEPS / typical)))
 
 
 def _room(traces: Traces) -> npt.NDArray[np.int32]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
-from shoal.measures.events.sets import DRAWS, STEPS, Sets, sets_of, walks, whole_sets
+from shoal.measures.events.sets import DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.estimate import Estimate
@@ -142,9 +142,10 @@ def known(traces: Traces, s: int, rng: np.random.Generator, *, steps: int = STEP
 
 
 def needed(traces: Traces, rng: np.random.Generator) -> Needed:
-    """Records needed until a person is alone, learnt in random order; of at most :data:`MOST_WALKS` people."""
-    n = traces.n_people
-    people = np.arange(n) if n <= MOST_WALKS else np.sort(rng.choice(n, MOST_WALKS, replace=False))
+    """Records needed until a person is alone, learnt in random order; of at most :data:`MOST_WALKS` people, fewer at very popular
+    points."""
+    n, most = traces.n_people, affordable_draws(traces, MOST_WALKS)
+    people = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
     sizes = walks(traces, people, min(LONGEST_WALK, int(traces.lengths.max())), rng)
     alone = sizes == 1
     ever = alone.any(axis=1)
