@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -42,6 +43,7 @@ def measure(
     by: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     distances: Mapping[str, Distance] | None = None,
+    order: Mapping[str, Sequence[str]] | None = None,
     c: float = 3.0,
     memory_budget: int | None = None,
     progress: Progress | None = None,
@@ -89,6 +91,7 @@ def measure(
     by: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     distances: Mapping[str, Distance] | None = None,
+    order: Mapping[str, Sequence[str]] | None = None,
     c: float = 3.0,
     memory_budget: int | None = None,
     progress: Progress | None = None,
@@ -124,6 +127,9 @@ def measure(
     hierarchies : mapping of sensitive column to Hierarchy, rule or file, optional
         For the hierarchical distance of t-closeness.
     distances : mapping of sensitive column to "ordered", "equal" or "hierarchical", optional
+    order : mapping of sensitive column to its values from low to high, optional
+        ``{"pain": ["low", "medium", "high"]}``: t-closeness then takes the distance in this order. An ordered pandas
+        Categorical has its own.
     c : float
         For recursive (c,l)-diversity.
     time, place : columns, optional
@@ -177,6 +183,12 @@ def measure(
         memory_budget=memory_budget,
         progress=progress,
     )
+    for name in order or {}:
+        if name not in secret:
+            raise UsageError(
+                f"an order is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
+            )
+    counts = in_order(counts, {c.name: c.order for c in source.schema.columns if c.order} | dict(order or {}))
     size, present = _population(population, counts, asked, person, rule)
     left = None
     if person is not None and rule is MissingPolicy.DROP and bool(counts.has_missing().any()) and not adds_up(counts):
@@ -204,6 +216,21 @@ def _events_only(*others: object) -> None:
             "roles, weights and a population are not measured together with a time or place.",
             hint="Measure the event table with unit, time and place; the columns about the person in a second measurement.",
         )
+
+
+def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassCounts:
+    """The counts, with the order of their sensitive values; an order that lacks a value of its column is refused."""
+    found = {}
+    for name, sensitive in counts.sensitive.items():
+        if name not in orders:
+            continue
+        order = tuple(str(v) for v in orders[name])
+        lacking = set(canonical_text(sensitive.categories).to_pylist()) - set(order)
+        if lacking or len(set(order)) < len(order):
+            what = f"lacks {len(lacking)} of its values" if lacking else "names a value twice"
+            raise UsageError(f"the order of '{name}' {what}.", hint="List every value once, from low to high.", column=name)
+        found[name] = replace(sensitive, order=order)
+    return replace(counts, sensitive={**counts.sensitive, **found}) if found else counts
 
 
 def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:

@@ -32,6 +32,10 @@ RenameDuplicates = Annotated[
     bool,
     typer.Option("--rename-duplicates", help="Number columns with the same name: age, age_2 … Without it the file is refused."),
 ]
+Order = Annotated[
+    list[str] | None,
+    typer.Option("--order", help="Categories of a column from low to high: pain=low,medium,high. Repeatable."),
+]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")]
 Quasi = Annotated[str | None, typer.Option("--quasi", help="Quasi-identifiers: a,b,c.")]
 Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hidden=True)]
@@ -66,6 +70,24 @@ def roles(**given: str | None) -> dict[str, Any]:
     {'quasi': ('age', 'sex'), 'unit': 'person'}
     """
     return {word: text if word in ("unit", "weight") else names(text) for word, text in given.items() if text is not None}
+
+
+def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """Orders of columns from ``column=a,b,c`` texts.
+
+    >>> orders(["pain=low,medium,high"])
+    {'pain': ('low', 'medium', 'high')}
+    """
+    import csv
+
+    out: dict[str, tuple[str, ...]] = {}
+    for text in given or ():
+        column, separator, listed = text.partition("=")
+        values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
+        if not separator or not column or len(values) < 2:
+            raise UsageError("an --order is written wrongly.", hint="For example --order pain=low,medium,high.")
+        out[column] = values
+    return out
 
 
 def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def measure(
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    order: _shared.Order = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -82,7 +83,16 @@ def measure(
         words["quasi"] = _proposed(opened, as_json=as_json)
     trees = dict(_pair(h) for h in hierarchy or ())
     with _shared.progress("counting") as told:
-        found = shoal.measure(opened, population=population, missing=missing, by=by, hierarchies=trees, progress=told, **words)
+        found = shoal.measure(
+            opened,
+            population=population,
+            missing=missing,
+            by=by,
+            hierarchies=trees,
+            order=_shared.orders(order),
+            progress=told,
+            **words,
+        )
     checked = found.check(require) if require else None
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")

@@ -202,4 +202,5 @@ def _merge_entries(counts: SensitiveCounts, classes: IntArray) -> SensitiveCount
         (distinct % width - 1).astype(np.int32),
         sum_by(inverse, counts.counts, len(distinct)),
         counts.categories,
+        counts.order,
     )

@@ -71,7 +71,8 @@ class Column:
     """One column: its name and its kind, in words that all engines share.
 
     ``kind`` is one of ``text, integer, decimal, float, boolean, date, time, timestamp, binary, other``.
-    ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there.
+    ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there; ``order`` the
+    categories of an ordered one from low to high.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Column:
     labels: Mapping[object, str] = field(default_factory=dict)
     user_missing: tuple[object, ...] = ()
     note: str = ""
+    order: tuple[str, ...] = ()
 
 
 class ByRole:

@@ -15,6 +15,7 @@ from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.duckdb.engine import DuckDB, flat, require_option
 from shoal.engines.files.readers import ArrowReader
 from shoal.errors import ShoalWarning, UnreadableError, UsageError
+from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
 
 
@@ -30,7 +31,15 @@ def open_frame(source: Any, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
 def open_arrow(table: Any, source: str, **details: Any) -> tuple[DuckDB, Relation]:
     """An engine over an Arrow table."""
     check_digits(table.schema, source)
-    return open_deferred(lambda: table, table.schema, columns_of(table.schema), source, **details)
+    columns = [replace(c, order=_order(table.column(i))) for i, c in enumerate(columns_of(table.schema))]
+    return open_deferred(lambda: table, table.schema, columns, source, **details)
+
+
+def _order(values: Any) -> tuple[str, ...]:
+    """The categories of an ordered dictionary (an ordered pandas Categorical) from low to high; empty for other columns."""
+    if not (pa.types.is_dictionary(values.type) and values.type.ordered and values.num_chunks):
+        return ()
+    return tuple(canonical_text(values.chunk(0).dictionary).to_pylist())
 
 
 def open_deferred(

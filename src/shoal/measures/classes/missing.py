@@ -103,7 +103,7 @@ def drop_missing(counts: ClassCounts, *, n_people: int | None = None) -> ClassCo
 
 def _kept(s: SensitiveCounts, keep: np.ndarray[Any, np.dtype[np.bool_]], place: IntArray) -> SensitiveCounts:
     there = keep[s.classes]
-    return SensitiveCounts(s.column, place[s.classes[there]], s.values[there], s.counts[there], s.categories)
+    return SensitiveCounts(s.column, place[s.classes[there]], s.values[there], s.counts[there], s.categories, s.order)
 
 
 def wildcard_sizes(counts: ClassCounts) -> IntArray:

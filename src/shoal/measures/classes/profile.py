@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from shoal.errors import InternalError, missing_column
+from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts, FloatArray, IntArray, SensitiveCounts
 
 
@@ -112,8 +113,13 @@ class SensitiveProfile:
 
 
 def natural_order(sensitive: SensitiveCounts, width: int) -> IntArray:
-    """A sort key per code + 1: numbers and dates by value, text by code point, codes as they are without categories."""
+    """A sort key per code + 1: the order given; else numbers and dates by value, text by code point, bare codes as they are."""
     key = np.arange(width, dtype=np.int64)
+    if sensitive.categories is not None and sensitive.order and width > 1:
+        places = {text: i + 1 for i, text in enumerate(sensitive.order)}
+        texts = canonical_text(sensitive.categories).to_pylist()[: width - 1]
+        key[1:] = [places.get(text, len(places) + 1) for text in texts]
+        return key
     if sensitive.categories is not None and width > 1:
         import pyarrow.compute as pc
 
@@ -125,9 +131,11 @@ def natural_order(sensitive: SensitiveCounts, width: int) -> IntArray:
 
 
 def is_ordered(sensitive: SensitiveCounts) -> bool:
-    """Whether the values have an order that means something: numbers, dates and times."""
+    """Whether the values have an order that means something: numbers, dates and times, or an order that was given."""
     if sensitive.categories is None:
         return False
+    if sensitive.order:
+        return True
     import pyarrow.types as kinds
 
     kind: Any = sensitive.categories.type

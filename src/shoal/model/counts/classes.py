@@ -40,6 +40,7 @@ class SensitiveCounts:
     values: CodeArray
     counts: IntArray
     categories: Any = None  # a pyarrow array of distinct values without nulls, or None when only codes are known
+    order: tuple[str, ...] = ()  # the values from low to high, as canonical text, where they are ordered categories
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", np.ascontiguousarray(self.classes, dtype=np.int64))
