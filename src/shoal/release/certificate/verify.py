@@ -134,7 +134,7 @@ def verify(
         ("report", lambda: check_report(place, certificate)),
     ]
     if private is not None:
-        steps.append(("seed", lambda: check_seed(certificate.plan.seed_commitment, private)))
+        steps.append(("seed", lambda: check_seed(certificate.plan, private)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")

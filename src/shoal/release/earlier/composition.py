@@ -24,6 +24,7 @@ from shoal.model.plan import SUPPRESSED, Plan, Step, Suppression
 from shoal.model.requirement import DistinctDiversity
 from shoal.release.certificate.verify import verify
 from shoal.release.earlier.texts import MISSING_TEXT, codes_of, read_texts
+from shoal.release.earlier.whole_plan import unknown_column, whole_plan
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import Prepared, counted_by_record
 from shoal.release.plan.published_classes import Decision
@@ -59,7 +60,8 @@ def read(place: Path, prepared: Prepared) -> Earlier:
     if claims.data.file is None:
         raise _refused("the earlier release was written into a database table, so its classes cannot be read from its folder")
     verify(place).require()
-    found = Earlier(place / claims.data.file, claims, read_plan(place / PLAN))
+    whole = whole_plan(place, claims)
+    found = Earlier(place / claims.data.file, claims, whole or read_plan(place / PLAN))
     quasi = claims.data.quasi
     if claims.utility.method == "local" or any(not found.plan.for_column(c) for c in quasi):
         raise _refused("the earlier release was recoded locally: its folder does not say which class a person is in")
@@ -74,6 +76,12 @@ def read(place: Path, prepared: Prepared) -> Earlier:
         raise _refused(
             f"the earlier release names '{open_now[0]}' as sensitive, this policy as insensitive",
             hint=f"Name '{open_now[0]}' under roles.sensitive.",
+        )
+    rare = unknown_column(prepared, found.plan) if whole is None else None
+    if rare is not None:
+        raise _refused(
+            f"the published plan of the earlier release leaves rare values of '{rare}' out",
+            hint="Keep the file FOLDER.private.json of the earlier release beside its folder.",
         )
     return found
 

@@ -19,6 +19,7 @@ from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
+from shoal.release.make.published_plan import published_plan
 from shoal.release.make.recode import ENDINGS, published_unit, recode
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -74,9 +75,10 @@ def carry_out(
     progress(0.8, "counting the written file again")
     counted = count_again(prepared, decision, data, done)
     people = count_people(prepared, decision, stage, counted)
-    kept = seed.kept(decision.plan, signer)
+    shown = published_plan(prepared, decision)
+    kept = seed.kept(decision.plan, shown, signer)
     plan_file = stage / PLAN
-    plan_file.write_text(decision.plan.without_seed().to_json(), encoding="utf-8", newline="\n")
+    plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(prepared, decision, data, output.earlier)
@@ -102,7 +104,7 @@ def carry_out(
         progress(0.95, "writing the table")
         moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
         certificate, table = replace(certificate, data=moved), database.beside(prepared.table, output.to_table)
-    return certify(certificate, stage, signer, table), kept
+    return certify(certificate, shown, stage, signer, table), kept
 
 
 def _place(stage: Path, output: Output) -> Path:

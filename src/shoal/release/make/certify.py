@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
+from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.certificate.verify import verify
 from shoal.report.release_report import render
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Certified:
-    """A signed certificate and its page."""
+    """A signed certificate, its page, and the plan as it is published."""
 
     certificate: Certificate
     page: str
+    plan: Plan
 
 
-def certify(certificate: Certificate, stage: Path, signer: sign.Signer, table: Table | None) -> Certified:
+def certify(certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None) -> Certified:
     """Write report and signed certificate beside the data, then verify the whole folder."""
     body = certificate.as_read  # the page follows from the file of the certificate alone
     page = render(body)
@@ -33,7 +35,7 @@ def certify(certificate: Certificate, stage: Path, signer: sign.Signer, table: T
     whole = signed(replace(body, files=(*body.files, file_entry(file))), signer)
     (stage / NAME).write_bytes(whole.to_bytes())
     verify(stage, table=table).require()
-    return Certified(whole, page)
+    return Certified(whole, page, plan)
 
 
 def input_hash(table: Table, signer: sign.Signer) -> str | None:

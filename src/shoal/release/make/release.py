@@ -16,6 +16,7 @@ from shoal.model.progress import Progress, silent
 from shoal.release.make import seed
 from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
+from shoal.release.make.published_plan import leaves_out
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 
@@ -71,14 +72,14 @@ class Release:
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
 
-        Where random changes were made, their seed is kept in :attr:`private_file`, beside the folder; it is written first, so
-        that no release is ever there without its seed.
+        Where random changes were made, or the published plan leaves rare values out, seed and whole plan are kept in
+        :attr:`private_file`, beside the folder; it is written first, so that no release is ever there without it.
         """
-        self._decided()
+        prepared, decision = self._decided()
         place = folder.free(target)
         beside, parent = seed.place_of(place), place.absolute().parent
         seed.rescue(parent)
-        if self.plan.draws:
+        if self.plan.draws or leaves_out(prepared, decision):
             seed.free(beside)
         with folder.staged(parent) as stage:
             self._carry_out(stage, progress)
@@ -115,7 +116,7 @@ class Release:
     def __getstate__(self) -> dict[str, Any]:
         made = self._certified()
         spent = self.seconds or time.perf_counter() - self._started
-        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": self.plan.without_seed()}
+        hidden = {"_work": None, "_seed": None, "_output": Output(), "_made": made, "plan": made.plan}
         return {**self.__dict__, **hidden, "seconds": spent}
 
     def _decided(self) -> tuple[Prepared, Decision]:

@@ -1,8 +1,9 @@
-"""The seed of a release: kept beside its folder, never inside it.
+"""What the owner of a release keeps: its seed and its whole plan, beside its folder, never inside it.
 
 Whoever has the seed can take noise off, swap values back and undo every other random change. So ``plan.json`` is published
 without it; the certificate holds a commitment, which gives nothing away and binds the publisher to the seed; and where random
-changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run.
+changes were made, a file that only its owner may read keeps the seed beside the folder, for whoever must repeat the run. Where
+the published plan leaves rare values out (:mod:`shoal.release.make.published_plan`), that file keeps the whole plan too.
 """
 
 from __future__ import annotations
@@ -21,36 +22,47 @@ from shoal.disk.private import write_private
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.file import read_certificate
+from shoal.model.certificate.parts import PlanEntry
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
 
-NOTE = "Whoever has this file can undo the random changes of the release. Keep it apart from it."
+NOTE = "Whoever has this file can undo random changes of the release, or read rare values. Keep it apart from it."
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A seed and the salt of its commitment; neither is shown."""
+    """A seed and the salt of its commitment, where something was drawn; the whole plan, where the published one lacks values.
 
-    seed: int
+    ``release`` is the SHA-256 of the published plan: the release that it belongs to. Nothing of it is shown.
+    """
+
+    seed: int | None
     salt: str
+    plan: str | None = None
+    release: str = ""
 
     def __repr__(self) -> str:
         return "Kept()"
 
     @property
-    def commitment(self) -> str:
-        """SHA-256 of salt and seed: without the salt (256 bits) no seed can be tried against it."""
-        return hashlib.sha256(f"shoal seed|{self.salt}|{self.seed}".encode()).hexdigest()
+    def commitment(self) -> str | None:
+        """SHA-256 of salt and seed: without the salt (256 bits) no seed can be tried against it. None where nothing was drawn."""
+        return None if self.seed is None else hashlib.sha256(f"shoal seed|{self.salt}|{self.seed}".encode()).hexdigest()
 
 
-def kept(plan: Plan, signer: Signer) -> Kept | None:
-    """What must be kept of a plan; None where nothing random depends on its seed (the order of the rows tells nothing)."""
-    if not plan.draws:
+def kept(plan: Plan, shown: Plan, signer: Signer) -> Kept | None:
+    """What must be kept of a plan that is published as ``shown``; None where nothing random depends on its seed and nothing is
+    left out (the order of the rows tells nothing)."""
+    random, whole = plan.draws, plan.steps == shown.steps
+    if not random and whole:
         return None
-    return Kept(plan.seed, signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed"))
+    salt = signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed") if random else ""
+    text = None if whole else plan.without_seed().to_json()
+    release = hashlib.sha256(shown.to_json().encode()).hexdigest()
+    return Kept(plan.seed if random else None, salt, text, release)
 
 
 def place_of(release: Path) -> Path:
@@ -117,15 +129,18 @@ def _reunite(left: Path, place: Path) -> None:
     """Find the release that a seed belongs to, by the commitment in its certificate."""
     for found in place.glob(f"*/{NAME}"):
         with contextlib.suppress(OSError, TamperError, UnreadableError):
-            if read_certificate(found).plan.seed_commitment == read(left).commitment:
+            if fits(read(left), read_certificate(found).plan):
                 settle(left, place_of(found.parent))
                 return
 
 
 def write(secret: Kept, path: Path) -> None:
     """The private file, mode 600, never over another."""
-    text = json.dumps({"format": PRIVATE_FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}, indent=1) + "\n"
-    write_private(path, text)
+    whole: dict[str, Any] = {"format": PRIVATE_FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}
+    whole["release"] = secret.release
+    if secret.plan is not None:
+        whole["plan"] = json.loads(secret.plan)
+    write_private(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
 
 def read(path: str | Path) -> Kept:
@@ -134,15 +149,23 @@ def read(path: str | Path) -> Kept:
         data: Any = json.loads(Path(path).read_text(encoding="utf-8"))
         if data["format"] != PRIVATE_FORMAT:
             raise ValueError
-        return Kept(int(data["seed"]), str(data["salt"]))
+        seed, plan = data["seed"], data.get("plan")
+        text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
+        return Kept(None if seed is None else int(seed), str(data["salt"]), text, str(data.get("release", "")))
     except OSError as error:
         raise UnreadableError(f"the private file cannot be read: {type(error).__name__}.", hint="Check its path.") from None
     except (ValueError, KeyError, TypeError):
         raise UnreadableError("the private file is not one that Shoal wrote.", hint="It ends in .private.json.") from None
 
 
-def check(stated: str | None, path: str | Path) -> str:
-    """Whether the private file holds the seed that the certificate is bound to."""
-    if read(path).commitment != stated:
-        raise TamperError("the private file holds another seed than the one the certificate is bound to.")
-    return "the private file holds the seed that the certificate is bound to"
+def fits(secret: Kept, stated: PlanEntry) -> bool:
+    """Whether a private file belongs to the release with this plan: its seed, or where it has none the published plan."""
+    return secret.commitment == stated.seed_commitment and secret.release in ("", stated.sha256)
+
+
+def check(stated: PlanEntry, path: str | Path) -> str:
+    """Whether the private file is that of the release."""
+    secret = read(path)
+    if not fits(secret, stated) or (secret.seed is None and not secret.release):
+        raise TamperError("the private file holds another seed or plan than those the certificate is bound to.")
+    return "the private file belongs to this release: its seed and plan are those the certificate is bound to"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,10 +19,16 @@ NOBODY = "\x00no such value"
 
 
 def read_plan(path: str | Path) -> Plan:
-    """A plan.json that Shoal wrote."""
+    """A plan.json that Shoal wrote, or the whole plan in the private file of a release (``FOLDER.private.json``)."""
     try:
-        return Plan.from_json(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        text = Path(path).read_text(encoding="utf-8")
+        kept = json.loads(text) if '"shoal-private/1"' in text[:200] else {}
+        return Plan.from_json(json.dumps(kept["plan"]) if kept.get("plan") else text)
+    except ValueError as error:
+        if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+            raise UnreadableError("the plan cannot be read: it is no JSON.", hint="Name a plan.json after --plan.") from None
+        raise
+    except (OSError, RecursionError) as error:
         raise UnreadableError(
             f"the plan cannot be read: {type(error).__name__}.", hint="Name a plan.json after --plan."
         ) from None
