@@ -41,6 +41,8 @@ def _bytes(path: Path) -> bytes:
     try:
         if path.is_symlink():
             raise TamperError("the certificate is a link, not a file.", hint=HINT)
+        if path.exists() and not path.is_file():
+            raise TamperError("the certificate is not an ordinary file.", hint=HINT)
         if path.stat().st_size > MAX_BYTES:
             raise TamperError("the certificate is far too long.", hint=HINT)
         return path.read_bytes()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,14 @@ from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.seed import check as check_seed
+from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
-from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.release.proof.recount import SMALL_FILE, recount
+
+MOST_FILES = 1_000
+"""Entries of a folder that are looked at; a release has six at most."""
 
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 
@@ -123,6 +127,9 @@ def verify(
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
     checks.append(Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version"))
+    ordinary = _tried("files", lambda: _ordinary(place, certificate))
+    if not ordinary.ok:
+        return Verification(str(folder), (*checks, ordinary), certificate)
     steps: list[tuple[str, Callable[[], str]]] = [
         ("form", lambda: check_counts(certificate)),
         ("signature", lambda: _signature(certificate, key)),
@@ -165,6 +172,17 @@ def _signature(certificate: Certificate, expected: str | None) -> str:
     return f"the signature fits and the key {key.fingerprint} is the one expected"
 
 
+def _ordinary(place: Path, certificate: Certificate) -> str:
+    """Nothing in the folder that would be read for ever: pipes, devices, texts of absurd length."""
+    for path in islice(place.iterdir(), MOST_FILES):
+        if not path.is_symlink() and not path.is_dir():
+            bounds.check_regular(path)
+    for path in (place / PLAN, place / REPORT, place / trees.NAME):
+        if path.exists() and not path.is_symlink():
+            bounds.check_text(path)
+    return f"{len(certificate.files):,} files are listed"
+
+
 def _files(place: Path, certificate: Certificate) -> str:
     listed = {entry.name: entry for entry in certificate.files}
     if len(listed) != len(certificate.files):
@@ -177,7 +195,7 @@ def _files(place: Path, certificate: Certificate) -> str:
         raise TamperError("the certificate names data outside the folder.")
     if set(listed) - {trees.NAME} != {*data, PLAN, REPORT}:
         raise TamperError("the certificate lists other files than a release has.")
-    there = {str(p.relative_to(place)) for p in place.rglob("*")}
+    there = {str(p.relative_to(place)) for p in islice(place.rglob("*"), MOST_FILES)}
     extra, lacking = there - set(listed) - {NAME}, set(listed) - there
     if extra or lacking:
         raise TamperError(

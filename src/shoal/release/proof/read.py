@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
+from shoal.release.proof.bounds import MOST_HEADER, check_cells, check_workbook
 
 BATCH = 500_000
 SUPPRESSED = "*"
@@ -175,6 +176,8 @@ def _first_record(path: Path) -> str:
                 seen = end + 1
                 if quotes % 2 == 0:
                     return head[:seen]
+            if len(head) > MOST_HEADER:
+                raise TamperError(f"'{path.name}' has a header that does not end.")
     return head
 
 
@@ -233,6 +236,7 @@ def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
+    check_cells(path, int(file.metadata.num_rows), len(columns))
     _places(list(file.schema_arrow.names), columns, path.name)
     for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
         yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
@@ -255,6 +259,7 @@ def _excel_rows(path: Path) -> Iterator[tuple[Any, ...]]:
         import openpyxl
     except ImportError:
         raise need("excel", "openpyxl") from None
+    check_workbook(path)
     book = openpyxl.load_workbook(path, read_only=True, data_only=False)
     try:
         if len(book.sheetnames) != 1:
@@ -284,6 +289,8 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
         raise need("stats", "pyreadstat") from None
     read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
     try:
+        known = read(str(path), metadataonly=True)[1]
+        check_cells(path, max(0, int(known.number_rows or 0)), int(known.number_columns or 0))
         frame, about = read(str(path))
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise _unreadable(path, error) from None

@@ -1,0 +1,158 @@
+"""Folders that strangers made: bombs, pipes, links, cycles and endless headers end in a failed check, in little memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from release_forging import forge
+from shoal.errors import TamperError
+from shoal.release.certificate.verify import verify
+from shoal.release.proof import bounds
+from shoal.release.proof.read import header
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    rng = np.random.default_rng(3)
+    table = pa.table({"age": rng.integers(20, 24, 80), "ill": rng.choice(["flu", "cold"], 80)})
+    place = tmp_path_factory.mktemp("strangers")
+    return {
+        f: shoal.anonymize(table, quasi=["age"], sensitive=["ill"], k=4, format=f).write(place / f)
+        for f in ("csv", "excel", "parquet")
+    }
+
+
+def copied(releases, form, tmp_path):
+    return shutil.copytree(releases[form], tmp_path / "r")
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from shoal.release.certificate.verify import verify
+result = verify(sys.argv[1])
+print([c.sentence for c in result.failed])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_workbook_of_a_megabyte_that_unpacks_to_a_gigabyte_and_a_half(releases, tmp_path):
+    """The hashes fit: a forger signed it. What it would unpack to is known before it is unpacked."""
+    folder = copied(releases, "excel", tmp_path)
+    book = folder / "data.xlsx"
+    with zipfile.ZipFile(book) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    sheet = next(name for name in parts if "worksheets/sheet" in name)
+    row = b'<row><c t="inlineStr"><is><t>' + b"a" * 1000 + b"</t></is></c></row>"
+    start, end = parts.pop(sheet).split(b"</sheetData>")
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+        for name, content in parts.items():
+            new.writestr(name, content)
+        with new.open(sheet, "w", force_zip64=True) as out:
+            out.write(start)
+            for _ in range(1_500):
+                out.write(row * 1000)
+            out.write(b"</sheetData>" + end)
+    assert book.stat().st_size < 6_000_000
+    forge(folder, lambda c: None)
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(folder)], capture_output=True, text=True, timeout=120)
+    assert "unpacks to far more" in done.stdout, done.stderr
+    assert int(done.stdout.split()[-1]) < 900_000, "kilobytes at the peak, most of them libraries"
+
+
+def test_limits_of_a_workbook(tmp_path):
+    """Exactly at the limit it is read, one byte beyond not."""
+    book = tmp_path / "b.xlsx"
+    for size, fine in ((bounds.FREE, True), (bounds.FREE + 1, False)):
+        with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("x", b"0" * size)
+        if fine:
+            bounds.check_workbook(book)
+        else:
+            with pytest.raises(TamperError, match="unpacks to far more"):
+                bounds.check_workbook(book)
+    with zipfile.ZipFile(book, "w") as out:
+        for i in range(bounds.MOST_PARTS + 1):
+            out.writestr(str(i), b"")
+    with pytest.raises(TamperError):
+        bounds.check_workbook(book)
+
+
+def test_a_parquet_file_that_claims_too_many_cells(releases, tmp_path, monkeypatch):
+    folder = copied(releases, "parquet", tmp_path)
+    monkeypatch.setattr(bounds, "CELLS_PER_BYTE", 0)
+    monkeypatch.setattr(bounds, "FREE_CELLS", 160)
+    assert verify(folder).ok, "eighty rows of two columns"
+    monkeypatch.setattr(bounds, "FREE_CELLS", 159)
+    assert any("far more cells" in c.sentence for c in verify(folder).failed)
+
+
+def test_cells_exactly_at_the_limit(tmp_path):
+    file = tmp_path / "f"
+    file.write_bytes(b"0" * 100_000)
+    bounds.check_cells(file, 100_000 * bounds.CELLS_PER_BYTE, 1)
+    with pytest.raises(TamperError):
+        bounds.check_cells(file, 100_000 * bounds.CELLS_PER_BYTE + 1, 1)
+
+
+def test_a_header_that_does_not_end(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text('"' + "a" * (bounds.MOST_HEADER + 70_000))
+    with pytest.raises(TamperError, match="does not end"):
+        header(file)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "plan.json", "report.html", "certificate.json", "more"])
+def test_a_pipe_is_not_waited_for(releases, tmp_path, name):
+    folder = copied(releases, "csv", tmp_path)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    code = "import sys; from shoal.release.certificate.verify import verify; print(verify(sys.argv[1]).ok)"
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_cycles_links_and_many_files(releases, tmp_path):
+    folder = copied(releases, "csv", tmp_path)
+    (folder / "loop").symlink_to(folder, target_is_directory=True)
+    assert not verify(folder).ok
+    (folder / "loop").unlink()
+    (folder / "loop").symlink_to("loop")
+    assert not verify(folder).ok
+    (folder / "loop").unlink()
+    deep = folder
+    for _ in range(60):
+        deep = deep / "d"
+        deep.mkdir()
+    assert not verify(folder).ok
+    shutil.rmtree(folder / "d")
+    for i in range(3_000):
+        (folder / f"x{i}").touch()
+    assert not verify(folder).ok
+
+
+def test_texts_of_absurd_length(releases, tmp_path, monkeypatch):
+    folder = copied(releases, "csv", tmp_path)
+    longest = max((folder / n).stat().st_size for n in ("plan.json", "report.html"))
+    monkeypatch.setattr(bounds, "MOST_TEXT", longest)
+    assert verify(folder).ok
+    monkeypatch.setattr(bounds, "MOST_TEXT", longest - 1)
+    assert ["far too long" in c.sentence for c in verify(folder).failed] == [True]
+
+
+@pytest.mark.parametrize("name", ["plan.json", "certificate.json"])
+def test_json_that_is_nested_without_end(releases, tmp_path, name):
+    folder = copied(releases, "csv", tmp_path)
+    (folder / name).write_text("[" * 200_000)
+    if name == "plan.json":
+        forge(folder, lambda c: None)
+    assert not verify(folder).ok
