@@ -58,6 +58,7 @@ def anonymize(
         raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
     from shoal.disk.folder import free
+    from shoal.release.plan.affordable import check_loss
 
     free(out)
     words |= {"seed": seed} if seed is not None else {}
@@ -74,6 +75,8 @@ def anonymize(
             progress=told,
             **words,
         )
+        if plan is None:
+            check_loss(release.prepared, release.decision)
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())
@@ -82,7 +85,11 @@ def anonymize(
 
 
 def _tell(release: "Release", out: Path) -> None:
+    from shoal.model.certificate.cost import cost_of
+
     made = release.certificate
+    cost = cost_of(made)
+    typer.secho(_shared.printable(cost.sentence), fg="red" if cost.blank else None, bold=bool(cost.blank))
     for column, why in release.inferred.items():
         typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
     typer.echo(_shared.printable(made.verdict))
@@ -91,10 +98,6 @@ def _tell(release: "Release", out: Path) -> None:
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
-    gap = made.utility.gap
-    least = "" if gap is None else f"; a better plan could save at most {gap:.3g}"
-    proven = "no plan loses less" if made.utility.proven else f"not proven to lose least{least}"
-    typer.echo(f"Loss {made.utility.loss:.6g} ({made.utility.optimize}, {proven}).")
     if release.private_file is not None:
         typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")
     if made.key is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from shoal.kernels.chance import one_in
 from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.parts import Question
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
@@ -34,6 +35,7 @@ def render(body: Certificate) -> str:
         accent_kind="met" if body.k > 1 else "risk",
         rest="",
         says=body.verdict,
+        cost=_cost(body),
         notes=[],
         shoal=_shoal(body),
         numbers=_numbers(body),
@@ -64,6 +66,12 @@ def _sections(body: Certificate) -> list[Section]:
 def _headline(body: Certificate) -> str:
     who = "Everyone hides" if body.unit.column else "Every record hides"
     return f"✓ {who} among at least {body.k:,}" if body.k > 1 else "✕ Some are one of a kind"
+
+
+def _cost(body: Certificate) -> tuple[str, str]:
+    """What the release cost, and how it is coloured: in red where a column tells nothing any more."""
+    cost = cost_of(body)
+    return cost.sentence, "risk" if cost.blank else ""
 
 
 def _people(body: Certificate) -> str:

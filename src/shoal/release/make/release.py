@@ -10,6 +10,7 @@ from typing import Any
 from shoal.disk import folder
 from shoal.errors import UsageError
 from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
@@ -95,6 +96,7 @@ class Release:
         made = self.certificate
         utility, key = made.utility, made.key
         return {
+            "cost": cost_of(made).to_json(),
             "k": made.k,
             "records": made.after.records,
             "suppressed": utility.suppressed,

@@ -21,6 +21,7 @@ from shoal.model.requirement import Verdict
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.estimates import estimates
+from shoal.release.plan.affordable import check_loss
 from shoal.release.plan.hardened import resisting
 from shoal.release.plan.other_columns import listed, other_steps
 from shoal.release.plan.prepare import Prepared, requirements
@@ -42,6 +43,8 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
         decision = _probabilistic(prepared, progress)
     if listed(prepared):
         check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
+    if given is None and prepared.policy.loss_limit is not None:
+        check_loss(prepared, decision)
     return decision
 
 

@@ -10,10 +10,13 @@ import numpy as np
 
 from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
+from shoal.kernels.text import canonical_text
+from shoal.measures.columns.find import find_column
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
-from shoal.model.roles import Schema
+from shoal.model.roles import Column, Schema
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.hierarchies.rule import Rule
     from shoal.model.hierarchy import Hierarchy
+
+
+LOOKED_AT = 10_000
+"""Distinct values of a column that are looked at to tell what they are, evenly spread over all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +201,25 @@ def _hierarchy(
         seen, times = _with_others(name, seen, times, other)
         values, counts = _with_others(name, values, counts, other)
     if asked is None:
-        rule = infer(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
+        found = _found(schema[name], seen, times)
+        k = max(policy.smallest_class, policy.cells.minimum)
+        rule = infer(schema[name], seen, times, k=k, scale=found.scale.value, order=found.order)
         return rule, rule.over(name, values, counts), rule.why
     rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
     return rule, rule.over(name, values, counts), ""
+
+
+def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
+    """What the values of a column are, from at most :data:`LOOKED_AT` of them: levels follow from it."""
+    picked = np.linspace(0, len(values) - 1, min(len(values), LOOKED_AT)).astype(np.int64)
+    texts = [str(t) for t in canonical_text(values.take(picked)).to_pylist()]
+    labels = {
+        str(int(code)) if isinstance(code, float) and code.is_integer() else str(code): label
+        for code, label in column.labels.items()
+    }
+    sizes = np.asarray(counts)[picked]
+    facts = ColumnFacts(column.name, column.kind, texts, sizes, int(sizes.sum()), 0, len(values), column.note, labels)
+    return find_column(facts)
 
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:

@@ -59,6 +59,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "weight": plain.get("weight"),
         "requirements": asked,
         "suppress": float(allow.get("suppress", 0.0)),
+        "loss_limit": float(allow["loss"]) if "loss" in allow else None,
         "scope": allow.get("scope", "rows"),
         "identifying": tuple(allow.get("identifying", ())),
         "optimize": plain.get("optimize", "loss"),

@@ -55,6 +55,7 @@ class Policy:
     weight: str | None = None
     requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
+    loss_limit: float | None = None
     scope: Literal["rows", "cells"] = "rows"
     identifying: tuple[str, ...] = ()
     optimize: str = "loss"
@@ -175,6 +176,8 @@ class Policy:
             out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
         out["require"] = self.require_json()
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
+        if self.loss_limit is not None:
+            out["allow"]["loss"] = self.loss_limit
         if self.identifying:
             out["allow"]["identifying"] = list(self.identifying)
         if self.sample is not None:

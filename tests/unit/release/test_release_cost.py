@@ -1,0 +1,74 @@
+"""What a release cost is said first, and a plan that loses too much stops the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.errors import InfeasibleError
+from shoal.model.certificate.cost import Cost, cost_of
+
+ROWS = {"town": ["a", "b", "c", "d"] * 3, "sex": ["f", "m"] * 6, "ill": ["x", "y", "z"] * 4}
+
+
+def release(**more):
+    return shoal.anonymize(pa.table(ROWS), quasi=["town", "sex"], sensitive=["ill"], **more)
+
+
+def test_a_column_that_tells_nothing_is_named_first():
+    made = release(k=6)
+    cost = cost_of(made.certificate)
+    assert cost.blank == ("town",)
+    assert cost.sentence.startswith("1 of 2 quasi-identifiers tells nothing any more: town.")
+    assert next(iter(made.to_json())) == "cost"
+    assert made.to_json()["cost"]["blank"] == ["town"]
+    assert f'<em class="risk">{cost.sentence}</em>' in made.report()
+
+
+def test_a_release_without_a_blank_column_says_so():
+    made = release(k=3)
+    assert cost_of(made.certificate).sentence.startswith("Every quasi-identifier still tells something.")
+    assert '<em class="risk">' not in made.report()
+
+
+@pytest.mark.parametrize(("more", "stops"), [(-1e-9, True), (0.0, False), (1e-9, False)])
+def test_the_loss_allowed_is_kept(more, stops):
+    limit = release(k=6).decision.loss + more
+    if stops:
+        with pytest.raises(InfeasibleError, match="Nothing was written") as told:
+            release(k=6, allow={"loss": limit})
+        assert "k: 3: loss 0, 2 of 2 columns tell something" in told.value.hint
+    else:
+        assert release(k=6, allow={"loss": limit}).k == 6
+
+
+def test_all_blank_is_no_success_unless_it_is_asked_for():
+    with pytest.raises(InfeasibleError, match=r"every quasi-identifier would be blank \(town, sex\)"):
+        release(k=12, allow={"loss": 0.99})
+    assert release(k=12, allow={"loss": 1}).k == 12
+
+
+def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = tmp_path / "people.csv"
+    source.write_text("town,sex,ill\n" + "\n".join(",".join(row) for row in zip(*ROWS.values(), strict=True)) + "\n")
+    words = [str(source), "--quasi", "town,sex", "--sensitive", "ill", "--k", "12", "--out", str(tmp_path / "out"), "--json"]
+    with pytest.raises(SystemExit) as left:
+        main(["anonymize", *words])
+    assert left.value.code == 1
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert "every quasi-identifier would be blank" in told["message"]
+    assert "k: 6: loss 0.41, 1 of 2 columns" in told["hint"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("gap", "proven", "words"),
+    [(0.0, True, "no plan loses less"), (0.25, False, "save at most 0.25"), (None, False, "is not known")],
+)
+def test_how_far_from_the_best(gap, proven, words):
+    assert words in Cost((), 2, 0.5, "loss", 0, 0.0, proven, gap).sentence
