@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from shoal.api.arguments import Source
 from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
 from shoal.api.readers.counts import read_counts
 from shoal.api.readers.people import population_of
-from shoal.api.zipf_table import ask_zipf_table
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict import (
@@ -107,7 +105,7 @@ class PopulationWords(TypedDict, total=False):
 
 class ZipfWords(TypedDict, total=False):
     people: int | None
-    table: str | tuple[Source, str] | None
+    table: str | tuple[Any, str] | None
     unit: str | None
     time: str | None
     records_per_row: int | None
@@ -212,6 +210,8 @@ def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:
 def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
     if words.get("table") is not None:
+        from shoal.api.zipf_table import ask_zipf_table  # loads the engines, which no other question needs
+
         _alone(words, "table", "counts", "exponent")
         return ask_zipf_table(words, _thresholds)
     for word in ("unit", "time", "records_per_row"):
