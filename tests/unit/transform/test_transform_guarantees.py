@@ -106,3 +106,26 @@ def test_a_long_tail_does_not_make_the_limits_coarse():
     coded = [(values <= step.low).sum(), (values >= step.high).sum()]
     assert min(coded) >= 20
     assert max(coded) <= 30
+
+
+def test_texts_with_a_time_of_day_are_shifted_and_keep_it(monkeypatch):
+    monkeypatch.setenv("SHIFT_KEY", "a long secret with many letters 0123456789")
+    texts = ["2024-03-01T08:30:00Z", "2024-03-03 23:59", "2024-03-04", None]
+    step = tf.DateShift("d", unit="p", key="env:SHIFT_KEY")
+    out = tf.apply(step, pa.table({"d": texts, "p": ["a"] * 4})).table["d"].to_pylist()
+    assert [out[0][10:], out[1][10:], out[2][10:], out[3]] == ["T08:30:00Z", " 23:59", "", None]
+    days = np.array([t[:10] for t in out[:3]], dtype="datetime64[D]")
+    assert (days - days[0]).astype(int).tolist() == [0, 2, 3]
+    assert out[0][:10] != texts[0][:10]
+    with pytest.raises(DataError, match="must hold dates"):
+        tf.apply(step, pa.table({"d": ["2024-03-01 8 o'clock"], "p": ["a"]}))
+
+
+def test_dates_do_not_leave_the_calendar(monkeypatch):
+    monkeypatch.setenv("SHIFT_KEY", "a long secret with many letters 0123456789")
+    step = tf.DateShift("d", unit="p", key="env:SHIFT_KEY", days=1)
+    people = [f"p{i}" for i in range(40)]
+    with pytest.raises(DataError, match="years 1 to 9999"):
+        tf.apply(step, pa.table({"d": ["0001-01-01"] * 40, "p": people}))
+    assert min(tf.apply(step, pa.table({"d": ["0001-01-02"] * 40, "p": people})).table["d"].to_pylist()) == "0001-01-01"
+    assert max(tf.apply(step, pa.table({"d": ["9999-12-30"] * 40, "p": people})).table["d"].to_pylist()) == "9999-12-31"

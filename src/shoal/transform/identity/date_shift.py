@@ -17,6 +17,10 @@ from shoal.model.plan import StreamStep, register_step
 from shoal.transform.columns import with_column
 from shoal.transform.identity.keys import keyed_digest, read_key
 
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31, in days since 1970."""
+
+_ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -74,10 +78,19 @@ class DateShift(StreamStep):
         if isinstance(dates, pa.ChunkedArray):
             dates = dates.combine_chunks()
         if pa.types.is_string(kind):
-            return self._moved(_parsed(self.column, dates), shifts).cast(pa.string())
+            moved = self._moved(_parsed(self.column, dates), shifts).cast(pa.string())
+            return pc.binary_join_element_wise(moved, pc.utf8_slice_codeunits(dates, 10), "")  # with the time of day, if any
         if pa.types.is_date(kind):
             numbers = dates.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
-            return pc.add(numbers, shifts).cast(pa.int32()).cast(pa.date32())
+            moved = pc.add(numbers, shifts)
+            beyond = int(pc.sum(pc.or_(pc.less(moved, FIRST_DAY), pc.greater(moved, LAST_DAY))).as_py() or 0)
+            if beyond:
+                raise DataError(
+                    f"{beyond} dates of column '{self.column}' would leave the years 1 to 9999.",
+                    hint="Make them missing: such dates mostly stand for an unknown one.",
+                    column=self.column,
+                )
+            return moved.cast(pa.int32()).cast(pa.date32())
         if pa.types.is_timestamp(kind):
             numbers = dates.cast(pa.int64())
             return pc.add(numbers, pc.multiply(shifts, np.int64(_DAY[kind.unit]))).cast(kind)
@@ -87,19 +100,19 @@ class DateShift(StreamStep):
 
 
 def _parsed(column: str, texts: Any) -> Any:
-    """ISO texts as dates."""
+    """The dates of ISO texts, which may have a time of day behind them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    fits = pc.fill_null(pc.match_substring_regex(texts, r"^\d{4}-\d{2}-\d{2}$"), True)
+    fits = pc.fill_null(pc.match_substring_regex(texts, _ISO), True)
     wrong = len(texts) - int(pc.sum(fits).as_py() or 0)
     if not wrong:
         try:
-            return texts.cast(pa.date32())
+            return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
         except pa.ArrowInvalid:
             wrong = 1
     raise DataError(
         f"column '{column}' must hold dates; at least {wrong} of its values are none.",
-        hint="Write them as YYYY-MM-DD.",
+        hint="Write them as YYYY-MM-DD, with or without a time of day.",
         column=column,
     ) from None

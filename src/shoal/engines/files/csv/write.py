@@ -48,17 +48,24 @@ def inert(text: Any) -> Any:
 
 
 def write_csv(path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False) -> None:
-    """UTF-8, commas, text always quoted, numbers never; missing is an empty field, the empty text is ``""``."""
+    """UTF-8, commas (tabs for ``.tsv`` and ``.tab``), text always quoted, numbers never.
+
+    Missing is an empty field, the empty text is ``""``.
+    """
     import pyarrow.csv as pc_csv
 
     names = schema.names if raw else inert(pa.array(schema.names, pa.string())).to_pylist()
     printed = [_printed_type(t) for t in schema.types]
     fields = pa.schema([pa.field(n, t) for n, t in zip(names, printed, strict=True)])
-    options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=",")
+    options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=_delimiter(path))
     with pa.OSFile(str(path), "wb") as sink, pc_csv.CSVWriter(sink, fields, write_options=options) as writer:
         for table in tables:
             arrays = [_printed(table.column(i), raw) for i in range(table.num_columns)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=fields))
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
 
 
 def _printed_type(kind: Any) -> Any:
