@@ -178,3 +178,10 @@ def test_adult(shared_data: Path) -> None:
     assert {"income", "capital-gain"} <= set(found.sensitive)
     assert found.weight == "fnlwgt"
     assert found.direct == ()
+
+
+def test_a_table_counted_in_memory_and_one_counted_in_the_engine_are_found_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = shoal.datasets.people(300, seed=5)
+    whole = shoal.inspect(people).to_json()
+    monkeypatch.setattr("shoal.api.inspect.SMALL", 0)
+    assert shoal.inspect(people).to_json() == whole
