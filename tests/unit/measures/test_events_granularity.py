@@ -38,6 +38,42 @@ def test_buckets_are_those_of_the_calendar(width, values):
     assert [[a == b for b in found] for a in found] == [[a == b for b in said] for a in said]
 
 
+def near(moment, *seconds):
+    return pa.array([moment + dt.timedelta(seconds=s) for s in seconds], pa.timestamp("us"))
+
+
+@pytest.mark.parametrize(
+    ("width", "first"),
+    [
+        ("minute", dt.datetime(2024, 3, 6, 10, 30)),
+        ("15min", dt.datetime(2024, 3, 6, 10, 45)),
+        ("6h", dt.datetime(2024, 3, 6, 12)),
+        ("day", dt.datetime(2024, 3, 6)),
+        ("week", dt.datetime(2024, 3, 4)),  # a Monday
+        ("week", dt.datetime(1969, 12, 29)),
+        ("month", dt.datetime(2024, 3, 1)),
+        ("quarter", dt.datetime(2024, 4, 1)),
+        ("year", dt.datetime(2024, 1, 1)),
+    ],
+)
+def test_a_bucket_begins_at_its_first_second(width, first):
+    assert time_buckets("t", "timestamp", near(first, -1, 0, 1), width).tolist() == [0, 1, 1]
+
+
+def test_a_week_has_seven_days_and_other_lengths_count_from_the_epoch():
+    monday = dt.datetime(2024, 3, 4)
+    days = near(monday, *(86_400 * d for d in range(-7, 14)))
+    assert time_buckets("t", "timestamp", days, "week").tolist() == [0] * 7 + [1] * 7 + [2] * 7
+    start = near(dt.datetime(1970, 1, 1), -1, 0, 3 * 86_400 - 1, 3 * 86_400)
+    assert time_buckets("t", "timestamp", start, "3d").tolist() == [0, 1, 1, 2]
+
+
+def test_equal_moments_fall_together_as_they_are():
+    twice = pa.array([dt.datetime(2024, 3, 4)] * 2 + [dt.datetime(2024, 3, 5)], pa.timestamp("us"))
+    assert time_buckets("t", "timestamp", twice, "exact").tolist() == [0, 0, 1]
+    assert time_buckets("t", "integer", pa.array([5, 3]), "exact").tolist() == [0, 1]
+
+
 def test_a_second_before_the_hour_and_at_it():
     times = pa.array([dt.datetime(2024, 1, 1, 9, 59, 59), dt.datetime(2024, 1, 1, 10), dt.datetime(2024, 1, 1, 10, 59, 59)])
     assert time_buckets("t", "timestamp", times, "hour").tolist() == [0, 1, 1]
