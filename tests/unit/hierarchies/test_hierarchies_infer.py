@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from shoal.errors import HierarchyError, HierarchyGapError
@@ -283,6 +284,16 @@ class TestDates:
     )
     def test_forms(self, texts, form):
         assert form_of(texts) == form
+
+    def test_times_without_a_leading_zero(self):
+        texts = ["2101-10-20 8:30", "2101-10-20 19:08", "2101-11-02 9:00"]
+        rule = infer(Column("seen", "text"), texts, [5] * 3)
+        assert list(labels(rule, 1, texts).values()) == ["2101-10-20", "2101-10-20", "2101-11-02"]
+        hours = from_policy({"dates": ["hour", "day"]}).fit("seen", pa.array(texts))
+        assert labels(hours, 1, texts)[texts[0]] == "2101-10-20 08"
+
+    def test_what_only_begins_like_a_date_is_none(self):
+        assert form_of(["2101-10-20 8:30 or later"]) == ""
 
     def test_lives_get_decades_and_visits_quarters(self):
         lives = [f"{y}-03-01" for y in (1950, 1960)]

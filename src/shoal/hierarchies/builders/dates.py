@@ -27,11 +27,11 @@ ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 ye
 """Levels that nest, from fine to coarse; ``week`` may stand last instead."""
 
 _FORMS = {
-    "iso": re.compile(r"(\d{4})-(\d{2})-(\d{2})([ T]\d{1,2}:.*)?", re.ASCII),
+    "iso": re.compile(r"(\d{4})-(\d{2})-(\d{2})([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII),
     "ymd": re.compile(r"((?:18|19|20|21)\d{2})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII),
     "year last": re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( \d{1,2}:.*)?", re.ASCII),
 }
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
 
 
 @register_rule
@@ -87,7 +87,7 @@ class Dates(Rule):
         return [label if _ISO.fullmatch(day) else None for day, label in zip(days, found, strict=True)]
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
-        if self.form:
+        if self.form or self.on_text:
             return Generalize.of(column, self, level, missing_label=missing_label)
         return self._period(column, level, missing_label)
 
@@ -181,11 +181,11 @@ def form_of(texts: Sequence[str]) -> str:
 def iso_text(text: str, form: str) -> str:
     """A date of a form as YYYY-MM-DD; a text of another form as it is.
 
-    >>> iso_text("3/12/1984", "dmy"), iso_text("12/3/1984", "mdy"), iso_text("19841203", "ymd"), iso_text("?", "dmy")
-    ('1984-12-03', '1984-12-03', '1984-12-03', '?')
+    >>> iso_text("3/12/1984", "dmy"), iso_text("12/3/1984", "mdy"), iso_text("19841203", "ymd"), iso_text("1984-12-03 8:30", "")
+    ('1984-12-03', '1984-12-03', '1984-12-03', '1984-12-03 08:30')
     """
     if not form:
-        return text
+        return f"{text[:11]}0{text[11:]}" if text[12:13] == ":" else text  # 8:30 is 08:30
     found = _FORMS["ymd" if form == "ymd" else "year last"].fullmatch(text)
     if found is None:
         return text
