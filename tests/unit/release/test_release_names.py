@@ -68,7 +68,7 @@ def test_an_earlier_release_is_compared_on_all_its_columns(tmp_path, form):
     coarse["roles"] = {**coarse["roles"], "quasi": levels}
     shoal.anonymize(table, coarse, format=form).write(tmp_path / "one")
     finer = asked()
-    finer["roles"] = {**finer["roles"], "quasi": {"-age": {}, "=sex": {"hierarchy": "flat", "min_level": 1, "max_level": 1}}}
+    finer["roles"] = {**finer["roles"], "quasi": {"-age": {"hierarchy": {"intervals": [2, 4, 8]}}, "=sex": levels["-age"]}}
     alone = table.append_column("n", pa.array(range(len(table)))).filter(pa.array([i > 180 for i in range(len(table))])).drop("n")
     with pytest.raises(VerificationError, match=r"intersection|differencing"):
         shoal.anonymize(alone, finer, format=form, previous=[tmp_path / "one"]).write(tmp_path / "two")
