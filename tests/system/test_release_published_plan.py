@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.cli import main
 from shoal.errors import VerificationError
 from shoal.release.certificate.verify import verify
 from shoal.release.make import seed as private
@@ -58,6 +59,18 @@ def test_the_owner_keeps_the_whole_plan_and_uses_it_again(tmp_path):
     assert "bees" not in (coarse / "data.csv").read_text()
     miners, _ = release(tmp_path, jobs=["nurse"] * 9 + ["cook"] * 9 + ["miner"], name="miners")
     assert not verify(folder, private=miners.private_file).ok, "the plan of another release"
+
+
+def test_the_command_says_what_the_private_file_holds(tmp_path, capsys):
+    release(tmp_path)
+    table = tmp_path / "t.csv"
+    table.write_text("job,sex\n" + "".join(f"{job},f\n" for job in JOBS))
+    with pytest.raises(SystemExit) as end:
+        main(["anonymize", str(table), "--policy", str(tmp_path / "p.yml"), "--out", str(tmp_path / "cli")])
+    said = capsys.readouterr().out
+    assert not end.value.code
+    assert "The whole plan, with rare values" in said
+    assert "seed of the random changes" not in said
 
 
 def test_a_pickled_release_holds_the_published_plan_only(tmp_path):

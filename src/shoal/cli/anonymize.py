@@ -99,7 +99,12 @@ def _tell(release: "Release", out: Path) -> None:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
     if release.private_file is not None:
-        typer.echo(f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them.")
+        if release.plan.draws:
+            typer.echo(
+                f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them."
+            )
+        else:
+            typer.echo(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
