@@ -25,6 +25,7 @@ def as_dict(counts: ClassCounts, numeric: set[str] | frozenset[str] = frozenset(
         "records": dict(zip(keys, records, strict=True)),
         "weights": {} if counts.weights is None else dict(zip(keys, counts.weights.tolist(), strict=True)),
         "people": counts.n_people,
+        "once": None if counts.unit is None else _once(counts),
         "sensitive": {},
     }
     for name, inside in counts.sensitive.items():
@@ -33,6 +34,14 @@ def as_dict(counts: ClassCounts, numeric: set[str] | frozenset[str] = frozenset(
         for c, v, n in zip(inside.classes.tolist(), values, inside.counts.tolist(), strict=True):
             nested.setdefault(keys[c], {})[v] = n
         out["sensitive"][name] = nested
+    return out
+
+
+def _once(counts: ClassCounts) -> Counter[tuple[int, int]]:
+    everybody = counts.everybody
+    out: Counter[tuple[int, int]] = Counter()
+    for size, alike, n in zip(everybody.sizes.tolist(), everybody.alike.tolist(), everybody.members.tolist(), strict=True):
+        out[size, alike] += n
     return out
 
 

@@ -150,7 +150,20 @@ def count(
             values = {text(r[s]) for r in group}
             out["sensitive"][s][key] = {v: len(_people([r for r in group if text(r[s]) == v], unit)) for v in values}
     out["people"] = len(_people(rows, unit)) if unit else None
+    out["once"] = _once(rows, columns, through, unit) if unit else None
     return out
+
+
+def _once(rows: Sequence[Row], columns: Sequence[str], through: Mapping[str, Step], unit: str) -> Counter[tuple[int, int]]:
+    """Everybody once: people by the size of their smallest class and by how many have exactly their set of classes."""
+    members: dict[Any, set[Any]] = defaultdict(set)
+    classes: dict[Any, set[Any]] = defaultdict(set)
+    for row in rows:
+        key = _key(row, columns, through)
+        members[key].add(text(row[unit]))
+        classes[text(row[unit])].add(key)
+    sets = [frozenset(c) for c in classes.values()]
+    return Counter((min(len(members[key]) for key in c), sets.count(c)) for c in sets)
 
 
 def _people(rows: Sequence[Row], unit: str | None) -> set[Any]:

@@ -75,6 +75,10 @@ def same(a: Any, b: Any) -> None:
     if a.records is not None:
         assert a.records.tolist() == b.records.tolist()
     assert a.n_people == b.n_people
+    assert (a.people is None) == (b.people is None)
+    if a.people is not None:
+        for part in ("sizes", "alike", "members"):
+            assert getattr(a.people, part).tolist() == getattr(b.people, part).tolist()
     assert a.sensitive.keys() == b.sensitive.keys()
     for name in a.sensitive:
         one, two = a.sensitive[name], b.sensitive[name]

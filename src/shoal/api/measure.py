@@ -14,12 +14,13 @@ from shoal.api.measurement import Measurement
 from shoal.api.readers.people import number_of_people
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
+from shoal.kernels.people import Memberships, memberships
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance
-from shoal.measures.classes.missing import adds_up, drop_missing
+from shoal.measures.classes.missing import drop_missing
 from shoal.measures.classes.presence import Presence, presence
-from shoal.model.counts.classes import MISSING, ClassCounts
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
 from shoal.model.roles import MissingPolicy
@@ -189,23 +190,21 @@ def measure(
                 f"an order is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
             )
     counts = in_order(counts, {c.name: c.order for c in source.schema.columns if c.order} | dict(order or {}))
-    size, present = _population(population, counts, asked, person, rule)
-    left = None
-    if person is not None and rule is MissingPolicy.DROP and bool(counts.has_missing().any()) and not adds_up(counts):
-        left = _without_missing(source.count((person, *asked)), asked)
+    who = _who(source, counts, needed=counts.weights is not None or population is not None)
+    size, present = _population(population, counts, asked, person, rule, who)
     return Measurement(
         counts,
         source.name,
         rule,
         present,
         size,
-        _sample(drop_missing(counts) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
+        _sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
         _by(source, asked, by, person) if by else None,
         dict(distances or {}),
         {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items() if _is_sensitive(n, secret)},
         c,
+        who,
         source=source,
-        left=left,
     )
 
 
@@ -233,13 +232,11 @@ def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassC
     return replace(counts, sensitive={**counts.sensitive, **found}) if found else counts
 
 
-def _without_missing(pairs: ClassCounts, quasi: tuple[str, ...]) -> ClassCounts:
-    """Classes by person and quasi-identifiers, those with a missing quasi-identifier left out."""
-    codes = [pairs.codes[pairs.column(name)] for name in (*pairs.columns[:1], *quasi)]
-    keep = np.logical_and.reduce([c != MISSING for c in codes[1:]])
-    if not bool(keep.any()):
-        drop_missing(ClassCounts([1], quasi, [[MISSING]] * len(quasi)))  # says that nothing is left
-    return ClassCounts(pairs.sizes[keep], columns=(pairs.columns[0], *quasi), codes=[c[keep] for c in codes])
+def _who(table: Table, counts: ClassCounts, *, needed: bool) -> Memberships | None:
+    """Who is in which class, where people are in several and missing values, weights or a population need it."""
+    if counts.unit is None or counts.adds_up or not (needed or bool(counts.has_missing().any())):
+        return None
+    return memberships(table.count((counts.unit, *counts.columns)), counts)
 
 
 def _columns(
@@ -280,7 +277,12 @@ def _apart(
 
 
 def _population(
-    population: int | Source | None, counts: ClassCounts, quasi: tuple[str, ...], unit: str | None, rule: MissingPolicy
+    population: int | Source | None,
+    counts: ClassCounts,
+    quasi: tuple[str, ...],
+    unit: str | None,
+    rule: MissingPolicy,
+    who: Memberships | None,
 ) -> tuple[int | None, Presence | None]:
     """The size of the population, and where it is a table, how the classes lie in it."""
     if population is None:
@@ -302,15 +304,16 @@ def _population(
     person = unit if unit is not None and unit in other.schema else other.schema.unit
     everybody = other.count(quasi, unit=person)
     if rule is MissingPolicy.DROP:
-        counts, everybody = drop_missing(counts), drop_missing(everybody)
+        theirs = _who(other, everybody, needed=False)
+        counts, everybody = drop_missing(counts, who), drop_missing(everybody, theirs)
     found = presence(counts, everybody)
-    return int(found.population.sum()), found
+    return found.people, found
 
 
 def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     """From sample to population: Skinner–Elliot first, the models of population uniques beside it; not without class sizes that
     add up to the people."""
-    if size is None or not (counts.unit is None or adds_up(counts)):
+    if size is None or not counts.adds_up:
         return None
     from shoal.predict.population.uniques import population  # loads scipy
 
@@ -323,7 +326,7 @@ def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None) -> Subp
     columns = quasi if by in quasi else (*quasi, by)
     counts = table.count(columns, unit=unit)
     texts = canonical_text(counts.categories[counts.column(by)]).to_pylist()
-    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"})
+    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=_who(table, counts, needed=True))
 
 
 def _is_sensitive(name: str, sensitive: tuple[str, ...]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import count_by, group_codes
-from shoal.measures.classes.missing import adds_up, drop_missing
+from shoal.kernels.people import Memberships
 from shoal.measures.result.measurement import Measured
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
@@ -35,8 +34,6 @@ class Measurement(Measured):
     """
 
     source: Any = field(default=None, repr=False)
-    left: ClassCounts | None = field(default=None, repr=False)
-    """Under the rule ``drop`` with a unit: the classes by person and quasi-identifiers without a missing one."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
@@ -44,27 +41,21 @@ class Measurement(Measured):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    @cached_property
-    def counts(self) -> ClassCounts:
-        if self.left is None:
-            return super().counts
-        return drop_missing(self.base, n_people=_people(self.left, ()).n_members)
-
     @property
     def knows_subsets(self) -> bool:
         return self.source is not None or super().knows_subsets
 
     def recount(self, columns: Sequence[str]) -> ClassCounts:
         """Count the table over other columns, people where a unit is named; only rows that the rule for missing values leaves."""
-        if self.left is not None:
-            return _people(self.left, columns)
+        if self.policy is MissingPolicy.DROP and self.who is not None:
+            return _coarser(self.counts, self.members, columns)
         if self.source is None:
             return super().recount(columns)
         found: ClassCounts = self.source.count(tuple(columns), unit=self.base.unit)
         return found
 
     def _affordable(self) -> int:
-        if adds_up(self.counts):
+        if self.counts.adds_up:
             return super()._affordable()
         width = len(self.quasi)
         return 2 if width + comb(width, 2) <= MOST_RECOUNTS else 1
@@ -96,13 +87,23 @@ class Measurement(Measured):
         return write_report(self, Path(path))
 
 
-def _people(left: ClassCounts, columns: Sequence[str]) -> ClassCounts:
-    """People in each class over some columns, from classes by person (the first column) and all of them."""
-    codes = [left.codes[left.column(name)] for name in columns]
-    pairs = group_codes([left.codes[0], *codes])  # a person with several rows in a class is in it once
-    grouping = group_codes([c[pairs.first] for c in codes], n_rows=pairs.n)
-    first = pairs.first[grouping.first]
-    return ClassCounts(count_by(grouping.ids, grouping.n), columns=tuple(columns), codes=[c[first] for c in codes])
+def _coarser(counts: ClassCounts, who: Memberships, columns: Sequence[str]) -> ClassCounts:
+    """People in each class over some of the columns, from who is in which class over all of them."""
+    codes = [counts.codes[counts.column(name)] for name in columns]
+    grouping = group_codes(codes, n_rows=counts.n_classes)
+    people = np.unique(who.people, return_inverse=True)[1]
+    n_people = int(people.max()) + 1
+    pairs = np.unique(grouping.ids[who.classes] * n_people + people)  # a person with several rows in a class is in it once
+    inside = Memberships(pairs // n_people, pairs % n_people)
+    sizes = count_by(inside.classes, grouping.n)
+    return ClassCounts(
+        sizes,
+        columns=tuple(columns),
+        codes=[c[grouping.first] for c in codes],
+        n_people=n_people,
+        unit=counts.unit,
+        people=inside.counts(sizes),
+    )
 
 
 def _classes_of(batch: Any, counts: ClassCounts) -> IntArray:

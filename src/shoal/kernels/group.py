@@ -184,6 +184,7 @@ def project(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
         n_people=counts.n_people,
         unit=counts.unit,
         missing=counts.missing,
+        people=counts.people,
     )
 
 

@@ -33,7 +33,7 @@ def card(m: Measured) -> str:
         blocks.append(Table(("sensitive", "distinct l", "entropy l", "t"), rows, right=(1, 2, 3)))
     blocks += [Words(note, small=True) for note in m.notes]
     blocks.append(Words('Why? m.explain() · m.worst_subsets(3) · m.report("out.html")', small=True))
-    total = int(m.crowds.members.sum())
+    total = m.crowds.n_members
     drawing = svg(fish(total, m.unique, fishes=FISHES)) if total else ""
     return _card(m.sentence, blocks, numbers_of(m), drawing)
 
@@ -46,6 +46,10 @@ def numbers_of(m: Measured) -> list[Number]:
         Number(f"{m.k:,}", f"in the smallest group (k); highest risk {chance(m.risk.max)}", missed=m.k < THRESHOLD),
         Number(chance(mean), "average chance to name a person known to be in the table", missed=mean > 1 / THRESHOLD, words=True),
     ]
+    if m.whole_set is not None and not m.counts.adds_up:
+        whole = m.whole_set
+        told = f"one of a kind by all their records together, {percent(whole.unique_share)}"
+        numbers.append(Number(f"{whole.unique:,}", told, missed=whole.unique > 0))
     worst = m.worst_subsets(1) if m.knows_subsets else []
     if worst:
         told = f"most telling columns; alone they single out {worst[0].unique:,}"

@@ -69,7 +69,7 @@ def report_html(m: Measured) -> str:
 
 
 def _shoal(m: Measured) -> Figure | None:
-    total = int(m.crowds.members.sum())
+    total = m.crowds.n_members
     if not total:
         return None
     unit = "people" if m.counts.unit is not None else "records"
@@ -108,7 +108,8 @@ def _risks(m: Measured) -> list[Block]:
     ]
     above = [(f"risk above {t}", f"{n:,}") for t, n in r.prosecutor.above.items()]
     if above:
-        out.append(Table(("records", "number"), above, right=(1,)))
+        unit = "people" if m.counts.unit is not None else "records"
+        out.append(Table((unit, "number"), above, right=(1,)))
     if m.presence is not None:
         p = m.presence
         out.append(
@@ -147,7 +148,7 @@ def _columns(m: Measured) -> list[Block]:
     names = m.quasi[:MOST_COLUMNS]
     if len(names) < 2:
         return [worst]
-    matrix = uniqueness_matrix(m.subsets(2), names, int(m.counts.sizes.sum()))
+    matrix = uniqueness_matrix(m.subsets(2), names, m.people)
     drawn = heat_map(names, matrix, title="Percent one of a kind for each pair of columns")
     return [Figure(svg(drawn), "Percent one of a kind when both columns are known. Dashed: one column alone."), worst]
 

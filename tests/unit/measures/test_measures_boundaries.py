@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import DataError, UsageError
+from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, missing, risk
 from shoal.measures.classes.individual import benedetti_franconi
 from shoal.measures.classes.missing import adds_up, crowds, drop_missing
@@ -178,7 +179,7 @@ def test_people_who_are_left_when_rows_are_dropped() -> None:
     twice = ClassCounts((2, 1), columns=("age",), codes=([0, -1],), unit="id", n_people=2)
     assert not adds_up(twice)
     assert drop_missing(twice).n_people is None
-    assert drop_missing(twice, n_people=2).n_people == 2
+    assert drop_missing(twice, Memberships(np.array([0, 0, 1]), np.array([7, 8, 8]))).n_people == 2
 
 
 def test_numbers_under_a_rule_for_missing_values_are_those_of_its_crowds() -> None:

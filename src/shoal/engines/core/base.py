@@ -152,6 +152,15 @@ class Engine(ABC):
             joined = exp.DPipe(this=joined, expression=part)
         return exp.MD5(this=joined)
 
+    def class_name(self, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """Something that rows have in common if and only if their keys are equal (missing ones too), to be put in a set."""
+        order = exp.Order(expressions=[exp.Ordered(this=k.copy(), nulls_first=True) for k in keys])
+        return exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
+
+    def set_of(self, value: exp.Expr) -> exp.Expr:
+        """An aggregate of distinct values that is equal for equal sets only, whatever their order."""
+        return exp.ArrayAgg(this=exp.Order(this=value, expressions=[exp.Ordered(this=value.copy(), nulls_first=True)]))
+
     def mapping(self, data: Any) -> AbstractContextManager[exp.Expr]:
         """A pyarrow Table of text and integer columns as something to join: here inline rows; engines may do better.
 

@@ -19,6 +19,7 @@ from shoal.engines.core.request import CountRequest
 from shoal.kernels.arrow import positions, to_numpy
 from shoal.kernels.group import pack
 from shoal.model.counts.classes import ClassCounts, CodeArray, SensitiveCounts
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import Column
 
 
@@ -64,6 +65,7 @@ def assemble(
     table: Any,
     inside: Mapping[str, Assembled],
     n_people: int | None,
+    people: PeopleCounts | None = None,
 ) -> ClassCounts:
     """ClassCounts from the decoded key columns and the numbers ``n``, ``people`` and ``weight`` of ``table``."""
     encoded = [encode(d) for d in decoded]
@@ -89,6 +91,7 @@ def assemble(
         weights=weights,
         n_people=n_people,
         unit=request.unit,
+        people=people,
     )
 
 

@@ -21,7 +21,9 @@ from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
 from shoal.kernels.arrow import from_numpy
+from shoal.kernels.people import Memberships
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray, SensitiveCounts
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.progress import Progress
 from shoal.steps import ExpressionStep
 
@@ -127,6 +129,8 @@ class _Work:
         unit = self._column(request.unit) if request.unit is not None else None
         inside = {name: self._inside([*columns, self._column(name)], unit) for name in request.sensitive}
         people = None if unit is None else self._people(columns, unit)
+        n_people = None if unit is None else self._tallies.over([unit]).n
+        once = None if unit is None else self._once(columns, unit, n_people)
         table = self._tallies.over(columns, last=last)
         _check_budget(request, columns, table.n)
         tables, categories = zip(*(_present(u, c.categories) for u, c in zip(table.used, columns, strict=True)), strict=True)
@@ -137,14 +141,23 @@ class _Work:
             categories=categories,
             sensitive={name: _sensitive(name, *found, len(columns)) for name, found in inside.items()},
             records=None if unit is None else table.counts,
-            n_people=None if unit is None else self._tallies.over([unit]).n,
+            n_people=n_people,
             unit=request.unit,
+            people=once,
         )
 
     def _people(self, columns: list[Ranked], unit: Ranked) -> IntArray:
         """Distinct people in each combination of the columns."""
         pairs = self._tallies.over([*columns, unit])
         return np.bincount(pairs.numbers(len(columns))).astype(np.int64)
+
+    def _once(self, columns: list[Ranked], unit: Ranked, n_people: int | None) -> PeopleCounts | None:
+        """Everybody once, where somebody is in several combinations."""
+        pairs = self._tallies.over([*columns, unit])
+        if pairs.n == n_people:
+            return None
+        classes = pairs.numbers(len(columns))
+        return Memberships(classes, pairs.ranks[-1].astype(np.int64)).counts(np.bincount(classes))
 
     def _inside(self, columns: list[Ranked], unit: Ranked | None) -> tuple[Tally, IntArray, Any]:
         """Class–value pairs, the records or people of each, and the categories of the value."""

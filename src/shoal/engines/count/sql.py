@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
@@ -21,6 +22,7 @@ from shoal.engines.core.shaping import Shaped, check_gaps, cleaned, people, shap
 from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column
 
@@ -89,9 +91,12 @@ class _Parts:
         for name in request.sensitive:
             inside[name] = self.sensitive(name, keys, columns)
         n_people = self.all_people() if request.unit is not None else None
+        once = None
+        if n_people is not None and n_people != int(pc.sum(table["people"].cast("int64")).as_py() or 0):
+            once = self.everybody()
         if request.weight is not None:
             check_weights(table, request.weight)
-        return assemble(request, columns, decoded, table, inside, n_people)
+        return assemble(request, columns, decoded, table, inside, n_people, once)
 
     def sensitive(self, name: str, keys: list[str], columns: list[Column]) -> Any:
         more = {"v": self.raw(name)}
@@ -108,6 +113,49 @@ class _Parts:
         query = self.grouped({"u": self.raw(self.request.unit)}, [], [exp.alias_(people(column("u", "p")), "n", quoted=True)])
         found = self.engine.fetch(query)["n"][0].as_py()
         return int(found or 0)
+
+    def everybody(self) -> PeopleCounts:
+        """Everybody once: the smallest class of each person and the set of all, counted in the engine."""
+        assert self.request.unit is not None
+        keys = [f"k{i}" for i in range(len(self.shaped))]
+        terms = {k: self.engine.fingerprint(s.value.copy(), s.column) for k, s in zip(keys, self.shaped, strict=True)}
+        unit = self.relation.column(self.request.unit)
+        terms["u"] = self.engine.fingerprint(column(f"c{self.names.index(unit.name)}", "s"), unit)
+        columns = exp.select(*[exp.alias_(v, k, quoted=True) for k, v in terms.items()])
+        rows = shaped_from(columns, self.inner.copy(), self.shaped)
+        pairs = _from(exp.select(*[column(k, "p") for k in terms]), rows).group_by(*[column(k, "p") for k in terms])
+        classes = [column(k, "p") for k in keys]
+        numbered = _from(
+            exp.select(column("u", "p"), _named(_window(classes), "size"), _named(self.engine.class_name(classes), "class")),
+            pairs,
+        )
+        people = _from(
+            exp.select(
+                _named(exp.Min(this=column("size", "p")), "smallest"), _named(self.engine.set_of(column("class", "p")), "classes")
+            ),
+            numbered,
+        ).group_by(column("u", "p"))
+        alike = _from(exp.select(column("smallest", "p"), _named(_window([column("classes", "p")]), "alike")), people)
+        groups = [column("smallest", "p"), column("alike", "p")]
+        found = self.engine.fetch(
+            _from(exp.select(*groups, _named(exp.Count(this=exp.Star()), "n")), alike).group_by(*[g.copy() for g in groups])
+        )
+        numbers = [found[name].cast("int64").to_numpy() for name in ("smallest", "alike", "n")]
+        order = np.lexsort(numbers[1::-1])
+        return PeopleCounts(*(n[order] for n in numbers))
+
+
+def _named(value: exp.Expr, name: str) -> exp.Expr:
+    return exp.alias_(value, name, quoted=True)
+
+
+def _from(query: exp.Select, inner: exp.Expr) -> exp.Select:
+    return query.from_(aliased(exp.Subquery(this=inner), "p"))
+
+
+def _window(groups: Sequence[exp.Expr]) -> exp.Expr:
+    """Rows with equal values: COUNT(*) OVER (PARTITION BY …)."""
+    return exp.Window(this=exp.Count(this=exp.Star()), partition_by=[g.copy() for g in groups])
 
 
 def check_weights(table: Any, name: str) -> None:

@@ -205,6 +205,13 @@ class SQLServer(Engine):
         )
         return exp.Paren(this=exp.or_(exp.EQ(this=left, expression=right), none, copy=False))
 
+    def set_of(self, value: exp.Expr) -> exp.Expr:
+        """32 bytes for a set of any size."""
+        spelled = exp.cast(value, exp.DataType.build("VARCHAR(MAX)", dialect="tsql"))
+        listed = exp.Anonymous(this="STRING_AGG", expressions=[spelled, string(",")])
+        order = exp.Order(expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
+        return exp.Anonymous(this="HASHBYTES", expressions=[string("SHA2_256"), exp.WithinGroup(this=listed, expression=order)])
+
     def char_length(self, value: exp.Expr) -> exp.Expr:
         marked = exp.DPipe(this=value, expression=string(MARK))
         return exp.Paren(this=exp.Sub(this=exp.Anonymous(this="LEN", expressions=[marked]), expression=exp.convert(1)))

@@ -217,6 +217,13 @@ class Spark(Engine):
             return exp.func("LOWER", exp.Anonymous(this="HEX", expressions=[value.copy()]))
         return super().text(value, column)
 
+    def class_name(self, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """The keys themselves: a rank over all rows would bring them to one worker."""
+        return exp.Anonymous(this="STRUCT", expressions=[k.copy() for k in keys])
+
+    def set_of(self, value: exp.Expr) -> exp.Expr:
+        return exp.Anonymous(this="ARRAY_SORT", expressions=[exp.Anonymous(this="COLLECT_LIST", expressions=[value])])
+
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
         """A temporary view over the rows, sent as Arrow."""

@@ -1,6 +1,7 @@
 """How large are the classes? k, the class-size table, people in small classes, and the same per subpopulation.
 
 Takes    ClassCounts (members are people where the table has a unit, else records)
+Counts   everybody once: a person in several classes by the smallest of them; class sizes and k are over classes
 Keeps    k of a subset of columns is at least k of all; merging classes never lowers k
 Source   METHODS §2; quartiles are R type 7 (numpy "linear"), taken over classes, not over people
 """
@@ -13,10 +14,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shoal.errors import InternalError
+from shoal.kernels.people import Memberships
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
-HELPERS = ("class_sizes", "members_of", "people_at", "size_table", "subpopulations", "pearson", "spearman")
+HELPERS = ("class_sizes", "each_once", "members_of", "people_at", "size_table", "subpopulations", "pearson", "spearman")
 THRESHOLDS = (1, 5, 10, 50, 100)
 NAMED_FROM = 10
 """A subpopulation with fewer members is not named in a result."""
@@ -44,6 +47,11 @@ def members_of(groups: Groups) -> IntArray:
     """
     found: IntArray = getattr(groups, "members", groups.sizes)
     return found
+
+
+def each_once(groups: Groups) -> Groups:
+    """Groups in which nobody is twice: of classes, everybody by the smallest class they are in."""
+    return groups.everybody if isinstance(groups, ClassCounts) else groups
 
 
 @metric(
@@ -85,18 +93,18 @@ def k_anonymity(groups: Groups) -> int:
     merging="never higher",
     doubling="free",
     sentence="Members who are the only one with their combination of values.",
-    formula="number of classes of size 1",
-    assumption="with a unit, a person with several rows can be the only one in several classes and is counted in each",
+    formula="members of classes of size 1; a person with several rows counts once, if alone in at least one class",
+    assumption="without a unit each row is taken for a person",
     attacker="Someone who knows a person's quasi-identifiers finds exactly one record.",
     change="each further quasi-identifier can only add to it",
 )
 def unique_members(groups: Groups) -> int:
-    """Members who are alone in their group.
+    """Members who are alone in at least one group.
 
     >>> unique_members(ClassCounts((1, 1, 4)))
     2
     """
-    return int(np.count_nonzero(groups.sizes == 1))
+    return people_at(groups, (1,))[1]
 
 
 @metric(
@@ -108,18 +116,18 @@ def unique_members(groups: Groups) -> int:
     merging="never higher",
     doubling="free",
     sentence="Share of members who are the only one with their combination of values.",
-    formula="classes of size 1 / members",
+    formula="unique / members",
     assumption="as for 'unique'",
     attacker="as for 'unique'",
     change="each further quasi-identifier can only add to it",
 )
 def unique_share(groups: Groups) -> float:
-    """Share of members in classes of one.
+    """Share of members who are alone in at least one class.
 
     >>> unique_share(ClassCounts((1, 1, 2)))
     0.5
     """
-    return unique_members(groups) / groups.n_members
+    return unique_members(groups) / each_once(groups).n_members
 
 
 @metric(
@@ -179,13 +187,14 @@ def class_sizes(groups: Groups) -> SizeTable:
 
 
 def people_at(groups: Groups, thresholds: Sequence[int] = THRESHOLDS) -> dict[int, int]:
-    """Members in groups of at most so many (Table B of the sources): never falls from left to right.
+    """Members in at least one group of at most so many (Table B of the sources): never falls from left to right.
 
     >>> people_at(ClassCounts((1, 1, 2, 3, 3, 5, 8, 13)))
     {1: 2, 5: 15, 10: 23, 50: 36, 100: 36}
     """
-    members = members_of(groups)
-    return {int(t): int(members[groups.sizes <= t].sum()) for t in thresholds}
+    once = each_once(groups)
+    members = members_of(once)
+    return {int(t): int(members[once.sizes <= t].sum()) for t in thresholds}
 
 
 @dataclass(frozen=True)
@@ -221,7 +230,12 @@ class Subpopulations:
 
 
 def subpopulations(
-    counts: ClassCounts, by: str, *, names: Mapping[int, str] | None = None, named_from: int = NAMED_FROM
+    counts: ClassCounts,
+    by: str,
+    *,
+    names: Mapping[int, str] | None = None,
+    named_from: int = NAMED_FROM,
+    who: Memberships | None = None,
 ) -> Subpopulations:
     """Class sizes inside each value of ``by``, which must be one of the counted columns.
 
@@ -229,6 +243,8 @@ def subpopulations(
     ----------
     names : mapping of code to text, optional
         Names of the subpopulations; those with fewer than ``named_from`` members stay without a name.
+    who : Memberships, optional
+        Who is in which class, needed where people are in several: each is one member of every subpopulation they have a row in.
 
     Examples
     --------
@@ -243,14 +259,25 @@ def subpopulations(
     found = []
     for rows in np.split(order, bounds):
         sizes = counts.sizes[rows]
-        total = int(sizes.sum())
         value = int(code[rows[0]])
-        name = (names or {}).get(value) if total >= named_from else None
-        found.append(Subpopulation(name, total, size_table(sizes), int(np.count_nonzero(sizes == 1))))
+        here = _inside(counts, rows, who)
+        name = (names or {}).get(value) if here.n_members >= named_from else None
+        found.append(Subpopulation(name, here.n_members, size_table(sizes), unique_members(here)))
     found.sort(key=lambda g: (-g.members, g.name or ""))
     members = np.array([g.members for g in found], dtype=np.float64)
     medians = np.array([g.sizes.median for g in found], dtype=np.float64)
     return Subpopulations(by, tuple(found), pearson(members, medians), spearman(members, medians))
+
+
+def _inside(counts: ClassCounts, rows: IntArray, who: Memberships | None) -> Groups:
+    """Everybody in some of the classes once, by the smallest of those classes."""
+    if counts.adds_up:
+        return ClassCounts(counts.sizes[rows])
+    if who is None:
+        raise InternalError("people are in several classes; who is in which is not known.", hint="Pass who=.")
+    keep = np.zeros(counts.n_classes, np.bool_)
+    keep[rows] = True
+    return who.inside(keep).counts(counts.sizes[keep])
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float | None:

@@ -18,6 +18,7 @@ from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
 
 HELPERS = ("entropy_risk_of", "exact_marketer_of", "exact_unique_of")
+SEVERAL_CLASSES = "Not defined: people have rows in several classes, and the entropy of classes is not that of people."
 REMARK = (
     "A heuristic: with shares taken from the table it never exceeds classes/records, the exact marketer risk, and is often "
     "much lower. Decide on the exact figure."

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError, UsageError
+from shoal.errors import DataError, InternalError, UsageError
+from shoal.kernels.people import Memberships
 from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
 
 LARGE = 30
@@ -35,16 +36,17 @@ class IndividualRisk:
 
     risk: FloatArray  # per class
     members: IntArray
+    people: FloatArray | None = None  # per person, where people are in several classes: the highest of their classes
 
     @property
     def expected(self) -> float:
-        """Expected number of re-identifications if every record is tried."""
-        return float((self.risk * self.members).sum())
+        """Expected number of re-identifications if everybody is tried, each by the most telling record."""
+        return float((self.risk * self.members).sum() if self.people is None else self.people.sum())
 
     @property
     def mean(self) -> float:
-        """Global risk: mean over records."""
-        return self.expected / int(self.members.sum())
+        """Global risk: mean over people."""
+        return self.expected / (int(self.members.sum()) if self.people is None else len(self.people))
 
     @property
     def max(self) -> float:
@@ -54,10 +56,11 @@ class IndividualRisk:
         return {"max": self.max, "mean": self.mean, "expected": self.expected, "method": "Benedetti-Franconi, exact"}
 
 
-def individual_risk(counts: ClassCounts) -> IndividualRisk:
+def individual_risk(counts: ClassCounts, who: Memberships | None = None) -> IndividualRisk:
     """Individual risk of each class from its sampling weights.
 
-    Where people were counted (``unit``), each is one, with the mean weight of the rows of the class.
+    Where people were counted (``unit``), each is one, with the mean weight of the rows of the class; people in several classes
+    (``who`` is in which) have the highest risk of their classes.
 
     >>> c = ClassCounts((1, 3), weights=(10.0, 30.0))
     >>> [round(r, 5) for r in individual_risk(c).risk.tolist()]
@@ -66,7 +69,12 @@ def individual_risk(counts: ClassCounts) -> IndividualRisk:
     if counts.weights is None:
         raise UsageError("individual risk needs sampling weights.", hint="Name the weight column: weight='w' or --weight w.")
     rows = counts.sizes if counts.records is None else counts.records
-    return IndividualRisk(benedetti_franconi(counts.sizes, counts.weights * (counts.sizes / rows)), counts.sizes)
+    risk = benedetti_franconi(counts.sizes, counts.weights * (counts.sizes / rows))
+    if counts.adds_up:
+        return IndividualRisk(risk, counts.sizes)
+    if who is None:
+        raise InternalError("people are in several classes; who is in which is not known.", hint="Pass who=.")
+    return IndividualRisk(risk, counts.sizes, who.largest(risk))
 
 
 def benedetti_franconi(sample: npt.ArrayLike, population: npt.ArrayLike) -> FloatArray:

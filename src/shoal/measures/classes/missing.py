@@ -4,7 +4,7 @@
 a record is alike to all records that agree wherever both are known. ``drop``: rows with one are left out.
 
 Takes    ClassCounts under ``own``
-Keeps    wildcard sizes ≥ own sizes; without a missing value all three agree
+Keeps    wildcard sizes ≥ own sizes; without a missing value all three agree; everybody is one, by the smallest crowd they are in
 Cost     wildcard: one grouping per pair of missing patterns, over the classes of the two patterns
 Differs  where people were counted (``unit``) and are in several classes, people of matching classes cannot be added up; the
          largest matching class is then a lower bound, and the result says so
@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal.errors import EmptyTableError
 from shoal.kernels.group import group_codes, sum_by
+from shoal.kernels.people import Memberships
 from shoal.measures.classes.anonymity import k_anonymity, unique_members
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray, SensitiveCounts
 from shoal.model.roles import MissingPolicy
@@ -29,11 +30,16 @@ MOST_PATTERNS = 200
 
 @dataclass(frozen=True)
 class Crowds:
-    """For each counted class its members, and the size of the crowd that each of them hides in."""
+    """``members[i]`` people hide in a crowd of ``sizes[i]``, each counted once, in the smallest crowd they are in.
+
+    ``of_classes`` is the crowd of each class, ``records`` the rows in them.
+    """
 
     policy: MissingPolicy
     sizes: IntArray
     members: IntArray
+    of_classes: IntArray
+    records: int
     exact: bool = True
 
     @property
@@ -41,17 +47,23 @@ class Crowds:
         return int(self.members.sum())
 
     def to_json(self) -> dict[str, Any]:
-        out = {"k": k_anonymity(self), "unique": unique_members(self), "records": self.n_members, "classes": len(self.sizes)}
+        out = {
+            "k": k_anonymity(self),
+            "unique": unique_members(self),
+            "people": self.n_members,
+            "records": self.records,
+            "classes": len(self.of_classes),
+        }
         return out if self.exact else out | {"bound": "lower bound on k: people of matching classes cannot be added up"}
 
 
 def adds_up(counts: ClassCounts) -> bool:
     """Whether class sizes may be added: records were counted, or every person is in exactly one class."""
-    return counts.unit is None or counts.n_members == counts.n_people
+    return counts.adds_up
 
 
-def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN) -> Crowds:
-    """Crowd sizes under a rule for missing values.
+def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN, who: Memberships | None = None) -> Crowds:
+    """Crowd sizes under a rule for missing values; ``who`` is in which class, where people are in several.
 
     >>> c = ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1]))
     >>> for rule in MissingPolicy:
@@ -62,15 +74,23 @@ def crowds(counts: ClassCounts, policy: MissingPolicy = MissingPolicy.OWN) -> Cr
     drop 1 1 [1, 2]
     """
     if policy is MissingPolicy.OWN or not bool(counts.has_missing().any()):
-        return Crowds(policy, counts.sizes, counts.sizes)
+        return _as_counted(counts, policy)
     if policy is MissingPolicy.DROP:
-        kept = drop_missing(counts)
-        return Crowds(policy, kept.sizes, kept.sizes)
-    return Crowds(policy, wildcard_sizes(counts), counts.sizes, exact=adds_up(counts))
+        return _as_counted(drop_missing(counts, who), policy)
+    wild = wildcard_sizes(counts)
+    if counts.adds_up:
+        return Crowds(policy, wild, counts.sizes, wild, counts.n_records)
+    once = counts.everybody if who is None else who.counts(wild)  # own crowds, never larger, where nobody knows who is where
+    return Crowds(policy, once.sizes, once.members, wild, counts.n_records, exact=False)
 
 
-def drop_missing(counts: ClassCounts, *, n_people: int | None = None) -> ClassCounts:
-    """The classes without a missing quasi-identifier; ``n_people`` are the people who are left, where somebody counted them.
+def _as_counted(counts: ClassCounts, policy: MissingPolicy) -> Crowds:
+    once = counts.everybody
+    return Crowds(policy, once.sizes, once.members, counts.sizes, counts.n_records)
+
+
+def drop_missing(counts: ClassCounts, who: Memberships | None = None) -> ClassCounts:
+    """The classes without a missing quasi-identifier; ``who`` is in which class, where people are in several.
 
     >>> c = ClassCounts((1, 2), columns=("age",), codes=([0, -1],))
     >>> drop_missing(c).sizes.tolist()
@@ -85,19 +105,21 @@ def drop_missing(counts: ClassCounts, *, n_people: int | None = None) -> ClassCo
             hint="Use the rule 'own', or leave out the column that is never filled.",
         )
     place = np.cumsum(keep) - 1
-    if n_people is None and counts.unit is not None and adds_up(counts):
-        n_people = int(counts.sizes[keep].sum())
+    left = counts.sizes[keep]
+    n_people = int(left.sum()) if counts.unit is not None and counts.adds_up else None
+    once = None if counts.unit is None or counts.adds_up or who is None else who.inside(keep).counts(left)
     return ClassCounts(
-        counts.sizes[keep],
+        left,
         columns=counts.columns,
         codes=[c[keep] for c in counts.codes],
         categories=counts.categories,
         sensitive={n: _kept(s, keep, place) for n, s in counts.sensitive.items()},
         records=None if counts.records is None else counts.records[keep],
         weights=None if counts.weights is None else counts.weights[keep],
-        n_people=n_people,
+        n_people=n_people if once is None else once.n_members,
         unit=counts.unit,
         missing=MissingPolicy.DROP,
+        people=once,
     )
 
 
@@ -113,7 +135,7 @@ def wildcard_sizes(counts: ClassCounts) -> IntArray:
     grouped there, and the members of one are handed to the other.
     """
     patterns = _patterns(counts)
-    add = adds_up(counts)
+    add = counts.adds_up
     out = np.zeros(counts.n_classes, dtype=np.int64)
     codes = tuple(counts.codes)
     known = np.stack([c[[rows[0] for rows in patterns]] != MISSING for c in codes], axis=1)
@@ -140,7 +162,21 @@ def _patterns(counts: ClassCounts) -> list[IntArray]:
     return np.split(order, np.flatnonzero(np.diff(grouping.ids[order])) + 1)
 
 
-def under_all_policies(counts: ClassCounts) -> dict[str, dict[str, Any]]:
+def people_with_missing(counts: ClassCounts, who: Memberships | None = None) -> int:
+    """People (rows, without a unit) with at least one record that lacks a quasi-identifier; at most so many where nobody knows
+    who is in which class.
+
+    >>> people_with_missing(ClassCounts((1, 2), columns=("age",), codes=([0, -1],)))
+    2
+    """
+    lacking = counts.has_missing()
+    if not counts.adds_up and who is not None:
+        return who.inside(lacking).n_people
+    found = int(counts.sizes[lacking].sum())
+    return found if counts.n_people is None else min(found, counts.n_people)
+
+
+def under_all_policies(counts: ClassCounts, who: Memberships | None = None) -> dict[str, dict[str, Any]]:
     """k and uniques under the three rules side by side; a rule that leaves nothing says so instead of a number."""
     out: dict[str, dict[str, Any]] = {}
     for policy in MissingPolicy:
@@ -148,7 +184,10 @@ def under_all_policies(counts: ClassCounts) -> dict[str, dict[str, Any]]:
             out[policy.value] = {"k": None, "unique": None, "note": "too many patterns of missing values: ask for it by name"}
             continue
         try:
-            out[policy.value] = crowds(counts, policy).to_json()
+            if policy is MissingPolicy.DROP and not counts.adds_up and who is None and bool(counts.has_missing().any()):
+                out[policy.value] = {"k": None, "unique": None, "note": "not counted: people have rows in several classes"}
+                continue
+            out[policy.value] = crowds(counts, policy, who).to_json()
         except EmptyTableError:
-            out[policy.value] = {"k": None, "unique": None, "records": 0, "classes": 0, "note": "nothing is left"}
+            out[policy.value] = {"k": None, "unique": None, "people": 0, "records": 0, "classes": 0, "note": "nothing is left"}
     return out

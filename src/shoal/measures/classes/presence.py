@@ -102,13 +102,15 @@ class Presence:
     delta_max: float
     release: IntArray  # f per population class
     population: IntArray  # F per population class
+    of_release: IntArray  # F of each class of the release, in its order
+    people: int  # people of the population, each once
 
     def to_json(self) -> dict[str, Any]:
         return {
             "k_map": self.k_map,
             "delta_min": self.delta_min,
             "delta_max": self.delta_max,
-            "population": int(self.population.sum()),
+            "population": self.people,
             "population_classes": len(self.population),
         }
 
@@ -122,12 +124,13 @@ def presence(release: ClassCounts, population: ClassCounts) -> Presence:
     >>> found.k_map, found.delta_min, round(found.delta_max, 4)
     (3, 0.5, 0.6667)
     """
-    f, big = matched_sizes(release, population)
-    return Presence(k_map(f, big), presence_min(f, big), presence_max(f, big), f, big)
+    f, big, place = matched_sizes(release, population)
+    people = population.n_members if population.n_people is None else population.n_people
+    return Presence(k_map(f, big), presence_min(f, big), presence_max(f, big), f, big, big[place], people)
 
 
-def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArray, IntArray]:
-    """Sizes f and F of the classes of both tables, first the classes of the release, then the others of the population."""
+def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArray, IntArray, IntArray]:
+    """Sizes f and F of the classes of both tables, and the place of each class of the release among them."""
     for name in release.columns:
         if name not in population.columns:
             raise missing_column(name, population.columns, table="population", what="quasi-identifier")
@@ -144,7 +147,7 @@ def matched_sizes(release: ClassCounts, population: ClassCounts) -> tuple[IntArr
     grouping = group_codes(codes, n_rows=n + population.n_classes)
     f = sum_by(grouping.ids[:n], release.sizes, grouping.n)
     big = sum_by(grouping.ids[n:], population.sizes, grouping.n)
-    return f, big
+    return f, big, grouping.ids[:n]
 
 
 def _translated(codes: CodeArray, theirs: Any, ours: Any) -> CodeArray:

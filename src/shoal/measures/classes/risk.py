@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.measures.classes.anonymity import Groups, k_anonymity, members_of
+from shoal.measures.classes.anonymity import Groups, each_once, k_anonymity, members_of, people_at
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import IntArray
 
@@ -61,19 +61,20 @@ def prosecutor_max(groups: Groups) -> float:
     merging="never higher",
     doubling="free",
     sentence="The chance of naming a record's owner, averaged over all members.",
-    formula="(1/n) Σ over members of 1/(size of the member's class) = classes / members",
+    formula="(1/n) Σ over members of 1/(size of the member's smallest class); with one class each, classes / members",
     assumption="the attacker's knowledge is right and up to date",
     attacker="Someone who " + ATTACKERS["prosecutor"] + ", for a person chosen at random.",
     change="fewer classes",
 )
 def prosecutor_mean(groups: Groups) -> float:
-    """Average over members of one over the size of their group: classes over members where groups do not overlap.
+    """Average over members of one over the size of their (smallest) group: classes over members where everybody is in one.
 
     >>> from shoal.model.counts.classes import ClassCounts
     >>> prosecutor_mean(ClassCounts((1, 2, 2, 5)))
     0.4
     """
-    return float((members_of(groups) / groups.sizes).sum() / groups.n_members)
+    once = each_once(groups)
+    return float((members_of(once) / once.sizes).sum() / once.n_members)
 
 
 @metric(
@@ -182,5 +183,8 @@ def members_above(groups: Groups, threshold: float) -> int:
     if not 0.0 <= threshold <= 1.0:
         raise UsageError(f"a risk threshold lies between 0 and 1; found {threshold}.", hint="Use for example 0.09.")
     ratio = Fraction(str(threshold))
-    largest = (ratio.denominator - 1) // ratio.numerator if ratio else groups.n_members  # the largest size with 1/size above it
-    return int(members_of(groups)[groups.sizes <= largest].sum())
+    once = each_once(groups)
+    if not ratio:
+        return once.n_members
+    largest = (ratio.denominator - 1) // ratio.numerator  # the largest size with 1/size above the threshold
+    return people_at(once, (largest,))[largest]

@@ -19,7 +19,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.kernels.group import group_codes, sum_by
-from shoal.measures.classes.anonymity import k_anonymity, unique_members
+from shoal.measures.classes.anonymity import each_once, k_anonymity, unique_members
 from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
@@ -187,12 +187,12 @@ def column_contributions(counts: ClassCounts, *, recount: Recount | None = None)
     >>> [(x.column, x.adds) for x in column_contributions(c)]
     [('b', 2), ('a', 1)]
     """
-    total = int(np.count_nonzero(counts.sizes == 1))
+    total = unique_members(counts)
     out = []
     for name in counts.columns:
         rest = tuple(n for n in counts.columns if n != name)
         alone = subset_count(counts, (name,), recount=recount)
-        without = subset_count(counts, rest, recount=recount).unique if rest else int(counts.n_members == 1)
+        without = subset_count(counts, rest, recount=recount).unique if rest else int(each_once(counts).n_members == 1)
         out.append(Contribution(name, alone.classes, alone.unique, without, total - without))
     return sorted(out, key=lambda c: (-c.adds, -c.unique_alone, c.column))
 

@@ -181,6 +181,9 @@ def _numbers(m: Figures) -> dict[str, Callable[[], float]]:
         **dict.fromkeys(("journalist.mean", "risk.journalist.mean"), lambda: m.risk.journalist.mean),
         **dict.fromkeys(("marketer", "risk.marketer"), lambda: m.risk.marketer),
     }
+    if (whole := m.whole_set) is not None:
+        out |= {"whole_set.unique": lambda: whole.unique, "whole_set.unique_share": lambda: whole.unique_share}
+        out |= {"whole_set.k": lambda: whole.k}
     present = m.presence
     if present is not None:
         out |= {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from shoal.kernels.chance import one_in
-from shoal.measures.classes.missing import adds_up
 from shoal.measures.classes.profile import profile
 from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
 from shoal.measures.result.figures import Figures
+from shoal.measures.result.parts import WholeSet
 from shoal.model.roles import MissingPolicy
 
 
@@ -34,12 +34,21 @@ def headline(m: Figures) -> str:
     >>> headline(Figures(ClassCounts((1, 4), columns=("age",), codes=([0, 1],))))
     '1 of 5 records is one of a kind on age; the smallest group has 1.'
     """
-    total = int(m.crowds.members.sum())
+    total = m.crowds.n_members
     on = " + ".join(m.quasi) or "the quasi-identifiers"
     verb = "is" if m.unique == 1 else "are"
     start = f"{m.unique:,} of {total:,} {who(m, total)} {verb}" if m.unique else f"None of {total:,} {who(m, total)} is"
     bound = "" if m.crowds.exact else "at least "
-    return f"{start} one of a kind on {on}; the smallest group has {bound}{m.k:,}."
+    if m.counts.adds_up:
+        return f"{start} one of a kind on {on}; the smallest group has {bound}{m.k:,}."
+    alone = f"{start} one of a kind in at least one record on {on}; the smallest group has {bound}{m.k:,}."
+    return alone if m.whole_set is None else f"{alone} By all records of a person together, {_by_set(m.whole_set, total)}."
+
+
+def _by_set(found: WholeSet, total: int) -> str:
+    if not found.unique:
+        return f"nobody is one of a kind; each set of records is that of at least {found.k:,}"
+    return f"{found.unique:,} of {total:,} {'is' if found.unique == 1 else 'are'} one of a kind"
 
 
 def notes(m: Figures) -> list[str]:
@@ -47,10 +56,10 @@ def notes(m: Figures) -> list[str]:
     out = []
     if m.counts.unit is None:
         out.append("No person column was named, so each row counts as one person; if people have several rows, name it as unit.")
-    elif not adds_up(m.counts):
+    elif not m.counts.adds_up:
         out.append(
-            "Some people have rows in several classes: they are counted once in each, so uniques and people in small "
-            "classes are counted per class."
+            f"Some people have rows in several classes ({m.memberships:,} memberships of {m.people:,} people): everybody counts "
+            "once, by the smallest class they are in. Group sizes, diversity and closeness are those of the classes."
         )
     if m.missing["members_with_missing"]:
         out.append(_missing_note(m))
@@ -64,7 +73,8 @@ def notes(m: Figures) -> list[str]:
     if m.sample is None and m.population is not None and m.presence is None:
         out.append("Some people have rows in several classes, so nothing is estimated from the sample to the population.")
     if m.individual is not None and m.counts.unit is not None:
-        out.append("The individual risk counts each person once, with the mean weight of the rows of the class.")
+        several = "" if m.counts.adds_up else ", at the highest of the classes they are in"
+        out.append(f"The individual risk counts each person once, with the mean weight of the rows of the class{several}.")
     for name in m.counts.sensitive:
         if (classes := held_by_all(m, name)) > 0:
             out.append(

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from shoal.errors import InternalError
+from shoal.kernels.people import Memberships
 from shoal.measures.classes import anonymity, closeness, diversity, entropy_risk, individual, risk
-from shoal.measures.classes.missing import Crowds, adds_up, crowds, drop_missing, under_all_policies
+from shoal.measures.classes.missing import Crowds, crowds, drop_missing, people_with_missing, under_all_policies
 from shoal.measures.classes.presence import Presence
 from shoal.measures.columns import subsets as column_sets
-from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk
+from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
@@ -42,6 +44,8 @@ class Figures:
         Size of the population.
     sample : mapping, optional
         Estimates from sample to population.
+    who : Memberships, optional
+        Who is in which class of ``base``, where people are in several and a number needs it.
 
     Examples
     --------
@@ -60,16 +64,24 @@ class Figures:
     distances: Mapping[str, closeness.Distance] = field(default_factory=dict)
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     c: float = 3.0
+    who: Memberships | None = field(default=None, repr=False)
 
     @cached_property
     def counts(self) -> ClassCounts:
         """The classes under the chosen rule (those of ``own`` for ``wildcard``, whose crowds overlap)."""
-        return drop_missing(self.base) if self.policy is MissingPolicy.DROP else self.base
+        return drop_missing(self.base, self.who) if self.policy is MissingPolicy.DROP else self.base
 
     @cached_property
     def crowds(self) -> Crowds:
-        """The crowd that each member hides in under the chosen rule."""
-        return crowds(self.base, self.policy)
+        """The crowds that people hide in under the chosen rule, everybody once."""
+        return crowds(self.base, self.policy, self.who)
+
+    @property
+    def members(self) -> Memberships:
+        """Who is in which class of ``counts``."""
+        if self.who is None:
+            raise InternalError("who is in which class was not counted.")
+        return self.who.inside(~self.base.has_missing()) if self.policy is MissingPolicy.DROP else self.who
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -88,6 +100,11 @@ class Figures:
         return self.counts.n_members
 
     @property
+    def memberships(self) -> int:
+        """Sum of the class sizes: a person with rows in several classes is counted in each. Equal to ``people`` otherwise."""
+        return self.counts.n_members
+
+    @property
     def classes(self) -> int:
         return anonymity.n_classes(self.counts)
 
@@ -97,6 +114,7 @@ class Figures:
 
     @property
     def unique(self) -> int:
+        """People who are alone in at least one class."""
         return anonymity.unique_members(self.crowds)
 
     @property
@@ -105,12 +123,20 @@ class Figures:
 
     @cached_property
     def class_sizes(self) -> anonymity.SizeTable:
-        return anonymity.class_sizes(self.crowds)
+        return anonymity.size_table(self.crowds.of_classes)
 
     @cached_property
     def people_at(self) -> dict[int, int]:
-        """Members in crowds of at most 1, 5, 10, 50, 100."""
+        """People in at least one crowd of at most 1, 5, 10, 50, 100."""
         return anonymity.people_at(self.crowds)
+
+    @cached_property
+    def whole_set(self) -> WholeSet | None:
+        """How many people are one of a kind by all their records together (the set of their classes); None without a unit."""
+        if self.counts.unit is None:
+            return None
+        sets = self.counts.everybody.whole_sets
+        return WholeSet(anonymity.unique_members(sets), anonymity.unique_share(sets), anonymity.k_anonymity(sets))
 
     @cached_property
     def risk(self) -> Risk:
@@ -122,8 +148,10 @@ class Figures:
             basis = "the table itself: the worst case, as if the population were the table"
             return Risk(prosecutor, Attacker(highest, mean), mean, basis)
         f, big = self.presence.release, self.presence.population
-        there = Attacker(risk.journalist_max(f, big), risk.journalist_mean(f, big))
-        return Risk(prosecutor, there, risk.marketer(f, big), "the population table")
+        mean = risk.journalist_mean(f, big)
+        if not self.counts.adds_up:  # each person by the class with fewest in the population
+            mean = risk.prosecutor_mean(self.members.counts(self.presence.of_release))
+        return Risk(prosecutor, Attacker(risk.journalist_max(f, big), mean), mean, "the population table")
 
     @cached_property
     def diversity(self) -> dict[str, Diversity]:
@@ -161,17 +189,21 @@ class Figures:
     @cached_property
     def missing(self) -> dict[str, Any]:
         """k and uniques under the three rules for missing values, side by side."""
-        rows = int(self.base.sizes[self.base.has_missing()].sum())
-        return {"rule": self.policy.value, "members_with_missing": rows, **under_all_policies(self.base)}
+        lacking = people_with_missing(self.base, self.who)
+        return {"rule": self.policy.value, "members_with_missing": lacking, **under_all_policies(self.base, self.who)}
 
     @cached_property
     def individual(self) -> individual.IndividualRisk | None:
         """Individual risk from sampling weights, where there are any."""
-        return individual.individual_risk(self.counts) if self.counts.weights is not None else None
+        if self.counts.weights is None:
+            return None
+        return individual.individual_risk(self.counts, None if self.counts.adds_up else self.members)
 
     @cached_property
     def entropy_risk(self) -> dict[str, Any]:
-        """ANVC and RR, with what they leave out."""
+        """ANVC and RR, with what they leave out; no number where people are in several classes."""
+        if not self.counts.adds_up:
+            return dict.fromkeys(("entropy_bits", "anvc", "rr", "exact_marketer")) | {"remark": entropy_risk.SEVERAL_CLASSES}
         return {
             "entropy_bits": entropy_risk.joint_entropy(self.counts),
             "anvc": entropy_risk.average_value_combinations(self.counts),
@@ -193,7 +225,7 @@ class Figures:
     @property
     def knows_subsets(self) -> bool:
         """Whether other sets of columns can be counted: class sizes add up, or the table is at hand."""
-        return adds_up(self.counts)
+        return self.counts.adds_up
 
     def recount(self, columns: Sequence[str]) -> ClassCounts:
         """Classes over other columns, from the counts."""

@@ -73,8 +73,8 @@ class Measured(Figures):
         }
         extra = {"presence": self.presence, "individual": self.individual, "by": self.by}
         out |= {name: part.to_json() for name, part in extra.items() if part is not None}
-        if self.counts.unit is not None:
-            out["unit"] = self.counts.unit
+        if self.whole_set is not None:
+            out |= {"unit": self.counts.unit, "memberships": self.memberships, "whole_set": self.whole_set.to_json()}
         if self.population is not None:
             out["population"] = self.population
         return out | ({"sample": dict(self.sample)} if self.sample else {})

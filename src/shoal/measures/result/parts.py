@@ -47,6 +47,18 @@ class Risk:
 
 
 @dataclass(frozen=True)
+class WholeSet:
+    """People by the whole set of their records: how many share it with nobody, and the fewest who share one."""
+
+    unique: int
+    unique_share: float
+    k: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"unique": self.unique, "unique_share": self.unique_share, "k": self.k}
+
+
+@dataclass(frozen=True)
 class Diversity:
     """Diversity of one sensitive column."""
 

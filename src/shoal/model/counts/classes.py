@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, EmptyTableError, InternalError, missing_column
 from shoal.model.counts.packed import PackedCodes
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import MissingPolicy
 
 IntArray = npt.NDArray[np.int64]
@@ -96,6 +97,8 @@ class ClassCounts:
         Sum of the sampling weights of each class.
     n_people : int, optional
         Distinct people in the whole table (a person may be in several classes).
+    people : PeopleCounts, optional
+        Everybody once, where somebody is in several classes.
     missing : MissingPolicy
         The rule under which the classes were formed. COUNT always counts under ``OWN``; the other rules are derived.
 
@@ -120,6 +123,7 @@ class ClassCounts:
     n_people: int | None = None
     unit: str | None = None
     missing: MissingPolicy = MissingPolicy.OWN
+    people: PeopleCounts | None = None
 
     def __init__(
         self,
@@ -133,6 +137,7 @@ class ClassCounts:
         n_people: int | None = None,
         unit: str | None = None,
         missing: MissingPolicy = MissingPolicy.OWN,
+        people: PeopleCounts | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "sizes", _whole_numbers(sizes, "class sizes"))
@@ -146,6 +151,7 @@ class ClassCounts:
         put(self, "n_people", n_people)
         put(self, "unit", unit)
         put(self, "missing", missing)
+        put(self, "people", people)
         self._validate()
 
     def _validate(self) -> None:
@@ -165,6 +171,8 @@ class ClassCounts:
         for extra in (self.records, self.weights):
             if extra is not None and len(extra) != n:
                 raise InternalError("records or weights do not fit the classes.")
+        if self.people is not None and self.people.n_members != self.n_people:
+            raise InternalError("people counted once do not add up to the people of the table.")
         for name, counts in self.sensitive.items():
             if len(counts.classes) and (counts.classes[0] < 0 or counts.classes[-1] >= n):
                 raise InternalError(f"sensitive counts of '{name}' point to classes that do not exist.")
@@ -187,6 +195,27 @@ class ClassCounts:
     def n_members(self) -> int:
         """Sum of the class sizes: rows, or person–class pairs where a unit is given."""
         return int(self.sizes.sum())
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether class sizes may be added: records were counted, or every person is in exactly one class."""
+        return self.unit is None or self.n_members == self.n_people
+
+    @property
+    def everybody(self) -> PeopleCounts:
+        """Everybody once (rows, without a unit), by the smallest class they are in and by the whole set of their classes.
+
+        >>> c = ClassCounts((1, 2), unit="id", n_people=2, people=PeopleCounts([1, 2], [1, 1], [1, 1]))
+        >>> c.n_members, c.everybody.n_members
+        (3, 2)
+        """
+        if self.people is not None:
+            return self.people
+        if not self.adds_up:
+            raise InternalError(
+                "people are in several classes and were not counted once.", hint="Count the table again."
+            )
+        return PeopleCounts(self.sizes, self.sizes, self.sizes)
 
     def column(self, name: str) -> int:
         """Position of a quasi-identifier."""

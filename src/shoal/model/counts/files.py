@@ -17,9 +17,10 @@ import numpy as np
 from shoal.disk.atomic import atomic
 from shoal.errors import UnreadableError
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import MissingPolicy
 
-FORMAT = "shoal-counts/1"
+FORMAT = "shoal-counts/2"
 
 
 def write_counts(counts: ClassCounts, path: str | Path) -> Path:
@@ -106,10 +107,12 @@ def _counts(about: dict[str, Any], numbers: dict[str, Any]) -> ClassCounts:
         n_people=about["n_people"],
         unit=about["unit"],
         missing=MissingPolicy(about["missing"]),
+        people=None if about["people"] is None else PeopleCounts(*(_unpacked(a).to_numpy() for a in about["people"])),
     )
 
 
 def _described(counts: ClassCounts) -> dict[str, Any]:
+    p = counts.people
     return {
         "format": FORMAT,
         "columns": list(counts.columns),
@@ -128,6 +131,7 @@ def _described(counts: ClassCounts) -> dict[str, Any]:
         "n_people": counts.n_people,
         "unit": counts.unit,
         "missing": counts.missing.value,
+        "people": None if p is None else [_packed(a) for a in (p.sizes, p.alike, p.members)],
     }
 
 
