@@ -32,7 +32,7 @@ def check(
     assert counts.sizes.dtype == np.int64
     found = as_dict(counts, numeric)
     expected = oracle.count(rows, columns, **options)
-    for part in ("sizes", "records", "weights", "sensitive", "people"):
+    for part in ("sizes", "records", "weights", "sensitive", "people", "once"):
         assert found[part] == expected[part], part
 
 
@@ -59,6 +59,26 @@ def test_sensitive_values_inside_classes(loaded: str) -> None:
 
 def test_people_and_their_sensitive_values(loaded: str) -> None:
     check(loaded, ROWS, ["boolean"], sensitive=["decimal"], unit="person")
+
+
+@pytest.mark.parametrize("column", list(awkward.COLUMNS))
+def test_people_by_their_smallest_class_and_whole_set(loaded: str, column: str) -> None:
+    check(loaded, ROWS, [column], unit="person")
+
+
+def test_people_with_many_records(target: Target) -> None:
+    """Sets of up to sixty classes, texts that differ only after two thousand letters, persons without an id."""
+    rng = np.random.default_rng(11)
+    long = ["x" * 2000 + end for end in ("a", "A", "a ", "b")]
+    rows: list[dict[str, Any]] = []
+    for person in range(40):
+        places = rng.choice(60, int(rng.integers(1, 4)) if person % 3 else 60, replace=False)
+        name = None if person == 7 else f"P{person}"
+        rows += [{"id": name, "place": int(p), "note": long[int(p) % 4] if p % 5 else None} for p in places]
+    rows += [{"id": "twin", **{k: r[k] for k in ("place", "note")}} for r in rows if r["id"] == "P3"]
+    source = target.load(rows, {"id": "text", "place": "integer", "note": "text"})
+    for columns in (["place"], ["note"], ["note", "place"]):
+        check(source, rows, columns, unit="id")
 
 
 def test_weights_are_summed(loaded: str) -> None:

@@ -145,9 +145,7 @@ def test_nobody_alone_yet_all_told_apart_by_their_sets() -> None:
     """Everybody shares each place with somebody, nobody shares both."""
     found = shoal.measure({"id": [1, 1, 2, 2, 3, 3], "place": list("abbcca")}, quasi=["place"], unit="id")
     assert (found.unique, found.k, found.whole_set.unique, found.whole_set.k) == (0, 2, 3, 1)
-    assert found.sentence.startswith(
-        "None of 3 people is one of a kind in at least one record on place;"
-    )
+    assert found.sentence.startswith("None of 3 people is one of a kind in at least one record on place;")
     assert found.entropy_risk["rr"] is None
     pairs = shoal.measure({"id": [1, 1, 2, 2], "place": list("abab")}, quasi=["place"], unit="id")
     assert pairs.sentence.endswith("nobody is one of a kind; each set of records is that of at least 2.")

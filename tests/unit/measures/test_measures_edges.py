@@ -21,6 +21,7 @@ from shoal.measures.utility import class_losses as loss
 from shoal.measures.utility.analyses import compare
 from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.counts.people import PeopleCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
@@ -159,11 +160,12 @@ def test_every_row_missing_leaves_nothing_under_drop() -> None:
 
 
 def test_unit_in_several_classes_is_said_and_bounded() -> None:
-    c = ClassCounts((1, 2, 2), columns=("a",), codes=([0, 1, -1],), unit="person", n_people=3, records=(2, 2, 3))
+    once = PeopleCounts([1, 2], [1, 1], [1, 2])
+    c = ClassCounts((1, 2, 2), columns=("a",), codes=([0, 1, -1],), unit="person", n_people=3, records=(2, 2, 3), people=once)
     own, wild = Measured(c), Measured(c, policy=MissingPolicy.WILDCARD)
     assert (own.people, own.records, own.k) == (3, 7, 1)
     assert any("several classes" in n for n in own.notes)
-    assert wild.k == 2
+    assert wild.k == 1, "without knowing who is where, no crowd is taken to be larger than the class"
     assert wild.missing["wildcard"]["bound"].startswith("lower bound")
     assert any("lower bound" in n for n in wild.notes)
     finite_numbers(own.to_json())

@@ -54,14 +54,33 @@ class _Parts:
         """A column as it is in the table, comparable byte for byte."""
         return self.engine.key(column(f"c{self.names.index(name)}", "s"), self.relation.column(name))
 
+    def mark(self, name: str) -> exp.Expr:
+        """A stand-in for a column as it is in the table, only grouped and compared."""
+        return self.engine.fingerprint(column(f"c{self.names.index(name)}", "s"), self.relation.column(name))
+
     def grouped(self, more: Mapping[str, exp.Expr], groups: Sequence[str], numbers: Sequence[exp.Expr]) -> exp.Select:
-        """SELECT groups, numbers FROM p GROUP BY groups; ``more`` are further columns of ``p``."""
+        """SELECT groups, numbers FROM p GROUP BY groups; ``more`` are further columns of ``p``.
+
+        Where distinct people are counted, rows are sorted by their groups, and an engine may compare only the start of a long
+        text then: such a column is grouped by its fingerprint, and any of the (equal) texts is taken.
+        """
         keys = {f"k{i}": self.engine.key(item.value.copy(), item.column) for i, item in enumerate(self.shaped)}
-        terms = [exp.alias_(v.copy(), k, quoted=True) for k, v in {**keys, **more}.items()]
-        terms = terms or [exp.alias_(exp.convert(1), "one", quoted=True)]
-        inside = shaped_from(exp.select(*terms), self.inner.copy(), self.shaped)
-        query = exp.select(*[column(g, "p") for g in groups], *numbers).from_(aliased(exp.Subquery(this=inside), "p"))
-        return query.group_by(*[column(g, "p") for g in groups]) if groups else query
+        terms = {**keys, **more}
+        marks = self.marks(terms) if self.request.unit is not None else {}
+        terms |= {f"f{name}": mark for name, mark in marks.items()}
+        shown = [exp.alias_(v.copy(), k, quoted=True) for k, v in terms.items()]
+        shown = shown or [exp.alias_(exp.convert(1), "one", quoted=True)]
+        inside = shaped_from(exp.select(*shown), self.inner.copy(), self.shaped)
+        taken = [_named(exp.Max(this=column(g, "p")), g) if g in marks else column(g, "p") for g in groups]
+        query = _from(exp.select(*taken, *numbers), inside)
+        return query.group_by(*[column(f"f{g}" if g in marks else g, "p") for g in groups]) if groups else query
+
+    def marks(self, terms: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+        """The fingerprints of the columns that the engine has one for, by name."""
+        made = {f"k{i}": self.engine.fingerprint(item.value.copy(), item.column) for i, item in enumerate(self.shaped)}
+        for name in self.request.sensitive:
+            made[f"v{self.names.index(name)}"] = self.mark(name)
+        return {name: mark for name, mark in made.items() if name in terms and mark != terms[name]}
 
     def fetch(self, query: exp.Select) -> Any:
         budget, batches, size = self.request.memory_budget, [], 0
@@ -79,7 +98,7 @@ class _Parts:
         numbers = [exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)]
         more: dict[str, exp.Expr] = {}
         if request.unit is not None:
-            more["u"] = self.raw(request.unit)
+            more["u"] = self.mark(request.unit)
             numbers.append(exp.alias_(people(column("u", "p")), "people", quoted=True))
         if request.weight is not None:
             more["w"] = cast(column(f"c{self.names.index(request.weight)}", "s"), "DOUBLE")
@@ -99,18 +118,19 @@ class _Parts:
         return assemble(request, columns, decoded, table, inside, n_people, once)
 
     def sensitive(self, name: str, keys: list[str], columns: list[Column]) -> Any:
-        more = {"v": self.raw(name)}
+        value = f"v{self.names.index(name)}"
+        more = {value: self.raw(name)}
         size: exp.Expr = exp.Count(this=exp.Star())
         if self.request.unit is not None:
-            more["u"] = self.raw(self.request.unit)
+            more["u"] = self.mark(self.request.unit)
             size = people(column("u", "p"))
-        table = self.fetch(self.grouped(more, [*keys, "v"], [exp.alias_(size, "n", quoted=True)]))
+        table = self.fetch(self.grouped(more, [*keys, value], [exp.alias_(size, "n", quoted=True)]))
         decoded = [self.engine.decode(table[k], c) for k, c in zip(keys, columns, strict=True)]
-        return Assembled(decoded, self.engine.decode(table["v"], self.relation.column(name)), table["n"])
+        return Assembled(decoded, self.engine.decode(table[value], self.relation.column(name)), table["n"])
 
     def all_people(self) -> int:
         assert self.request.unit is not None
-        query = self.grouped({"u": self.raw(self.request.unit)}, [], [exp.alias_(people(column("u", "p")), "n", quoted=True)])
+        query = self.grouped({"u": self.mark(self.request.unit)}, [], [exp.alias_(people(column("u", "p")), "n", quoted=True)])
         found = self.engine.fetch(query)["n"][0].as_py()
         return int(found or 0)
 
@@ -119,8 +139,7 @@ class _Parts:
         assert self.request.unit is not None
         keys = [f"k{i}" for i in range(len(self.shaped))]
         terms = {k: self.engine.fingerprint(s.value.copy(), s.column) for k, s in zip(keys, self.shaped, strict=True)}
-        unit = self.relation.column(self.request.unit)
-        terms["u"] = self.engine.fingerprint(column(f"c{self.names.index(unit.name)}", "s"), unit)
+        terms["u"] = self.mark(self.request.unit)
         columns = exp.select(*[exp.alias_(v, k, quoted=True) for k, v in terms.items()])
         rows = shaped_from(columns, self.inner.copy(), self.shaped)
         pairs = _from(exp.select(*[column(k, "p") for k in terms]), rows).group_by(*[column(k, "p") for k in terms])

@@ -212,9 +212,7 @@ class ClassCounts:
         if self.people is not None:
             return self.people
         if not self.adds_up:
-            raise InternalError(
-                "people are in several classes and were not counted once.", hint="Count the table again."
-            )
+            raise InternalError("people are in several classes and were not counted once.", hint="Count the table again.")
         return PeopleCounts(self.sizes, self.sizes, self.sizes)
 
     def column(self, name: str) -> int:
