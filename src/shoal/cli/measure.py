@@ -144,7 +144,8 @@ def _show(m: "Measurement", *, suda: bool, explain: bool) -> None:
     heads = ("groups", "smallest", "q1", "median", "mean", "q3", "largest")
     out.print(_shared.table_of("Group sizes", heads, [cells], right=range(7)))
     at = [f"{n:,}" for n in m.people_at.values()]
-    out.print(_shared.table_of("Members in groups of at most", [str(t) for t in m.people_at], [at], right=range(5)))
+    who = "People" if m.counts.unit is not None else "Records"
+    out.print(_shared.table_of(f"{who} in groups of at most", [str(t) for t in m.people_at], [at], right=range(5)))
     if m.diversity:
         out.print(
             _shared.table_of(
@@ -191,6 +192,9 @@ def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
         ("journalist, highest", one_in(m.risk.journalist.max), f"against {m.risk.basis}"),
         ("marketer", one_in(m.risk.marketer), "share of right matches when everybody is matched"),
     ]
+    if m.whole_set is not None and not m.counts.adds_up:
+        share = f"{100 * m.whole_set.unique_share:.3g} % of all, by all records of a person together"
+        rows.insert(2, ("one of a kind by the set", f"{m.whole_set.unique:,}", share))
     if m.presence is not None:
         rows.append(("k-map", f"{m.presence.k_map:,}", f"δ-presence {m.presence.delta_min:.3g} to {m.presence.delta_max:.3g}"))
     if m.individual is not None:

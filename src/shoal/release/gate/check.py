@@ -119,7 +119,7 @@ def _against_population(policy: Policy, counts: ClassCounts) -> Given:
     everybody = population_counts(policy, counts.columns)
     if everybody is None:
         return {}
-    own, people = matched_sizes(replace(counts, unit=None), everybody)
+    own, people, _ = matched_sizes(replace(counts, unit=None), everybody)
     return {("k_map",): int(people[own > 0].min())}
 
 
