@@ -176,6 +176,24 @@ def people_with_missing(counts: ClassCounts, who: Memberships | None = None) -> 
     return found if counts.n_people is None else min(found, counts.n_people)
 
 
+def k_under_all_policies(counts: ClassCounts) -> dict[str, int | None]:
+    """The smallest crowd under each rule; None where nothing is left, or where there are too many patterns to compare.
+
+    >>> k_under_all_policies(ClassCounts((1, 2, 1), columns=("age", "sex"), codes=([0, 0, -1], [0, 1, 1])))
+    {'own': 1, 'wildcard': 1, 'drop': 1}
+    """
+    lacking = counts.has_missing()
+    if not bool(lacking.any()):
+        return dict.fromkeys((p.value for p in MissingPolicy), k_anonymity(counts))
+    left = counts.sizes[~lacking]
+    wild = wildcard_sizes(counts) if len(_patterns(counts)) <= MOST_PATTERNS else None
+    return {
+        "own": k_anonymity(counts),
+        "wildcard": None if wild is None else int(wild.min()),
+        "drop": int(left.min()) if len(left) else None,
+    }
+
+
 def under_all_policies(counts: ClassCounts, who: Memberships | None = None) -> dict[str, dict[str, Any]]:
     """k and uniques under the three rules side by side; a rule that leaves nothing says so instead of a number."""
     out: dict[str, dict[str, Any]] = {}

@@ -18,7 +18,11 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassNumbers:
-    """Class sizes of a table; ``sizes`` maps a class size (as text) to how many classes have it."""
+    """Class sizes of a table; ``sizes`` maps a class size (as text) to how many classes have it.
+
+    Where people were counted, ``smallest`` maps the size of the smallest class a person is in to how many people that holds for:
+    ``unique`` and the average risk are over people, each once.
+    """
 
     records: int
     classes: int
@@ -26,6 +30,17 @@ class ClassNumbers:
     unique: int
     sizes: Mapping[str, int]
     risk: Risk
+    smallest: Mapping[str, int] | None = field(default=None, metadata=LEFT_OUT)
+
+    @property
+    def everybody(self) -> Mapping[str, int]:
+        """People, each once, or records, by the size of the smallest class they are in."""
+        return {size: int(size) * n for size, n in self.sizes.items()} if self.smallest is None else self.smallest
+
+    @property
+    def average_risk(self) -> float:
+        """The chance of naming a person (a record), averaged over all."""
+        return sum(n / int(size) for size, n in self.everybody.items()) / sum(self.everybody.values())
 
     @property
     def members(self) -> int:

@@ -88,5 +88,8 @@ def _people_fit(people: PublishedNumbers, after: PublishedNumbers, *, published:
         raise TamperError("people are counted twice and differently.")
     if people.records != after.records or people.classes != after.classes or people.k > after.k:
         raise TamperError("the numbers of people do not fit the records.")
+    once = people.smallest or {}
+    if sum(once.values()) != people.people or once.get("1", 0) != people.unique or min(map(int, once), default=0) != people.k:
+        raise TamperError("the numbers of people do not fit each other.")
     if people.members > after.records or sum(people.sizes.values()) != after.classes:
         raise TamperError("the numbers of people do not fit the records.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.measures.classes.missing import under_all_policies
+from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
 from shoal.model.certificate.certificate import PLAN, Certificate
@@ -120,7 +120,8 @@ def class_numbers(facts: Facts) -> ClassNumbers:
     Nothing about its sensitive values: beside the published ones it would tell those of the few who were left out.
     """
     found = facts.to_json()
-    return form.typed(ClassNumbers, {n: found[n] for n in ("records", "classes", "k", "unique", "sizes", "risk")})
+    names = ("records", "classes", "k", "unique", "sizes", "risk", "smallest")
+    return form.typed(ClassNumbers, {n: found[n] for n in names if n in found})
 
 
 def _judged(findings: Sequence[Verdict]) -> tuple[Judged, ...]:
@@ -154,9 +155,8 @@ def _input(prepared: Prepared, made: Written) -> Input:
 
 def _missing(decision: Decision, counted: int) -> Missing:
     """k of the published classes under the three rules for missing values, side by side; ``own`` as counted in the file."""
-    found = under_all_policies(decision.released)
-    k = MissingK(own=counted, **{name: numbers.get("k") for name, numbers in found.items() if name != "own"})
-    return Missing(*derived.MISSING_RULE, k)
+    found = k_under_all_policies(decision.released)
+    return Missing(*derived.MISSING_RULE, MissingK(own=counted, wildcard=found["wildcard"], drop=found["drop"]))
 
 
 def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
@@ -164,6 +164,9 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
     policy, suppressed, records_in = prepared.policy, made.suppressed, made.records_in
     sentence = derived.suppressed_sentence(suppressed, records_in, policy.scope)
     sentence += f" the policy allows {100 * policy.suppress:.3g} %."
+    came, left = prepared.base.n_people, made.people[0].people if made.people else None
+    if policy.scope == "rows" and came is not None and left is not None:
+        sentence += f" {came - left:,} of {came:,} people have no record in it."
     return Utility(
         optimize=decision.loss_name,
         loss=float(decision.loss),

@@ -24,12 +24,12 @@ _GUESSED_FOR = "Hierarchies were guessed from the data for: "
 
 def chances(counted: ClassNumbers) -> list[float | int]:
     """What the four attackers of a certificate reach: twice the largest chance, the average one, and people who are alone."""
-    return [1.0 / counted.k, 1.0 / counted.k, counted.classes / counted.members, counted.unique]
+    return [1.0 / counted.k, 1.0 / counted.k, counted.average_risk, counted.unique]
 
 
 def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -> tuple[Attacker, ...]:
     """Three attackers, what each would do, and the chance before and after."""
-    known = ", ".join(quasi)
+    known, who = ", ".join(quasi), "records" if after.smallest is None else "people"
     words = [
         (
             "prosecutor (largest)",
@@ -39,8 +39,8 @@ def attackers(quasi: Sequence[str], before: ClassNumbers, after: ClassNumbers) -
             "journalist (largest)",
             "does not know who is in the table; without a population table the same bound as the prosecutor",
         ),
-        ("marketer (average)", "tries to match everybody: the share of records expected to be matched rightly"),
-        ("anyone, one of a kind", f"people who are alone in their class on {known}"),
+        ("marketer (average)", f"tries to match everybody: the share of {who} expected to be matched rightly"),
+        ("anyone, one of a kind", f"{who} alone in {'at least one' if who == 'people' else 'their'} class on {known}"),
     ]
     both = zip(words, chances(before), chances(after), strict=True)
     return tuple(Attacker(name, sentence, first, last) for (name, sentence), first, last in both)

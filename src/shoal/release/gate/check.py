@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,14 +221,27 @@ def facts_of_counts(
             enhanced_beta_likeness(counts, column),
         )
     sizes, how_many = np.unique(counts.sizes, return_counts=True)
+    once = None
+    if counts.unit is not None and (counts.people is not None or counts.adds_up):
+        once = _people(counts)
     return Facts(
         records=counts.n_records,
         classes=counts.n_classes,
         k=int(counts.sizes.min()),
-        unique=int((counts.sizes == 1).sum()),
+        unique=int((counts.sizes == 1).sum()) if once is None else once[1],
         sizes={int(s): int(n) for s, n in zip(sizes, how_many, strict=True)},
         sensitive=inside,
+        people=None if once is None else sum(once.values()),
+        smallest=None if once is None else {size: n for size, n in once.items() if n},
     )
+
+
+def _people(counts: ClassCounts) -> Counter[int]:
+    """People by the size of the smallest class they are in."""
+    once: Counter[int] = Counter()
+    for size, n in zip(counts.everybody.sizes.tolist(), counts.everybody.members.tolist(), strict=True):
+        once[size] += n
+    return once
 
 
 def _finite(value: float) -> float | None:

@@ -51,8 +51,10 @@ class Inside:
 class Facts:
     """Numbers of a written file. ``sizes`` maps a class size to how many classes have it.
 
-    With a person column, sizes and the values inside a class count people (a person with the same value twice counts once), and
-    ``linked_k`` is the smallest number of people who have the same number of records in the same classes.
+    With a person column, sizes and the values inside a class count people (a person with the same value twice counts once),
+    ``smallest`` maps the size of the smallest class a person is in to how many people that holds for, and ``linked_k`` is the
+    smallest number of people who have the same number of records in the same classes. ``unique`` and the average risk are over
+    people, each once; without a person column over records.
     """
 
     records: int
@@ -64,6 +66,7 @@ class Facts:
     blanked: int = 0
     people: int | None = None
     linked_k: int | None = None
+    smallest: Mapping[int, int] | None = None
 
     def of(self, column: str) -> Inside:
         """What was counted of a sensitive column."""
@@ -76,6 +79,25 @@ class Facts:
         """People or records, added up over the classes."""
         return sum(size * n for size, n in self.sizes.items())
 
+    @property
+    def everybody(self) -> Mapping[int, int]:
+        """People, each once, or records, by the size of the smallest class they are in.
+
+        >>> Facts(records=5, classes=2, k=2, unique=0, sizes={2: 1, 3: 1}).everybody
+        {2: 2, 3: 3}
+        """
+        return {size: size * n for size, n in self.sizes.items()} if self.smallest is None else self.smallest
+
+    @property
+    def average_risk(self) -> float:
+        """The chance of naming a person (a record), averaged over all: by the smallest class each is in."""
+        return _round(sum(n / size for size, n in self.everybody.items()) / sum(self.everybody.values()))
+
+    @property
+    def unique_share(self) -> float:
+        """The share of people (of records) who are alone in at least one class."""
+        return _round(self.unique / sum(self.everybody.values()))
+
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
             "records": self.records,
@@ -83,13 +105,15 @@ class Facts:
             "k": self.k,
             "unique": self.unique,
             "sizes": {str(size): n for size, n in sorted(self.sizes.items())},
-            "risk": {"largest": 1.0 / self.k, "average": _round(self.classes / self.members)},
+            "risk": {"largest": 1.0 / self.k, "average": self.average_risk},
             "sensitive": {c: inside.to_json() for c, inside in sorted(self.sensitive.items())},
             "blanked": self.blanked,
         }
         if self.people is not None:
             out["people"] = self.people
             out["linked_k"] = self.linked_k
+        if self.smallest is not None:
+            out["smallest"] = {str(size): n for size, n in sorted(self.smallest.items())}
         return out
 
 

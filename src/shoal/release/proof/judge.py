@@ -37,9 +37,9 @@ def _found(r: Requirement, facts: Facts, given: Given) -> float | None:
         case req.MaxRisk():
             return 1.0 / facts.k
         case req.AverageRisk():
-            return round(facts.classes / facts.members, 12)
+            return facts.average_risk
         case req.SampleUniqueness():
-            return round(facts.unique / facts.members, 12)
+            return facts.unique_share
     raise UsageError(f"'{r.name}' cannot be counted in a written file.", hint="It needs a population table, or an estimate.")
 
 

@@ -45,12 +45,13 @@ def by_dictionary(
     if not records:
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
     members = [len(p) for p in people.values()] if has_unit else list(sizes.values())
+    smallest = Counter(min(len(people[key]) for key in p) for p in places.values()) if has_unit else None
     together = Counter(frozenset(p.items()) for p in places.values())
     return Facts(
         records=records,
         classes=len(sizes),
         k=min(members),
-        unique=sum(m == 1 for m in members),
+        unique=sum(m == 1 for m in members) if smallest is None else smallest[1],
         sizes=dict(Counter(members)),
         sensitive={
             c: _inside(list(counts.values()), levels.get(c, ()), trees.get(c))
@@ -59,6 +60,7 @@ def by_dictionary(
         blanked=blanked,
         people=len(places) if has_unit else None,
         linked_k=min(together.values()) if has_unit else None,
+        smallest=None if smallest is None else {size: n for size, n in smallest.items() if n},
     )
 
 

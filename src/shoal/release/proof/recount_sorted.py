@@ -111,22 +111,23 @@ def by_sorting(
         raise EmptyTableError("the written file has no records, so no anonymity number is defined.")
     if has_unit:
         inside = [_each_once(groups) for groups in inside]
-    members, n_people, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
+    members, smallest, linked = _people(people, n_quasi) if has_unit else (classes.counts, None, None)
     stars = [e.code.get("*", -1) for e in encoders[:n_quasi]]
     blank = np.logical_and.reduce([key == star for key, star in zip(classes.keys, stars, strict=True)])
     return Facts(
         records=int(classes.counts.sum()),
         classes=len(classes.counts),
         k=int(members.min()),
-        unique=int((members == 1).sum()),
+        unique=int((members == 1).sum()) if smallest is None else smallest.get(1, 0),
         sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
         sensitive={
             c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c))
             for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
         },
         blanked=int(classes.counts[blank].sum()),
-        people=n_people,
+        people=None if smallest is None else sum(smallest.values()),
         linked_k=linked,
+        smallest=smallest,
     )
 
 
@@ -137,15 +138,21 @@ def _each_once(groups: _Groups) -> _Groups:
     return out
 
 
-def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, int, int]:
-    """People per class, people in all, and the fewest people who have the same number of records in the same classes."""
+def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
+    """People per class, people by their smallest class, and the fewest who have the same number of records in the same classes."""
     number, _ = number_groups(pairs.keys[:n_quasi])
     who = pairs.keys[-1]
     order = np.lexsort((number, who))
     ends = np.flatnonzero(np.diff(who[order])) + 1
     profile = np.stack([number[order], pairs.counts[order]], axis=1)
     together = Counter(part.tobytes() for part in np.split(profile, ends))
-    return np.bincount(number).astype(np.int64), len(np.unique(who)), min(together.values())
+    members = np.bincount(number).astype(np.int64)
+    smallest = np.minimum.reduceat(members[number[order]], np.append(0, ends))
+    return (
+        members,
+        {int(s): int(n) for s, n in zip(*np.unique(smallest, return_counts=True), strict=True)},
+        min(together.values()),
+    )
 
 
 def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None) -> Inside:
