@@ -6,13 +6,14 @@ The keywords of a question are a ``TypedDict``: type checkers see them at the ve
 # no "from __future__ import annotations": a TypedDict knows its required keys at run time only without it
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
-from shoal.api.readers.counts import read_counts
+from shoal.api.readers.counts import are_identifiers, read_counts
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
@@ -220,21 +221,48 @@ def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:
     people, records = _needed(words, "people"), words.get("records", 1)
     k, counts = words.get("k", 2), words.get("counts")
     more: dict[str, Any] = {}
-    data = None if counts is None else _counted(counts)
+    data, beyond = None if counts is None else _visits(counts), 0
     if data is None:
         exponent = _needed(words, "exponent", hint="With places; or counts, to fit it.")
         law = Zipf(exponent, _needed(words, "places"))
     else:
         fitted = fit_zipf(data, method=words.get("fit", "mle"))
-        law = fitted.law
+        beyond = _beyond(words, fitted.places)
+        law = Zipf(fitted.c, fitted.places + beyond)
         more["fit"] = {"exponent": fitted.c, "places": fitted.places, "r2": fitted.r2, "ks": fitted.ks, "method": fitted.method}
     answer = expected_share(law, people, records, k=k)
+    if beyond:
+        said = f"The law was fitted to {law.d - beyond:,} places and carried on to {law.d:,}: an extrapolation."
+        answer = replace(answer, grade="C", notes=(*answer.notes, said))
     more |= _thresholds(law, people, records, k)
     limit = words.get("limit")
     if limit is not None:
         more["records_allowed"] = pseudonym_life(law, people, limit, k=k)
     what = f"expected share of people in cells with fewer than {k}"
     return Prediction(what, answer, more, partial(draw_zipf, data, law, people, records, k))
+
+
+def _visits(counts: Counted) -> list[float]:
+    """Visits per place; a column of identifiers is refused."""
+    data = _counted(counts)
+    if isinstance(counts, str | Path) and are_identifiers(data, str(counts)):
+        raise UsageError(
+            "the column named for counts holds identifiers, not counts: whole numbers, none of them twice.",
+            hint="To count the rows per value: --table FILE:column. Else name the column of visits: --counts FILE:column.",
+        )
+    return data
+
+
+def _beyond(words: ZipfWords, fitted: int) -> int:
+    """How many more places are asked for than were counted."""
+    places = words.get("places")
+    if words.get("exponent") is not None:
+        raise UsageError("the exponent is fitted to the counts and not given as well.", hint="Leave out exponent or counts.")
+    if places is not None and places < fitted:
+        raise UsageError(
+            f"places is {places:,}, but {fitted:,} places were counted.", hint="Leave out places, or name at least as many."
+        )
+    return 0 if places is None else places - fitted
 
 
 def _thresholds(law: Zipf, people: int, records: int, k: int) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def released(tmp_path: Path, **more: Any) -> Any:
     rng = np.random.default_rng(3)
     rows = [{"id": f"p{p}", "age": int(rng.integers(20, 70)), "sex": "fm"[p % 2]} for p in range(60) for _ in range(2)]
     policy = {
-        "roles": {"quasi": {"age": {"hierarchy": {"intervals": [5, 10, 25]}}, "sex": {}}},
+        "roles": {"quasi": {"age": {"hierarchy": {"intervals": [5, 10, 20]}}, "sex": {}}},
         "unit": {"column": "id", "publish": "drop"},
         "require": {"k": 3},
         "allow": {"suppress": 0.2},
@@ -83,3 +83,42 @@ def test_a_certificate_says_people_and_can_be_verified(tmp_path: Path) -> None:
     assert f"{60 - people.people} of 60 people have no record in it" in certificate.utility.suppressed_sentence
     made.write(tmp_path / "release")
     shoal.verify(tmp_path / "release")
+
+
+@pytest.mark.parametrize("publish", ["keep", "pseudonym"])
+def test_linked_people_are_refused_before_anything_is_written(publish: str, tmp_path: Path, monkeypatch: Any) -> None:
+    from shoal.errors import InfeasibleError
+    from shoal.release.make import carry_out
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("data were written")
+
+    monkeypatch.setattr(carry_out, "recode", never)
+    with pytest.raises(InfeasibleError, match="stay linked") as caught:
+        released(tmp_path, unit={"column": "id", "publish": publish}).write(tmp_path / "release")
+    assert "'drop'" in str(caught.value)
+    assert not (tmp_path / "release").exists()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_check_of_links_equals_the_recount_of_the_written_file(seed: int, tmp_path: Path) -> None:
+    """Exactly where the second opinion would refuse the file, the plan is refused before."""
+    from shoal.errors import InfeasibleError
+
+    rng = np.random.default_rng(seed)
+    rows = [{"id": f"p{p}", "a": int(rng.integers(0, 2)), "b": 0} for p in range(12) for _ in range(int(rng.integers(1, 3)))]
+    slow: dict[str, list[Any]] = {}
+    for row in rows:
+        slow.setdefault(row["id"], []).append((row["a"], row["b"]))
+    alike = [sum(sorted(o) == sorted(m) for o in slow.values()) for m in slow.values()]
+    policy = {
+        "roles": {"quasi": {"a": {"hierarchy": {"intervals": [1]}}, "b": {"hierarchy": {"intervals": [1]}}}},
+        "unit": {"column": "id", "publish": "keep"},
+        "require": {"k": 2},
+    }
+    try:
+        certificate = shoal.anonymize(pa.Table.from_pylist(rows), policy).certificate
+    except InfeasibleError:
+        assert min(alike) < 2
+        return
+    assert certificate.after_people.linked_k >= 2

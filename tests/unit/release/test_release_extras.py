@@ -47,7 +47,7 @@ def test_linked_rows_that_single_people_out_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_KEY", "correct horse battery staple 42!")
     asked = {"roles": {"quasi": {"region": {"max_level": 0}}, "sensitive": ["ill"]}, "require": {"k": 5}}
     linked = {**asked, "unit": {"column": "person", "publish": "pseudonym"}}
-    with pytest.raises(VerificationError, match="stay linked"):
+    with pytest.raises(InfeasibleError, match="stay linked"):
         shoal.anonymize(visits(n=40, rows=3, varying=True), linked).write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert shoal.anonymize(visits(n=40, rows=3, varying=True), {**asked, "unit": "person"}).write(tmp_path / "out").is_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,19 @@ def count_column(folder: Path | None, reference: str, *, in_order: bool = False)
         order = sorted(seen, key=lambda v: (_number(v) is None, _number(v) or 0.0, v))
         return [seen[v] for v in order]
     return sorted(seen.values(), reverse=True)
+
+
+def are_identifiers(counts: list[float], reference: str) -> bool:
+    """Whether a column of ``file.csv:column`` holds identifiers rather than counts: whole numbers, none twice, and a name like
+    ``grid_id``, or twenty and more large ones of about the same size (counts per place span more).
+
+    >>> are_identifiers([4.0, 7.0, 9.0], "f.csv:grid_id"), are_identifiers([4.0, 7.0, 9.0], "f.csv:visits")
+    (True, False)
+    """
+    if len(counts) < 3 or len(set(counts)) < len(counts) or any(c != int(c) for c in counts):
+        return False
+    named = re.search(r"(?i)(^|[_ .-])(id|ids|nr|no|key|code|uuid|number)$", _split(None, reference)[1]) is not None
+    return named or (len(counts) >= 20 and min(counts) >= 10_000 and max(counts) <= 10 * min(counts))
 
 
 def _split(folder: Path | None, reference: str) -> tuple[str, str]:

@@ -70,11 +70,18 @@ def domain_add(
     renew_zipf: Annotated[
         str | None, typer.Option("--renew-zipf", help="EXPONENT,PLACES,PEOPLE,SHARE: as many records as the model allows.")
     ] = None,
+    records_per_row: Annotated[
+        int, typer.Option("--records-per-row", help="Places that one row tells, for --renew-zipf: a trip with start and end 2.")
+    ] = 1,
 ) -> Answer:
     """Make a domain: one per study, service or recipient."""
     from shoal.protector.pseudonyms.domains import ALPHABETS, Renewal
 
-    renewal = _by_zipf(renew_zipf) if renew_zipf else Renewal(uses=renew_uses, days=renew_days, on=tuple(renew_on or ()))
+    renewal = (
+        _by_zipf(renew_zipf, records_per_row)
+        if renew_zipf
+        else Renewal(uses=renew_uses, days=renew_days, on=tuple(renew_on or ()))
+    )
     made = session.create_domain(
         name,
         kind=kind,
@@ -87,7 +94,11 @@ def domain_add(
     )
     result = {"domain": made.name, "id": made.id, "kind": made.kind, "scope": made.scope, "key_id": made.key_id}
     result |= {"renew_uses": str(made.renewal.uses)} if made.renewal.uses else {}
-    return result, f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
+    words = f"Domain '{made.name}' ({made.kind}, {made.scope}), key {made.key_id}."
+    if renew_zipf:
+        told = "1 place" if records_per_row == 1 else f"{records_per_row} places"
+        words += f" A pseudonym covers {made.renewal.uses} rows of {told} each; if a row tells more, say --records-per-row."
+    return result, words
 
 
 @acting
@@ -264,12 +275,13 @@ def anchor_command(
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)
 
 
-def _by_zipf(text: str) -> object:
+def _by_zipf(text: str, records_per_row: int) -> object:
     from shoal.protector.pseudonyms.renewal import by_trajectory
 
     try:
         exponent, places, people, share = text.split(",")
-        return by_trajectory(exponent=float(exponent), places=int(places), people=int(people), limit=float(share))
+        c, limit = float(exponent), float(share)
+        return by_trajectory(exponent=c, places=int(places), people=int(people), limit=limit, records_per_row=records_per_row)
     except ValueError as error:
         if type(error) is not ValueError:
             raise

@@ -19,6 +19,7 @@ from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
+from shoal.release.make.links import check_links
 from shoal.release.make.published_plan import published_plan
 from shoal.release.make.recode import ENDINGS, published_unit, recode
 from shoal.release.plan.prepare import Prepared
@@ -70,6 +71,7 @@ def carry_out(
     """Everything of a release in ``stage``: its certificate and page, and the seed that is kept apart."""
     signer = sign.signer(output.key_file)
     data = _place(stage, output)
+    check_links(prepared, decision)
     progress(0.6, "writing the data")
     done = recode(prepared, decision, data)
     progress(0.8, "counting the written file again")

@@ -145,7 +145,7 @@ def _people(table: Table, policy: Policy, base: ClassCounts) -> tuple[IntArray, 
 
     if policy.unit is None or base.n_people is None or base.n_people == base.n_members:
         return None
-    pairs = _without_unit(table).count((*base.columns, policy.unit))
+    pairs = without_unit(table).count((*base.columns, policy.unit))
     if any(not a.equals(b) for a, b in zip(pairs.categories, base.categories, strict=False)):
         raise InternalError("the values counted with the people differ from those counted without.")
     both = group_codes([np.concatenate(two) for two in zip(base.codes, pairs.codes, strict=False)])
@@ -162,12 +162,12 @@ def counted_by_record(prepared: Prepared) -> ClassCounts:
     return prepared.by_record or _records(prepared.counted, prepared.policy, prepared.base)
 
 
-def _without_unit(table: Table) -> Table:
+def without_unit(table: Table) -> Table:
     return type(table)(table._engine, table._relation, replace(table.schema, unit=None), name=table.name)
 
 
 def _records(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts:
-    counted = _without_unit(table).count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
+    counted = without_unit(table).count(base.columns, sensitive=tuple(policy.sensitive), weight=policy.weight)
     if any(not np.array_equal(a, b) for a, b in zip(counted.codes, base.codes, strict=True)):
         raise InternalError("the base classes counted by records differ from those counted by people.")
     return counted

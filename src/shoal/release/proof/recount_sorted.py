@@ -139,7 +139,7 @@ def _each_once(groups: _Groups) -> _Groups:
 
 
 def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
-    """People per class, people by their smallest class, and the fewest who have the same number of records in the same classes."""
+    """People per class, people by their smallest class, and the fewest with the same number of records in the same classes."""
     number, _ = number_groups(pairs.keys[:n_quasi])
     who = pairs.keys[-1]
     order = np.lexsort((number, who))
@@ -148,11 +148,8 @@ def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
     together = Counter(part.tobytes() for part in np.split(profile, ends))
     members = np.bincount(number).astype(np.int64)
     smallest = np.minimum.reduceat(members[number[order]], np.append(0, ends))
-    return (
-        members,
-        {int(s): int(n) for s, n in zip(*np.unique(smallest, return_counts=True), strict=True)},
-        min(together.values()),
-    )
+    once = {int(s): int(n) for s, n in zip(*np.unique(smallest, return_counts=True), strict=True)}
+    return members, once, min(together.values())
 
 
 def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None) -> Inside:

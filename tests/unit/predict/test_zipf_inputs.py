@@ -1,0 +1,71 @@
+"""What ``predict zipf`` is given: counts, identifiers taken for counts, more places than were counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.api.readers.counts import are_identifiers
+from shoal.errors import InfeasibleError, UsageError
+from shoal.protector.pseudonyms.renewal import by_trajectory
+
+COUNTS = [round(900_000 * x**-0.632) for x in range(1, 31)]
+
+
+def test_more_places_than_were_counted_are_extrapolated_and_said() -> None:
+    few = shoal.predict("zipf", people=42_598_300, records=3, counts=COUNTS, limit=0.05)
+    many = shoal.predict("zipf", people=42_598_300, records=3, counts=COUNTS, places=2497, limit=0.05)
+    known = shoal.predict("zipf", people=42_598_300, records=3, exponent=0.632, places=2497, limit=0.05)
+    assert many.value == pytest.approx(known.value, abs=0.01)
+    assert many.more["records_allowed"] == known.more["records_allowed"] == 2
+    assert few.more["records_allowed"] > 2
+    assert many.grade == "C"
+    assert any("carried on to 2,497" in n for n in many.answer.notes)
+
+
+def test_exactly_the_counted_places_are_no_extrapolation() -> None:
+    plain = shoal.predict("zipf", people=1000, records=2, counts=COUNTS)
+    same = shoal.predict("zipf", people=1000, records=2, counts=COUNTS, places=30)
+    assert (same.value, same.grade) == (plain.value, plain.grade)
+    assert shoal.predict("zipf", people=1000, records=2, counts=COUNTS, places=31).grade == "C"
+    with pytest.raises(UsageError, match="30 places were counted"):
+        shoal.predict("zipf", people=1000, records=2, counts=COUNTS, places=29)
+    with pytest.raises(UsageError, match="fitted to the counts"):
+        shoal.predict("zipf", people=1000, records=2, counts=COUNTS, exponent=0.6)
+
+
+def test_identifiers_are_not_counts(tmp_path: Path) -> None:
+    file = tmp_path / "trips.csv"
+    ids = [17, 23, 5, 17, 23, 17]
+    file.write_text("grid_id,n\n" + "\n".join(f"{100 + i},{g}" for i, g in enumerate(ids)) + "\n")
+    with pytest.raises(UsageError, match="identifiers, not counts") as caught:
+        shoal.predict("zipf", people=100, counts=f"{file}:grid_id")
+    assert "--table" in str(caught.value)
+
+
+def test_what_looks_like_an_identifier() -> None:
+    close = [float(10_000 + i) for i in range(20)]
+    assert are_identifiers(close, "f.csv:x")
+    assert not are_identifiers(close[:19], "f.csv:x")
+    assert not are_identifiers([*close[:-1], 100_001.0], "f.csv:x"), "more than ten times the smallest"
+    assert are_identifiers([*close[:-1], 100_000.0], "f.csv:x")
+    assert not are_identifiers([9_999.0, *close[1:]], "f.csv:x")
+    assert not are_identifiers([1.0, 2.0], "f.csv:id")
+    assert not are_identifiers([1.0, 2.0, 2.0], "f.csv:id")
+    assert not are_identifiers([1.0, 2.0, 2.5], "f.csv:id")
+    assert not are_identifiers([1.0, 2.0, 3.0], "f.csv:paid")
+
+
+@pytest.mark.parametrize(("per_row", "uses"), [(1, 2), (2, 1)])
+def test_renewal_counts_places_not_rows(per_row: int, uses: int) -> None:
+    made = by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=per_row)
+    assert made.uses == uses
+
+
+def test_a_row_of_more_places_than_allowed_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="one row of 3 places"):
+        by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=3)
+    with pytest.raises(UsageError, match="at least one place"):
+        by_trajectory(exponent=0.632, places=2497, people=42_598_300, limit=0.05, records_per_row=0)
