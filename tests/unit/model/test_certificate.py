@@ -101,7 +101,7 @@ def changed(value, path, new):
     return copy
 
 
-FREE = ("require", "sizes", "levels", "sensitive", "recursive")
+FREE = ("require", "sizes", "smallest", "levels", "sensitive", "recursive")
 """Groups whose names or values are not all fixed by the type."""
 
 

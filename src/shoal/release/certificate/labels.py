@@ -132,10 +132,11 @@ def _fit(numbers: ClassNumbers) -> bool:
     sizes = {int(size): n for size, n in numbers.sizes.items()}
     if not sizes or min(sizes) < 1 or min(sizes.values()) < 1:
         return False
-    counted = (sum(sizes.values()), min(sizes), sizes.get(1, 0))
-    risk = equal(numbers.risk.largest, 1 / numbers.k) and equal(
-        numbers.risk.average, round(numbers.classes / numbers.members, 12)
-    )
+    once = {int(size): n for size, n in numbers.everybody.items()}
+    if min(once, default=0) != min(sizes) or any(not 0 < n <= size * sizes.get(size, 0) for size, n in once.items()):
+        return False
+    counted = (sum(sizes.values()), min(sizes), once.get(1, 0))
+    risk = equal(numbers.risk.largest, 1 / numbers.k) and equal(numbers.risk.average, round(numbers.average_risk, 12))
     return counted == (numbers.classes, numbers.k, numbers.unique) and risk
 
 
@@ -176,4 +177,5 @@ def facts_of(numbers: PublishedNumbers) -> Facts:
         blanked=numbers.blanked,
         people=numbers.people,
         linked_k=numbers.linked_k,
+        smallest=None if numbers.smallest is None else {int(size): n for size, n in numbers.smallest.items()},
     )
