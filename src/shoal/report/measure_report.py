@@ -60,6 +60,7 @@ def report_html(m: Measured) -> str:
         accent_kind="risk" if m.unique else "met",
         rest=f" on {rest}" if rest else "",
         says="",
+        cost=None,
         notes=m.notes,
         shoal=_shoal(m),
         numbers=numbers_of(m),
