@@ -67,6 +67,7 @@ def report_html(m: EventsMeasured) -> str:
         accent_kind="risk" if m.curve[-1].unique.value > 0 else "met",
         rest=f" single out {rest}",
         says="",
+        cost=None,
         notes=m.notes,
         shoal=None,
         numbers=_numbers(m),
