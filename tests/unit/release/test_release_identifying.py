@@ -11,11 +11,11 @@ from shoal.errors import MissingColumnError, RoleError
 N = 60
 SENTENCE = "the patient came in with a cough and left after three days of rest, case "
 BLOCKED = {
-    "code": ([f"P{i:05d}x" for i in range(N)], "every row has its own value"),
+    "code": ([f"P{i:05d}x" for i in range(N)], "nearly every row has its own"),
     "mail": ([f"someone{i % 9}@example.org" for i in range(N)], "e-mail"),
     "remark": ([f"{SENTENCE}{i % 30}" for i in range(N)], "its name says free text"),
     "entry": ([f"{SENTENCE}{i % 30}" for i in range(N)], "long texts"),
-    "story": ([f"{SENTENCE}{i}" for i in range(N)], "free text"),
+    "story": ([f"{SENTENCE}{i}" for i in range(N)], "long texts"),
     "row": (list(range(7, N + 7)), "numbers the rows"),
     "patient_id": ([31 * i % 997 for i in range(N)], "its name says"),
 }
