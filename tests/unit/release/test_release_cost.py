@@ -72,3 +72,11 @@ def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsy
 )
 def test_how_far_from_the_best(gap, proven, words):
     assert words in Cost((), 2, 0.5, "loss", 0, 0.0, proven, gap).sentence
+
+
+@pytest.mark.parametrize(("name", "banded"), [("q", True), ("patient_nbr", False)])
+def test_numbers_that_all_differ_are_banded_unless_the_name_says_that_they_are_keys(name, banded):
+    """Sixty different numbers that somebody calls quasi are amounts; numbers of patients in bands would mean nothing."""
+    table = pa.table({name: [31 * i % 997 for i in range(60)], "ill": ["x", "y", "z"] * 20})
+    release = shoal.anonymize(table, quasi=[name], sensitive=["ill"], k=5)
+    assert (release.k < 60) is banded

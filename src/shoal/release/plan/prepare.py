@@ -16,7 +16,7 @@ from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
-from shoal.model.roles import Column, Schema
+from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
@@ -203,7 +203,7 @@ def _hierarchy(
     if asked is None:
         found = _found(schema[name], seen, times)
         k = max(policy.smallest_class, policy.cells.minimum)
-        rule = infer(schema[name], seen, times, k=k, scale=found.scale.value, order=found.order)
+        rule = infer(schema[name], seen, times, k=k, scale=_scale(schema[name], found), order=found.order)
         return rule, rule.over(name, values, counts), rule.why
     rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
     return rule, rule.over(name, values, counts), ""
@@ -220,6 +220,11 @@ def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
     sizes = np.asarray(counts)[picked]
     facts = ColumnFacts(column.name, column.kind, texts, sizes, int(sizes.sum()), 0, len(values), column.note, labels)
     return find_column(facts)
+
+
+def _scale(column: Column, found: ColumnFinding) -> str:
+    """The scale that levels follow. A number that only looks like a key because all rows differ is an amount."""
+    return "number" if found.topic == "all_different" and column.kind in NUMBERS else found.scale.value
 
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:
