@@ -43,6 +43,7 @@ __all__ = [
     "model",
     "open",
     "predict",
+    "protect",
     "protector",
     "registry",
     "release",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
     from shoal.api.prediction import Prediction
+    from shoal.api.protect import protect
     from shoal.api.transform import Transformed
     from shoal.api.verify import verify
     from shoal.engines.table import Table
@@ -111,6 +113,7 @@ else:
         "inspect": "api.inspect",
         "measure": "api.measure",
         "open": "api.open",
+        "protect": "api.protect",
         "verify": "api.verify",
     }
 

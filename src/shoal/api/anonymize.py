@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.engines.files.frames import as_arrow
+from shoal.engines.table import Table
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
 from shoal.release.make.carry_out import Output
+from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
 from shoal.release.plan.decide import decide
 from shoal.release.plan.earlier_plan import read_plan
@@ -62,7 +65,8 @@ def anonymize(
     Returns
     -------
     Release
-        ``r.write("release/")``, ``r.certificate``, ``r.report()``, ``r.k``, ``r.plan``.
+        ``r.write("release/")``, ``r.certificate``, ``r.report()``, ``r.k``, ``r.plan``; ``r.to_pandas()``, ``r.to_polars()``
+        and ``r.to_arrow()`` give the released table itself.
 
     Examples
     --------
@@ -74,7 +78,16 @@ def anonymize(
     """
     started = time.perf_counter()
     asked, told = policy_of(policy, words).seeded(), progress or silent
+    table, types = _frame(table)
     prepared = prepare(opened(table), asked, progress=told)
     decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
     output = Output(key_file, format, tuple(Path(p) for p in previous), to_table)
-    return Release(prepared, decision, output, started)
+    return Release(prepared, decision, output, started, types)
+
+
+def _frame(table: Source) -> tuple[Source, FrameTypes]:
+    """A data frame as an Arrow table with the types it had; other sources as they are."""
+    if isinstance(table, Table | str | Path) or type(table).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        return table, FrameTypes()
+    arrow = as_arrow(table)
+    return arrow, types_of(table, arrow)

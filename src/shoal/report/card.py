@@ -1,4 +1,4 @@
-"""Jupyter cards: a measurement or an inspection at a glance. Escaped, without script, nothing loaded from elsewhere."""
+"""Jupyter cards: a measurement, an inspection or a release at a glance. Escaped, without script, nothing loaded from outside."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from shoal.model.certificate.cost import cost_of
 from shoal.report.blocks import Block, Number, Table, Tag, Words
 from shoal.report.charts import fish, svg
-from shoal.report.numbers import chance, percent
+from shoal.report.numbers import chance, number, percent
 from shoal.report.pages import part, style
 
 if TYPE_CHECKING:
     from shoal.measures.result.measurement import Measured
+    from shoal.model.certificate.certificate import Certificate
 
 FISHES = 20
 THRESHOLD = 5
@@ -74,6 +76,24 @@ def inspection_card(found: Any) -> str:
         blocks.append(Table(("together", "one of a kind", "smallest group"), together, right=(1, 2)))
     blocks += [Words(note, small=True) for note in found.notes]
     return _card(f"{found.table}: {found.records:,} records, {len(found.columns)} columns", blocks, [], "")
+
+
+def release_card(made: Certificate) -> str:
+    """The card of a release that was made: what it cost, what was asked and found, what attacks found."""
+    rows = [(f.sentence, number(f.found), Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")) for f in made.requirements]
+    blocks: list[Block] = [Words(cost_of(made).sentence), Table(("asked", "found", ""), rows, right=(1,))]
+    found = [f"{a.name}: {a.sentence}" for a in made.attacks if a.verdict in ("broken", "warning")]
+    blocks += [Words(text, small=True) for text in found]
+    blocks.append(Words("r.to_pandas() · r.report() · r.certificate · r.write(DIR)", small=True))
+    who = "people" if made.unit.column else "records"
+    numbers = [
+        Number(f"{made.k:,}", f"{who} in the smallest class (k)", missed=made.k < THRESHOLD),
+        Number(f"{made.after.records:,}", f"records published, of {made.input.records:,}"),
+        Number(f"{made.utility.loss:.2g}", "information lost (0 is nothing)"),
+    ]
+    out = made.utility.suppressed if made.utility.scope == "rows" else 0
+    drawing = svg(fish(made.after.records + out, made.after.unique, out=out, fishes=FISHES, unit="records"))
+    return _card(made.verdict, blocks, numbers, drawing)
 
 
 def _card(says: str, blocks: list[Block], numbers: list[Number], drawing: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.disk import folder
-from shoal.errors import UsageError
+from shoal.errors import UsageError, need
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.form import plain
@@ -17,6 +18,7 @@ from shoal.model.progress import Progress, silent
 from shoal.release.make import seed
 from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
+from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
 from shoal.release.make.published_plan import leaves_out
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -25,15 +27,24 @@ from shoal.release.plan.published_classes import Decision
 class Release:
     """A decided release. :meth:`write` carries it out; :attr:`certificate` and :meth:`report` carry it out in private.
 
-    A pickled release holds certificate, report and published plan, without the table, the key and the seed: it can be read,
-    not written again.
+    A pickled release holds certificate, report, published plan and, once asked for, the released table in memory, without the
+    original table, the key and the seed: it can be read, not written again.
     """
 
-    def __init__(self, prepared: Prepared, decision: Decision, output: Output, started: float | None = None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        decision: Decision,
+        output: Output,
+        started: float | None = None,
+        types: FrameTypes | None = None,
+    ) -> None:
         self._work: tuple[Prepared, Decision] | None = (prepared, decision)
         self._output = checked(output, prepared)
         self._started = time.perf_counter() if started is None else started
         self._made: Certified | None = None
+        self._types = types or FrameTypes()
+        self._frame: Any = None
         self._seed: seed.Kept | None = None
         self.plan: Plan = decision.plan
         self.inferred: Mapping[str, str] = dict(prepared.inferred)
@@ -45,6 +56,12 @@ class Release:
             return f"<Release: decided, not written yet; {len(self.plan.steps)} steps>"
         made = self._made.certificate
         return f"<Release: k = {made.k:,}, {made.after.records:,} records, {made.utility.suppressed:,} suppressed>"
+
+    def _repr_html_(self) -> str | None:
+        """The card of a release that was made; a decided one shows its line only, so that looking at it costs nothing."""
+        from shoal.report.card import release_card
+
+        return release_card(self._made.certificate) if self._made is not None else None
 
     @property
     def prepared(self) -> Prepared:
@@ -91,6 +108,35 @@ class Release:
         self.seconds = time.perf_counter() - self._started
         return place
 
+    def to_arrow(self) -> Any:
+        """The released table as an Arrow table: written in private, counted again and attacked as every release, then read.
+
+        Rows come in the shuffled order of the release. A column whose values were kept has the type that it had.
+        """
+        if self._frame is None:
+            if self._output.to_table is not None:
+                raise UsageError("this release goes into a database.", hint="Read it there, or leave to_table out.")
+            prepared, decision = self._decided()
+            with folder.scratch() as place:
+                made, kept = carry_out(prepared, decision, replace(self._output, format="parquet"), place, silent)
+                data = place / str(made.certificate.data.file)
+                self._frame = read_frame(data, decision.plan, prepared.schema, self._types)
+            if self._made is None and self._output.format == "parquet":
+                self._made, self._seed = made, kept
+        return self._frame
+
+    def to_pandas(self) -> Any:
+        """The released table as a pandas frame; see :meth:`to_arrow`."""
+        return as_pandas(self.to_arrow(), self.plan, self._types)
+
+    def to_polars(self) -> Any:
+        """The released table as a polars frame; see :meth:`to_arrow`."""
+        try:
+            import polars
+        except ImportError:
+            raise need("frames", "polars") from None
+        return polars.from_arrow(self.to_arrow())
+
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``k, records, suppressed, loss, levels, method, seconds, verified``, and what else is known."""
         made = self.certificate
@@ -133,8 +179,12 @@ class Release:
         if self._made is None:
             if self._output.to_table is not None:
                 raise UsageError("a release into a database has a certificate once it is written.", hint="Call write() first.")
-            with folder.scratch() as place:
-                return self._carry_out(place, silent)
+            if self._output.format == "parquet":
+                self.to_arrow()
+            else:
+                with folder.scratch() as place:
+                    self._carry_out(place, silent)
+        assert self._made is not None
         return self._made
 
     def _carry_out(self, stage: Path, progress: Progress) -> Certified:

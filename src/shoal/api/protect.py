@@ -1,0 +1,107 @@
+"""``shoal.protect``: a data frame in, a safe one out, with the same proof as every release."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from shoal.api.anonymize import anonymize
+from shoal.api.arguments import PolicyWords, Source, names, opened, quasi_of
+from shoal.api.inspect import table_facts
+from shoal.engines.table import Table
+from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
+from shoal.measures.columns.find import find_columns
+from shoal.measures.columns.finding import ColumnFinding
+from shoal.model.roles import Role
+from shoal.release.make.release import Release
+
+K = 5
+SUPPRESS = 0.05
+"""What is asked where nothing is said, as in a drafted policy: k, and the share of the records that may be left out."""
+
+ROLES = ("direct", "quasi", "sensitive", "insensitive")
+
+
+def protect(frame: Source, *, rest: str | None = None, **words: Unpack[PolicyWords]) -> Release:
+    """Make a data frame safe to share: five lines, the same search, second count, attacks and certificate as a release.
+
+    Parameters
+    ----------
+    frame : pandas, polars or Arrow table, or whatever :func:`shoal.open` takes
+    rest : "drop" or "insensitive", optional
+        What happens to columns without a role. By default the same guess is made: what names a person is left out, the rest is
+        published, and a column that looks like a further quasi-identifier stops the run when you named the others.
+    **words
+        The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
+        :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).
+        ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` where nothing is said.
+
+    Returns
+    -------
+    Release
+        ``r.to_pandas()``, ``r.to_polars()``, ``r.to_arrow()``, ``r.k``, ``r.certificate``, ``r.report()``, ``r.write(DIR)``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [31, 32, 33, 45, 46, 47] * 2, "sex": ["f", "m"] * 6, "ill": ["flu", "cold"] * 6})
+    >>> r = protect(people, quasi=["age", "sex"], sensitive=["ill"], k=3)
+    >>> r.to_pandas().groupby(["age", "sex"]).size().min() >= 3
+    np.True_
+    """
+    if rest not in (None, "drop", "insensitive"):
+        raise UsageError("rest is not known.", hint='Use rest="drop" or rest="insensitive", or leave it out.')
+    said: dict[str, Any] = {key: value for key, value in words.items() if value is not None}
+    if "qi" in said:
+        said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
+    if not said.keys() & {"k", "require", "preset"}:
+        said["k"] = K
+    said.setdefault("allow", {"suppress": SUPPRESS})
+    said |= _roles(opened(frame), said, rest)
+    return anonymize(frame, format="parquet", **said)
+
+
+def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str, Any]:
+    """The roles that were said, and one for every column that was not named; told in a warning where they are guesses."""
+    roles = {role: said.get(role) or () for role in ROLES}
+    named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
+    open_ = [n for n in table.schema.names if n not in named]
+    if rest is not None:
+        return _added(roles, {"direct" if rest == "drop" else "insensitive": open_})
+    if not open_:
+        return _added(roles, {})
+    found = [c for c in _found(table) if c.name in open_]
+    if said.get("quasi") is not None:
+        _no_further_quasi([c.name for c in found if c.role is Role.QUASI])
+    marks = {c.mark: c.name for c in found if c.mark and said.get(c.mark) is None}
+    guessed = {role: [c.name for c in found if c.role.value == role and c.name not in marks.values()] for role in ROLES}
+    told = [f"{role}: {', '.join(some)}" for role, some in (*guessed.items(), *((m, [n]) for m, n in marks.items())) if some]
+    warnings.warn(f"roles were guessed, check them: {'; '.join(told)}.", ShoalWarning, stacklevel=3)
+    return {**_added(roles, guessed), **marks}
+
+
+def _found(table: Table) -> list[ColumnFinding]:
+    records = table.n_rows()
+    if records == 0:
+        raise EmptyTableError("the frame has no rows.", hint="Check the filter that left nothing.")
+    return list(find_columns(table_facts(table, records)))
+
+
+def _no_further_quasi(further: list[str]) -> None:
+    if further:
+        raise RoleError(
+            f"columns that were not named look like quasi-identifiers too: {', '.join(further)}.",
+            hint='Name them in quasi=, sensitive= or insensitive=, or say rest="drop" or rest="insensitive".',
+        )
+
+
+def _added(roles: Mapping[str, Any], more: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The roles with further columns; a role given as a mapping (columns with their rules) stays one."""
+    both: dict[str, Any] = {}
+    for role, given in roles.items():
+        if isinstance(given, Mapping):
+            both[role] = {**given, **{n: {} for n in more.get(role, ())}}
+        else:
+            both[role] = [*names(given), *more.get(role, ())]
+    return {role: given for role, given in both.items() if given}
