@@ -166,7 +166,7 @@ def test_counts_come_back_from_json_and_parquet(found: ClassCounts) -> None:
 
 def test_packed_counts_come_back() -> None:
     keys = np.array([1, 5, 7], np.uint64)
-    found = ClassCounts([1, 2, 3], ["a", "b"], PackedCodes(keys, (2, 4), ([-1, 0], [-1, 0, 1, 2])))
+    found = ClassCounts([1, 2, 3], ["a", "b"], PackedCodes([keys], (2, 4), ([-1, 0], [-1, 0, 1, 2])))
     assert [c.tolist() for c in found.codes] == [[-1, 0, 0], [0, 0, 2]]
     same(counts_from_json(counts_to_json(found)), found)
 

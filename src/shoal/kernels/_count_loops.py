@@ -99,6 +99,37 @@ def radix_sort(keys: Any, other: Any, bits: int) -> Any:
 
 
 @njit
+def sort_rows(rows: Any, bits: Any) -> Any:
+    """Sort rows of numbers by their first ``len(bits)`` numbers, of so many bits each; the others go along. Stable."""
+    n, width = rows.shape
+    other = np.empty_like(rows)
+    low = np.uint64(RADIX - 1)
+    for w in range(len(bits) - 1, -1, -1):
+        passes = (bits[w] + RADIX_BITS - 1) // RADIX_BITS
+        at = np.zeros((passes, RADIX + 1), np.int64)
+        for i in range(n):
+            k = rows[i, w]
+            for p in range(passes):
+                at[p, ((k >> np.uint64(p * RADIX_BITS)) & low) + np.uint64(1)] += 1
+        for p in range(passes):
+            largest = 0
+            for d in range(RADIX):
+                largest = max(largest, at[p, d + 1])
+                at[p, d + 1] += at[p, d]
+            if largest == n:
+                continue
+            shift = np.uint64(p * RADIX_BITS)
+            for i in range(n):
+                digit = (rows[i, w] >> shift) & low
+                to = at[p, digit]
+                at[p, digit] = to + 1
+                for j in range(width):
+                    other[to, j] = rows[i, j]
+            rows, other = other, rows
+    return rows
+
+
+@njit
 def runs(keys: Any) -> Any:
     """Distinct keys and lengths of their runs, from sorted keys, which are overwritten."""
     n = len(keys)

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from shoal.errors import InternalError
 from shoal.model.counts.classes import ClassCounts, IntArray, SensitiveCounts
+from shoal.model.counts.packed import LARGEST_KEY, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KeyArray = npt.NDArray[np.uint64]
 
-LARGEST_KEY = 2**63
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 SMALL = 65_536
 FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
@@ -70,7 +70,9 @@ def group_codes(codes: Sequence[npt.ArrayLike], cards: Sequence[int] | None = No
     if n == 0:
         return Grouping(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
     sizes = [int(c) for c in cards] if cards is not None else [int(c.max()) + 1 for c in columns]
-    return group_keys(*pack(columns, sizes))
+    widths = [size + 1 for size in sizes]
+    packed = [pack(columns[w.start : w.stop], sizes[w.start : w.stop]) for w in words_of(widths)]
+    return group_words([key for key, _ in packed], [space for _, space in packed])
 
 
 def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[KeyArray, int]:
@@ -93,6 +95,20 @@ def pack(columns: Sequence[npt.NDArray[Any]], cards: Sequence[int]) -> tuple[Key
         key += (column.astype(np.int64) + 1).astype(np.uint64)
         space *= width
     return key, space
+
+
+def group_words(words: Sequence[KeyArray], spaces: Sequence[int]) -> Grouping:
+    """Group rows by keys of several words, each below its entry of ``spaces``.
+
+    >>> group_words([np.array([1, 0, 1], np.uint64), np.array([7, 9, 7], np.uint64)], [2, 10]).ids.tolist()
+    [0, 1, 0]
+    """
+    grouping = group_keys(words[0], spaces[0])
+    for word, space in zip(words[1:], spaces[1:], strict=True):
+        inside = group_keys(word, space)
+        pairs = grouping.ids.astype(np.uint64) * np.uint64(inside.n) + inside.ids.astype(np.uint64)
+        grouping = group_keys(pairs, grouping.n * inside.n)
+    return grouping
 
 
 def group_keys(key: KeyArray, space: int) -> Grouping:

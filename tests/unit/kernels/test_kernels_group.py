@@ -105,10 +105,10 @@ def test_digits_come_off_as_they_went_on(n: int, widths: tuple[int, ...]) -> Non
         used = np.zeros(w, np.bool_)
         add_digit(key, d, w, np.arange(w, dtype=np.uint32)[::-1].copy(), used)
         assert np.array_equal(np.flatnonzero(used), np.unique(w - 1 - d.astype(np.int64)))
-    packed = PackedCodes(key, widths)
+    packed = PackedCodes([key], widths)
     assert all(np.array_equal(out, w - 1 - d.astype(np.int64)) for out, d, w in zip(packed, digits, widths, strict=True))
     tables = [np.arange(w)[::-1] for w in widths]
-    assert all(np.array_equal(out, d) for out, d in zip(PackedCodes(key, widths, tables), digits, strict=True))
+    assert all(np.array_equal(out, d) for out, d in zip(PackedCodes([key], widths, tables), digits, strict=True))
     assert np.array_equal(packed[-1], packed[2])
     assert [len(c) for c in packed[1:]] == [n, n]
 

@@ -22,10 +22,11 @@ from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
-from shoal.kernels.group import LARGEST_KEY, group_codes, group_keys
+from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, sorted_order, start_hashes, text_hashes
 from shoal.kernels.text import canonical_text
+from shoal.model.counts.packed import words_of
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.model.roles import Column
@@ -179,14 +180,15 @@ def _stays(
         return np.zeros(0, np.bool_)
     columns = [whole[n] for n in by]
     widths = [len(c.categories) + 1 for c in columns]
-    if math.prod(widths) < LARGEST_KEY:
+    words, spaces = [], []
+    for columns_of in words_of(widths):
         key = np.zeros(records, np.uint64)
-        for c, width in zip(columns, widths, strict=True):
-            key *= np.uint64(width)
-            key += c.ranks
-        grouping = group_keys(key, math.prod(widths))
-    else:
-        grouping = group_codes([c.ranks.astype(np.int32) - 1 for c in columns], [w - 1 for w in widths])
+        for j in columns_of:
+            key *= np.uint64(widths[j])
+            key += columns[j].ranks
+        words.append(key)
+        spaces.append(math.prod(widths[j] for j in columns_of))
+    grouping = group_words(words, spaces)
     if kept is not None:
         passes = _named(kept, by, columns, grouping.first)
     elif unit is not None:

@@ -163,7 +163,7 @@ class ClassCounts:
             )
         if int(self.sizes.min()) < 1:
             raise DataError("a class with no members was counted.", hint="Leave empty classes out of the sizes.")
-        coded = [self.codes.keys] if isinstance(self.codes, PackedCodes) else self.codes
+        coded = self.codes.words if isinstance(self.codes, PackedCodes) else self.codes
         if len(self.codes) not in (0, len(self.columns)) or any(len(c) != n for c in coded):
             raise InternalError("codes do not fit the columns and classes.")
         if self.categories and len(self.categories) != len(self.columns):
