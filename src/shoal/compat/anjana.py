@@ -1,0 +1,159 @@
+"""anjana's functions (``anjana.anonymity``) through Shoal's search and proof: the same names and arguments, a pandas frame back.
+
+Where the answers differ, and why:
+
+* the plan that loses least is searched for; anjana climbs until something fits, and loses more;
+* every answer is counted again before it is given; where no plan meets what was asked, an error says so;
+* suppressed rows are gone and the rest is shuffled, with a new index: row numbers would tell where rows were left out;
+* columns of ``ident`` are left out, not filled with ``*``;
+* recursive (c,l), δ, β and t are judged as in :mod:`shoal.compat.pycanon`.
+
+``hierarchies`` has the levels of each quasi-identifier, ``{0: values, 1: groups, …}``: ``dict(pd.read_csv(FILE, header=None))``.
+``supp_level`` is the share of records that may be left out, in percent.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.api.anonymize import anonymize
+from shoal.disk import folder
+from shoal.errors import UsageError
+
+__all__ = [
+    "alpha_k_anonymity",
+    "basic_beta_likeness",
+    "delta_disclosure",
+    "enhanced_beta_likeness",
+    "entropy_l_diversity",
+    "k_anonymity",
+    "l_diversity",
+    "recursive_c_l_diversity",
+    "t_closeness",
+]
+
+Names = Iterable[str]
+Levels = Mapping[str, Mapping[int, Sequence[Any]]]
+
+
+def k_anonymity(data: Any, ident: Names, quasi_ident: Names, k: int, supp_level: float, hierarchies: Levels) -> Any:
+    """Everybody is alike with at least k - 1 others."""
+    return _made(data, ident, quasi_ident, [], {"k": k}, supp_level, hierarchies)
+
+
+def alpha_k_anonymity(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, alpha: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and no sensitive value with a share above ``alpha`` in a class."""
+    asked = {"k": k, "diversity": {sens_att: {"alpha": alpha}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def l_diversity(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, l_div: int, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and at least ``l_div`` different sensitive values in every class."""
+    asked = {"k": k, "diversity": {sens_att: {"distinct": l_div}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def entropy_l_diversity(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, l_div: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and an entropy of at least log ``l_div`` in every class."""
+    asked = {"k": k, "diversity": {sens_att: {"entropy": l_div}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def recursive_c_l_diversity(
+    data: Any,
+    ident: Names,
+    quasi_ident: Names,
+    sens_att: str,
+    k: int,
+    c: float,
+    l_div: int,
+    supp_level: float,
+    hierarchies: Levels,
+) -> Any:
+    """k, and recursive (c,l)-diversity in every class."""
+    asked = {"k": k, "diversity": {sens_att: {"recursive": {"c": c, "l": l_div}}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def t_closeness(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, t: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and every class at most ``t`` from the table: by the order of numbers, equal distance for text."""
+    distance = "ordered" if _numeric(data, sens_att) else "equal"
+    asked = {"k": k, "closeness": {sens_att: {"t": t, "distance": distance}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def basic_beta_likeness(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, beta: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and basic β-likeness."""
+    asked = {"k": k, "closeness": {sens_att: {"beta": beta}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def enhanced_beta_likeness(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, beta: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and enhanced β-likeness."""
+    asked = {"k": k, "closeness": {sens_att: {"enhanced_beta": beta}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def delta_disclosure(
+    data: Any, ident: Names, quasi_ident: Names, sens_att: str, k: int, delta: float, supp_level: float, hierarchies: Levels
+) -> Any:
+    """k, and δ-disclosure."""
+    asked = {"k": k, "closeness": {sens_att: {"delta": delta}}}
+    return _made(data, ident, quasi_ident, [sens_att], asked, supp_level, hierarchies)
+
+
+def _numeric(data: Any, column: str) -> bool:
+    return column in data.columns and getattr(data[column].dtype, "kind", "O") in "iuf"
+
+
+def _made(
+    data: Any,
+    ident: Names,
+    quasi_ident: Names,
+    secret: list[str],
+    asked: Mapping[str, Any],
+    supp_level: float,
+    hierarchies: Levels,
+) -> Any:
+    if isinstance(ident, str) or isinstance(quasi_ident, str):
+        raise UsageError("ident and quasi_ident are lists of columns.", hint='Write ["age", "sex"].')
+    if not 0 <= supp_level <= 100:
+        raise UsageError(f"supp_level is a share in percent; {supp_level:g} is given.", hint="Write a number from 0 to 100.")
+    quasi, direct = list(quasi_ident), [c for c in ident if c in data.columns]
+    rest = [str(c) for c in data.columns if c not in {*quasi, *direct, *secret}]
+    with folder.scratch() as place:
+        release = anonymize(
+            data,
+            quasi={c: _levels(place / f"{i}.csv", hierarchies.get(c)) for i, c in enumerate(quasi)},
+            direct=direct,
+            sensitive=secret,
+            insensitive=rest,
+            require=asked,
+            allow={"suppress": supp_level / 100},
+            format="parquet",
+        )
+        return release.to_pandas()
+
+
+def _levels(file: Path, levels: Mapping[int, Sequence[Any]] | None) -> dict[str, Any]:
+    """The rule of a policy for these levels; a column without levels stays as it is."""
+    if not levels:
+        return {"max_level": 0}
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, delimiter=";").writerows(zip(*(levels[i] for i in sorted(levels)), strict=True))
+    return {"hierarchy": str(file)}
