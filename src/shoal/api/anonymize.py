@@ -12,11 +12,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.engines.exclude.without import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
 from shoal.model.plan import Plan
@@ -39,6 +40,8 @@ def anonymize(
     plan: Plan | str | Path | None = None,
     to_table: str | None = None,
     previous: Sequence[str | Path] = (),
+    exclude: str | Path | Iterable[Any] | None = None,
+    exclude_by: str | None = None,
     progress: Progress | None = None,
     **words: Unpack[PolicyWords],
 ) -> Release:
@@ -61,6 +64,11 @@ def anonymize(
         Publish the data as a new table of this name in the database of the input, instead of a file.
     previous : sequence of paths
         Folders of earlier releases of the same people: the composition is attacked before anything is written.
+    exclude : path or ids, optional
+        People who asked not to be in it: a file with one id per line, ``FILE:column``, or the ids. Their rows are left out before
+        anything is counted; the certificate tells how many and names nobody.
+    exclude_by : str, optional
+        The column of the table that holds these ids; the person column (``unit``) by default.
 
     Returns
     -------
@@ -79,9 +87,13 @@ def anonymize(
     started = time.perf_counter()
     asked, told = policy_of(policy, words).seeded(), progress or silent
     table, types = _frame(table)
-    prepared = prepare(opened(table), asked, progress=told)
+    source, left = opened(table), None
+    if exclude is not None:
+        left = leave_out(source, exclude, exclude_by or asked.unit)
+        source = left.table
+    prepared = prepare(source, asked, progress=told)
     decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
-    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table)
+    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left)
     return Release(prepared, decision, output, started, types)
 
 

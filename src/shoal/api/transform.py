@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.api.readers.plans import plan_for, read_plan
+from shoal.engines.exclude.without import leave_out
 from shoal.engines.recode.seed import read_seed
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
 from shoal.errors import UsageError
+from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.transform import Guarantee, guarantee
@@ -28,6 +30,7 @@ class Transformed:
 
     plan: Plan
     done: Recoded | None = None
+    excluded: Excluded | None = None
 
     def __repr__(self) -> str:
         steps = f"steps {len(self.plan.steps)}, {'' if self.plan.truthful else 'not '}truthful"
@@ -66,6 +69,8 @@ class Transformed:
                 "changed": dict(done.changed),
                 "private_file": done.private_file,
             }
+        if self.excluded is not None:
+            out["excluded"] = self.excluded.to_json()
         return out
 
 
@@ -77,6 +82,8 @@ def transform(
     seed: int | None = None,
     private: str | Path | None = None,
     format: str | None = None,
+    exclude: str | Path | Iterable[Any] | None = None,
+    exclude_by: str | None = None,
     progress: Progress | None = None,
 ) -> Transformed:
     """Carry out a plan: generalize, suppress, add noise, swap, mask, sample …
@@ -96,6 +103,9 @@ def transform(
         The private file of an earlier run, instead of ``seed``: repeats it.
     format : str, optional
         Of the file, where its ending does not tell it.
+    exclude, exclude_by : optional
+        People who asked not to be in it (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
+        their ids; the person column (``unit``) by default. Their rows are left out first.
 
     Examples
     --------
@@ -103,7 +113,10 @@ def transform(
     >>> found.plan.steps[0].kind, found.truthful, found.done
     ('round', True, None)
     """
-    source = opened(table)
+    source, told = opened(table), None
+    if exclude is not None:
+        left = leave_out(source, exclude, exclude_by)
+        source, told = left.table, left.told
     made = _plan(source, plan)
     if private is not None:
         if seed is not None:
@@ -114,9 +127,9 @@ def transform(
     if out is None:
         if made.seed:
             made.seeded()  # a seed that could be guessed is refused here already
-        return Transformed(made)
+        return Transformed(made, excluded=told)
     done = source.recode(made, out, format=format, progress=progress)
-    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done)
+    return Transformed(made if done.drawn is None else replace(made, seed=done.drawn), done, told)
 
 
 def _plan(table: Table, plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.model.progress import Progress
@@ -16,6 +18,7 @@ def verify(
     key: str | None = None,
     table: Source | None = None,
     private: str | Path | None = None,
+    exclude: str | Path | Iterable[Any] | None = None,
     progress: Progress | None = None,
 ) -> Verification:
     """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
@@ -31,10 +34,14 @@ def verify(
         The published table, where the data of the release are in a database.
     private : path, optional
         The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
+    exclude : path or ids, optional
+        The list of people who asked not to be in it: is it the list that the certificate is bound to? Needs the private file
+        (``private``, or the one beside the folder).
 
     Returns
     -------
     Verification
         ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
     """
-    return prove_again(folder, key=key, table=None if table is None else opened(table), private=private, progress=progress)
+    found = None if table is None else opened(table)
+    return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)

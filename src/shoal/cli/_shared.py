@@ -45,6 +45,12 @@ Insensitive = Annotated[str | None, typer.Option("--insensitive", help="Columns 
 Unit = Annotated[str | None, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")]
 Weight = Annotated[str | None, typer.Option("--weight", help="The column of sampling weights.")]
 
+Exclude = Annotated[
+    str | None,
+    typer.Option("--exclude", help="People who asked not to be in it: a file with one id per line, or FILE:column."),
+]
+ExcludeBy = Annotated[str | None, typer.Option("--exclude-by", help="The column that holds these ids; the unit without it.")]
+
 
 def names(text: str | None) -> tuple[str, ...]:
     """Column names from ``a,b,c``; a name with a comma is written in double quotes.

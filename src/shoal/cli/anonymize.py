@@ -40,6 +40,8 @@ def anonymize(
     previous: Annotated[
         list[Path] | None, typer.Option("--previous", help="Earlier release of the same people; may repeat.")
     ] = None,
+    exclude: _shared.Exclude = None,
+    exclude_by: _shared.ExcludeBy = None,
     key: Annotated[Path | None, typer.Option("--key", help="Ed25519 key file to sign with (mode 600).")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
     read: _shared.Read = None,
@@ -72,6 +74,8 @@ def anonymize(
             plan=plan,
             to_table=to_table or None,
             previous=previous or (),
+            exclude=exclude,
+            exclude_by=exclude_by,
             progress=told,
             **words,
         )
@@ -103,6 +107,8 @@ def _tell(release: "Release", out: Path) -> None:
             typer.echo(
                 f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them."
             )
+        elif made.input.objections is not None:
+            typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
         else:
             typer.echo(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
     if made.key is not None:

@@ -29,6 +29,8 @@ def transform(
     save_plan: Annotated[
         Path | None, typer.Option("--save-plan", help="Write the finished plan as JSON, without its seed.")
     ] = None,
+    exclude: _shared.Exclude = None,
+    exclude_by: _shared.ExcludeBy = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
@@ -44,7 +46,9 @@ def transform(
         shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened,
         _shared.progress("transforming") as told,
     ):
-        found = shoal.transform(opened, plan, out, seed=seed, private=private, progress=told)
+        found = shoal.transform(
+            opened, plan, out, seed=seed, private=private, exclude=exclude, exclude_by=exclude_by, progress=told
+        )
     if save_plan is not None:
         write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())
     told_of = found.to_json()
@@ -54,6 +58,8 @@ def transform(
         _shared.put_json(told_of)
     else:
         _tell(told_of, out)
+        if found.excluded is not None:
+            typer.echo(found.excluded.sentence)
 
 
 def _beside_a_table(out: str, seed: int) -> Path:

@@ -128,16 +128,22 @@ def pseudonymize(
     role: Role = "",
     relation: Relation = "",
     raw: Annotated[bool, typer.Option("--raw", help="Do not neutralise cells a spreadsheet would run.")] = False,
+    exclude: _shared.Exclude = None,
+    exclude_by: Annotated[
+        str | None, typer.Option("--exclude-by", help="The column that holds the ids of --exclude; the first of --id without it.")
+    ] = None,
 ) -> Answer:
     """Replace identities by pseudonyms; the same person keeps the same one in all files of a domain."""
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
     told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
+    told |= {"exclude": exclude, "exclude_by": exclude_by}
     with _shared.progress("pseudonymising") as progress:
         done = pseudonymize_table(
             session, table, out, columns=_shared.names(id), drop=_shared.names(drop), progress=progress, **told
         )
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
+    words += f" {done.excluded.sentence}" if done.excluded else ""
     return done.to_json(), words
 
 

@@ -21,13 +21,17 @@ def verify(
     private: Annotated[
         Path | None, typer.Option("--private", help="FOLDER.private.json: is it the seed that the certificate is bound to?")
     ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option("--exclude", help="People who asked not to be in it: is this list the certified one?"),
+    ] = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
     import shoal
 
     with _shared.progress("verifying") as told:
-        result = shoal.verify(folder, key=key or None, table=table or None, private=private, progress=told)
+        result = shoal.verify(folder, key=key or None, table=table or None, private=private, exclude=exclude, progress=told)
     if as_json:
         _shared.put_json(result.to_json())
     else:

@@ -187,6 +187,7 @@ class Table:
 
     def close(self) -> None:
         """Give back the engine's connections and temporary files."""
+        self._engine.let_go()
         self._engine.close()
 
     def __enter__(self) -> Table:

@@ -148,3 +148,17 @@ def test_plan_step_in_a_recode(ready: House, tmp_path: Path) -> None:
     out = pa_csv.read_csv(tmp_path / "out.csv")
     assert set(out["patient"].to_pylist()) == set(ready.operator.pseudonymize("study", ["0012", "0013"]))
     assert "Ann" not in (tmp_path / "out.csv").read_text()
+
+
+def test_people_who_objected_get_no_pseudonym(ready: House, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", "patient,cost\n0012,1\n12,2\n,3\n0012,4\n13,5\n")
+    listed = write(tmp_path / "no.txt", "0012\n99\n")
+    done = pseudonymize_table(ready.operator, source, tmp_path / "out.csv", domain="study", columns=["patient"], exclude=listed)
+    table = pa_csv.read_csv(tmp_path / "out.csv", convert_options=TEXT)
+    assert table["cost"].to_pylist() == ["2", "3", "5"]
+    assert done.excluded is not None
+    assert (done.excluded.listed, done.excluded.found, done.excluded.records, done.excluded.unnamed) == (2, 1, 2, 1)
+    assert ready.operator.find("study", "0012") is None
+    beside = (tmp_path / "out.csv.pseudonyms.json").read_text(encoding="utf-8")
+    assert '"not_in_table": 1' in beside
+    assert "0012" not in beside

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -167,6 +167,17 @@ class Engine(ABC):
         Gives an expression for FROM/JOIN **without alias**; its columns have the names of ``data``.
         """
         return _inline(data)
+
+    def lasting(self, data: Any) -> exp.Expr:
+        """A :meth:`mapping` that stays until :meth:`let_go`."""
+        stack: ExitStack = self.__dict__.setdefault("_lasting", ExitStack())
+        return stack.enter_context(self.mapping(data))
+
+    def let_go(self) -> None:
+        """Give back what :meth:`lasting` holds; before :meth:`close`."""
+        held = self.__dict__.pop("_lasting", None)
+        if held is not None:
+            held.close()
 
     def count_rows(self, relation: Relation) -> int:
         """Number of rows."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shoal.model.certificate.form import LEFT_OUT, left_out_with
+from shoal.model.exclusion import Excluded
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,31 @@ class PlanEntry:
 
 
 @dataclass(frozen=True)
+class Objections:
+    """People who asked not to be in it: the table is counted without them. ``commitment`` binds the publisher to the list."""
+
+    column: str
+    listed: int
+    found: int
+    records: int
+    unnamed: int
+    commitment: str
+
+    @property
+    def sentence(self) -> str:
+        return Excluded(self.column, self.listed, self.found, self.records, self.unnamed).sentence
+
+
+@dataclass(frozen=True)
 class Input:
-    """The table that came in; ``drawn`` are the records of the sample, where one was drawn."""
+    """The table that came in, without people who objected; ``drawn`` are the records of the sample, where one was drawn."""
 
     records: int
     drawn: int | None
     columns: int
     keyed_hash: str | None
     note: str
+    objections: Objections | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def used(self) -> int:

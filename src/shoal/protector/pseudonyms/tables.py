@@ -8,12 +8,13 @@ and the id of the key, and no data.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
+from shoal.model.exclusion import Excluded
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -33,9 +34,12 @@ class Pseudonymized:
     columns: tuple[str, ...]
     rows: int
     missing: int
+    excluded: Excluded | None = None
 
     def to_json(self) -> dict[str, Any]:
+        told = {} if self.excluded is None else {"excluded": self.excluded.to_json()}
         return {
+            **told,
             "format": FORMAT,
             "file": self.out.name,
             "domain": self.domain,
@@ -58,6 +62,8 @@ def pseudonymize_table(
     role: str = "",
     relation: str = "",
     raw: bool = False,
+    exclude: str | Path | Iterable[Any] | None = None,
+    exclude_by: str | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Pseudonymized:
     """Replace identity columns of a table by pseudonyms of a domain.
@@ -74,12 +80,16 @@ def pseudonymize_table(
         Columns to pseudonymise, and columns to leave out (names, addresses).
     raw : bool
         Write CSV cells as they are, also those a spreadsheet would run.
+    exclude, exclude_by : optional
+        People who asked not to be in it (a file with one id per line, ``FILE:column``, or the ids), and the column that holds
+        their ids; the first of ``columns`` by default. Their rows are left out first: they get no pseudonym.
 
     Returns
     -------
     Pseudonymized
         Also written beside ``out`` as ``<out>.pseudonyms.json``.
     """
+    from shoal.engines.exclude.without import leave_out
     from shoal.engines.files.writers import atomic, output_format, write_file
 
     path = Path(out)
@@ -87,9 +97,13 @@ def pseudonymize_table(
     _require_new(path, source)
     if not columns:
         raise UsageError("name at least one column of identities.", hint="Pass columns=['patient_id'], or --id patient_id.")
-    with _opened(source, columns) as table:
+    with _opened(source, columns) as opened:
+        table, told = opened, None
         for name in (*columns, *drop):
             table.schema.require(name, what="identity column" if name in columns else "column to drop")
+        if exclude is not None:
+            left = leave_out(table, exclude, exclude_by or columns[0])
+            table, told = left.table, left.told
         kept = [c for c in table.schema.columns if c.name not in drop]
         work = _Work(
             session, domain, tuple(columns), {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
@@ -101,7 +115,7 @@ def pseudonymize_table(
         schema = first.schema if first is not None else _empty_schema(table, names, columns)
         write_file(path, form, schema, _chain(first, batches), kept, raw=raw)
     key_id = next(d.key_id for d in session.domains() if d.name == domain)
-    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing)
+    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, told)
     beside = path.with_name(path.name + ".pseudonyms.json")
     with atomic(beside) as temporary:
         temporary.write_text(json.dumps(done.to_json(), ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ columns against the plan, the verdict, the chances, and the report, which is a f
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from shoal.errors import TamperError
 from shoal.model.certificate.certificate import REPORT, Certificate
 from shoal.model.certificate.form import plain
 from shoal.model.certificate.numbers import PublishedNumbers
+from shoal.model.certificate.parts import Objections
 from shoal.model.plan import Plan
 from shoal.model.requirement import smallest_class
 from shoal.release.certificate.sentences import LIMITS, proof, verdict
@@ -29,9 +31,19 @@ def check_counts(certificate: Certificate) -> str:
         raise TamperError("a count in the certificate is below 0.")
     if not 0 < came.used <= came.records or suppressed > came.used:
         raise TamperError("the certificate counts more records than came in.")
+    if came.objections is not None:
+        _objections_fit(came.objections)
     if not certificate.attacks or not set(LIMITS) <= set(certificate.limits):
         raise TamperError("the certificate leaves out its attacks or its limits.")
     return "the certificate has every part, and counts that make sense"
+
+
+def _objections_fit(told: Objections) -> None:
+    """Numbers of people who objected that can be: at least a record each, no more than were listed."""
+    if not (0 <= told.found <= told.listed and told.listed >= 1 and told.found <= told.records and told.unnamed >= 0):
+        raise TamperError("the numbers of people who asked not to be in it do not fit each other.")
+    if (told.found == 0) != (told.records == 0) or not re.fullmatch(r"[0-9a-f]{64}", told.commitment):
+        raise TamperError("the numbers of people who asked not to be in it do not fit each other.")
 
 
 def check_columns(certificate: Certificate, plan: Plan) -> None:

@@ -21,6 +21,7 @@ from shoal.model.certificate.parts import (
     Data,
     FileEntry,
     Input,
+    Objections,
     PlanEntry,
     PresetRule,
     Purpose,
@@ -66,6 +67,7 @@ class Written:
     attacks: Sequence[AttackResult]
     frontier: Sequence[TradeOff] = ()
     analyses: Sequence[Analysis] = ()
+    objections: Objections | None = None
 
 
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
@@ -150,7 +152,8 @@ def _plan(decision: Decision, files: Sequence[FileEntry], commitment: str | None
 
 def _input(prepared: Prepared, made: Written) -> Input:
     drawn = None if prepared.sampled is None else made.records_in
-    return Input(made.records_in + made.unsampled, drawn, len(prepared.schema.names), made.input_hash, derived.INPUT_NOTE)
+    records, columns = made.records_in + made.unsampled, len(prepared.schema.names)
+    return Input(records, drawn, columns, made.input_hash, derived.INPUT_NOTE, made.objections)
 
 
 def _missing(decision: Decision, counted: int) -> Missing:

@@ -38,6 +38,7 @@ def verdict(certificate: Certificate) -> str:
     lost = "left out" if certificate.utility.scope == "rows" else "with blanked quasi-identifiers"
     classes = "1 class" if after.classes == 1 else f"{after.classes:,} classes"
     part = "" if came.drawn is None else f" They are a sample: {came.drawn:,} of {came.records:,} records were drawn."
+    part += f" {came.objections.sentence}" if came.objections else ""
     return (
         f"Everyone is alike with at least {k - 1:,} others on {quasi}: the smallest class holds {k:,} {who} "
         f"({after.records:,} records in {classes}, {certificate.utility.suppressed:,} {lost}).{part} "

@@ -8,7 +8,7 @@ Cost     reads each file once for its hash and the data once more to count; a mi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
+from shoal.release.make.objections import check_objections, private_of
 from shoal.release.make.seed import check as check_seed
 from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
@@ -100,6 +101,7 @@ def verify(
     key: str | None = None,
     table: Any = None,
     private: str | Path | None = None,
+    exclude: str | Path | Iterable[Any] | None = None,
     progress: Progress | None = None,
 ) -> Verification:
     """Check a release folder: form, signature, files, plan, and every claimed number by counting again.
@@ -115,6 +117,9 @@ def verify(
         The published table, where the data of the release are in a database.
     private : path, optional
         The file that keeps the seed (``FOLDER.private.json``): is it the seed that the certificate is bound to?
+    exclude : path or ids, optional
+        The list of people who asked not to be in it: is it the list that the certificate is bound to? Needs the private file
+        (``private``, or the one beside the folder).
     """
     told = progress or (lambda done, what: None)
     place = Path(folder)
@@ -142,6 +147,9 @@ def verify(
     ]
     if private is not None:
         steps.append(("seed", lambda: check_seed(certificate.plan, private)))
+    if exclude is not None:
+        salted = private_of(place, private)
+        steps.append(("objections", lambda: check_objections(place, certificate, exclude, salted)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")

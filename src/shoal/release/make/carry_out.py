@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shoal.engines.exclude.without import LeftOut
 from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import PLAN
@@ -20,6 +21,7 @@ from shoal.release.make.attacks import run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
 from shoal.release.make.links import check_links
+from shoal.release.make.objections import objections
 from shoal.release.make.published_plan import published_plan
 from shoal.release.make.recode import ENDINGS, published_unit, recode
 from shoal.release.plan.prepare import Prepared
@@ -33,12 +35,14 @@ from shoal.release.proof.read import header, logical, rows
 
 @dataclass(frozen=True)
 class Output:
-    """Where a release goes: the format of its file or the name of a new table, the key, and earlier releases to compare with."""
+    """Where a release goes: the format of its file or the name of a new table, the key, earlier releases to compare with, and
+    people who asked not to be in it, who are not in the table any more."""
 
     key_file: str | Path | None = None
     format: str = "csv"
     earlier: tuple[Path, ...] = ()
     to_table: str | None = None
+    left_out: LeftOut | None = None
 
 
 def checked(output: Output, prepared: Prepared) -> Output:
@@ -78,7 +82,8 @@ def carry_out(
     counted = count_again(prepared, decision, data, done)
     people = count_people(prepared, decision, stage, counted)
     shown = published_plan(prepared, decision)
-    kept = seed.kept(decision.plan, shown, signer)
+    objected = objections(output.left_out, signer)
+    kept = seed.kept(decision.plan, shown, signer, objected[1] if objected else "")
     plan_file = stage / PLAN
     plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
     tree_files = _write_trees(prepared, stage, data)
@@ -96,6 +101,7 @@ def carry_out(
         files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),
+        objections=objected[0] if objected else None,
         attacks=attacks,
         frontier=trade_off(prepared, decision),
         analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),

@@ -90,14 +90,15 @@ class Release:
     def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
         """Write the release folder: data, plan.json, certificate.json, report.html; whole or not at all.
 
-        Where random changes were made, or the published plan leaves rare values out, seed and whole plan are kept in
-        :attr:`private_file`, beside the folder; it is written first, so that no release is ever there without it.
+        Where random changes were made, the published plan leaves rare values out, or people asked not to be in it, seed, whole
+        plan and the salt of their list are kept in :attr:`private_file`, beside the folder; it is written first, so that no
+        release is ever there without it.
         """
         prepared, decision = self._decided()
         place = folder.free(target)
         beside, parent = seed.place_of(place), place.absolute().parent
         seed.rescue(parent)
-        if self.plan.draws or leaves_out(prepared, decision):
+        if self.plan.draws or self._output.left_out is not None or leaves_out(prepared, decision):
             seed.free(beside)
         with folder.staged(parent) as stage:
             self._carry_out(stage, progress)
@@ -158,6 +159,7 @@ class Release:
             "inferred": dict(self.inferred),
             "attacks": plain(made.attacks),
             "files": [*(f.name for f in made.files), NAME],
+            **({"excluded": plain(made.input.objections)} if made.input.objections else {}),
             "key": {"fingerprint": key.fingerprint, "origin": key.origin} if key else None,
         }
 

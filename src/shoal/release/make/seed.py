@@ -36,13 +36,15 @@ NOTE = "Whoever has this file can undo random changes of the release, or read ra
 class Kept:
     """A seed and the salt of its commitment, where something was drawn; the whole plan, where the published one lacks values.
 
-    ``release`` is the SHA-256 of the published plan: the release that it belongs to. Nothing of it is shown.
+    ``release`` is the SHA-256 of the published plan: the release that it belongs to. ``list_salt`` is that of the commitment to
+    the list of people who objected. Nothing of it is shown.
     """
 
     seed: int | None
     salt: str
     plan: str | None = None
     release: str = ""
+    list_salt: str = ""
 
     def __repr__(self) -> str:
         return "Kept()"
@@ -53,16 +55,16 @@ class Kept:
         return None if self.seed is None else hashlib.sha256(f"shoal seed|{self.salt}|{self.seed}".encode()).hexdigest()
 
 
-def kept(plan: Plan, shown: Plan, signer: Signer) -> Kept | None:
-    """What must be kept of a plan that is published as ``shown``; None where nothing random depends on its seed and nothing is
-    left out (the order of the rows tells nothing)."""
+def kept(plan: Plan, shown: Plan, signer: Signer, list_salt: str = "") -> Kept | None:
+    """What must be kept of a plan that is published as ``shown``; None where nothing random depends on its seed, nothing is
+    left out (the order of the rows tells nothing) and nobody objected."""
     random, whole = plan.draws, plan.steps == shown.steps
-    if not random and whole:
+    if not random and whole and not list_salt:
         return None
     salt = signer.keyed_hash([str(plan.seed).encode(), plan.to_json().encode()], purpose="seed") if random else ""
     text = None if whole else plan.without_seed().to_json()
     release = hashlib.sha256(shown.to_json().encode()).hexdigest()
-    return Kept(plan.seed if random else None, salt, text, release)
+    return Kept(plan.seed if random else None, salt, text, release, list_salt)
 
 
 def place_of(release: Path) -> Path:
@@ -138,6 +140,8 @@ def write(secret: Kept, path: Path) -> None:
     """The private file, mode 600, never over another."""
     whole: dict[str, Any] = {"format": PRIVATE_FORMAT, "note": NOTE, "seed": secret.seed, "salt": secret.salt}
     whole["release"] = secret.release
+    if secret.list_salt:
+        whole["list_salt"] = secret.list_salt
     if secret.plan is not None:
         whole["plan"] = json.loads(secret.plan)
     write_private(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
@@ -151,7 +155,8 @@ def read(path: str | Path) -> Kept:
             raise ValueError
         seed, plan = data["seed"], data.get("plan")
         text = None if plan is None else Plan.from_json(json.dumps(plan)).to_json()
-        return Kept(None if seed is None else int(seed), str(data["salt"]), text, str(data.get("release", "")))
+        salts = str(data["salt"]), str(data.get("list_salt", ""))
+        return Kept(None if seed is None else int(seed), salts[0], text, str(data.get("release", "")), salts[1])
     except OSError as error:
         raise UnreadableError(f"the private file cannot be read: {type(error).__name__}.", hint="Check its path.") from None
     except (ValueError, KeyError, TypeError):

@@ -1,0 +1,133 @@
+"""A table without the rows of some people: an anti-join in the engine, and the same for its Arrow reader.
+
+Ids are compared as canonical text, byte for byte; a number is the same however it is written (``007`` is 7 in a column of whole
+numbers). Rows without an id stay: nobody can tell whose they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from shoal.engines.core.base import Engine, Relation
+from shoal.engines.exclude.listed import column_of, ids_of
+from shoal.engines.files.readers import Reader
+from shoal.engines.table import Table
+from shoal.errors import UsageError
+from shoal.kernels.text import canonical_text
+from shoal.model.exclusion import Excluded
+from shoal.model.roles import Column
+from shoal.steps.sql import aliased, column
+
+_TEXT = Column("", "text")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A table without the people of a list, their ids, and what may be told of it."""
+
+    table: Table
+    ids: tuple[str, ...] = field(repr=False)
+    told: Excluded
+
+
+def leave_out(table: Table, listed: str | Path | Iterable[Any], by: str | None = None) -> LeftOut:
+    """The table without the people of a list (a file, or ids).
+
+    They are looked for in column ``by``; without it in the person column of the table, or the one column that the list names too.
+    """
+    name = by or table.schema.unit or column_of(listed, table.schema.names)
+    if name is None:
+        raise UsageError(
+            "it is not said which column of the table holds the ids of the list.",
+            hint="Name it with --exclude-by COLUMN (exclude_by=…), or the person column with --unit.",
+        )
+    ids = ids_of(listed, name)
+    if not ids:
+        raise UsageError("the list of people to leave out is empty.", hint="Leave --exclude out, or check the file.")
+    left, told = without(table, ids, name)
+    return LeftOut(left, ids, told)
+
+
+def without(table: Table, ids: Sequence[str], by: str) -> tuple[Table, Excluded]:
+    """The table without the rows whose column ``by`` holds one of the ids, and how many there were."""
+    table.schema.require(by, what="column that names a person")
+    engine, relation = table._engine, table._relation
+    forms = spellings(ids, relation.column(by).kind)
+    held = engine.lasting(pa.table({"k0": pa.array(forms, pa.string()), "n": pa.array(forms.values(), pa.int64())}))
+    found = _counted(engine, relation, by, held)
+    reader = None if relation.reader is None else _Filtered(relation.reader, by, list(forms))
+    left = replace(relation, sql=_remaining(engine, relation, by, held), reader=reader)
+    return Table(engine, left, table.schema, name=table.name), Excluded(by, len(set(ids)), *found)
+
+
+def spellings(ids: Sequence[str], kind: str) -> dict[str, int]:
+    """The canonical text of each id in a column of this kind, with the number of the id; as it is written too.
+
+    >>> spellings(["007", "x"], "integer"), spellings(["7"], "float")
+    ({'7': 0, 'x': 1}, {'7.0': 0})
+    """
+    out: dict[str, int] = {}
+    for number, text in enumerate(dict.fromkeys(ids)):
+        out.setdefault(_spelled(text, kind), number)
+    return out
+
+
+def _spelled(text: str, kind: str) -> str:
+    try:
+        if kind == "integer":
+            return str(int(text))
+        if kind == "float":
+            return str(canonical_text(pa.array([float(text)]))[0].as_py())
+    except ValueError:
+        pass
+    return text
+
+
+def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: str, *terms: exp.Expr) -> exp.Select:
+    """SELECT … FROM the table JOIN the list, on the text of the id."""
+    text = engine.key(engine.text(column(by, "t"), relation.column(by)), _TEXT)
+    on = exp.EQ(this=text, expression=engine.mapped(column("k0", "x"), _TEXT))
+    query = exp.select(*terms).from_(aliased(relation.sql, "t"))
+    query.set("joins", [exp.Join(this=aliased(held, "x"), on=on, kind=kind)])
+    return query
+
+
+def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> exp.Expr:
+    terms = [exp.alias_(column(c.name, "t"), exp.to_identifier(c.name, quoted=True)) for c in relation.columns]
+    query = _joined(engine, relation, by, held, "LEFT", *terms)
+    return exp.Subquery(this=query.where(exp.Is(this=column("n", "x"), expression=exp.Null())))
+
+
+def _counted(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tuple[int, int, int]:
+    """People of the list who are there, their rows, and rows without an id."""
+    people = exp.Count(this=exp.Distinct(expressions=[column("n", "x")]))
+    both = exp.alias_(people, "p", quoted=True), exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)
+    there = engine.fetch(_joined(engine, relation, by, held, "INNER", *both))
+    key = engine.key(column(by, "t"), relation.column(by))
+    empty = exp.select(exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)).from_(aliased(relation.sql, "t"))
+    none = engine.fetch(empty.where(exp.Is(this=key, expression=exp.Null())))
+    return int(there["p"][0].as_py()), int(there["r"][0].as_py()), int(none["r"][0].as_py())
+
+
+class _Filtered:
+    """A reader of Arrow chunks without the rows of the people of a list."""
+
+    def __init__(self, reader: Reader, by: str, texts: Sequence[str]) -> None:
+        self._reader, self._by, self._texts = reader, by, pa.array(texts, pa.string())
+
+    def rows(self) -> int:
+        return self._reader.rows()
+
+    def chunks(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        wanted = [*names, *([] if self._by in names else [self._by])]
+        at = wanted.index(self._by)
+        for chunk in self._reader.chunks(wanted):
+            stays = pc.invert(pc.is_in(canonical_text(chunk[at]), value_set=self._texts))
+            yield [array.filter(stays) for array in chunk[: len(names)]]

@@ -1,0 +1,97 @@
+"""Lists of people who asked not to be in it: how they are read, and files without these people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.exclude.listed import column_of, ids_of
+from shoal.engines.exclude.without import leave_out
+from shoal.errors import MissingColumnError, UnreadableError, UsageError
+from shoal.model.plan import Plan
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ids"),
+    [
+        ("no.txt", "0012\n  7 \n\n0012\n", ("0012", "7")),
+        ("no.txt", "\ufeffid\n5\n", ("5",)),
+        ("no", "a b\nc\n", ("a b", "c")),
+        ("no.csv", "id\n5\n6\n", ("5", "6")),
+        ("no.csv", "5\n6\n", ("5", "6")),
+        ("no.csv", "name;id\nAnna;5\nBert\nCarl; 6\n", ("5", "6")),
+        ("no.csv", '"a,b"\nc\n', ("a,b", "c")),
+        ("no.tsv", "x\tid\ty\n1\t5\t2\n", ("5",)),
+    ],
+)
+def test_one_id_per_line_or_a_column(tmp_path: Path, name: str, text: str, ids: tuple[str, ...]) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert ids_of(tmp_path / name, "id") == ids
+
+
+def test_a_column_is_named_after_a_colon(tmp_path: Path) -> None:
+    file = tmp_path / "no.csv"
+    file.write_text("id,old\n5,8\n6,9\n", encoding="utf-8")
+    assert ids_of(f"{file}:old", "id") == ("8", "9")
+    assert column_of(f"{file}:old", ["old", "id"]) == "old"
+    assert column_of(file, ["id", "age"]) == "id"
+    assert column_of(file, ["old", "id"]) is None, "two columns could be meant"
+    with pytest.raises(UsageError, match="no column of that name"):
+        ids_of(f"{file}:other", "id")
+    with pytest.raises(UsageError, match="several columns"):
+        ids_of(file, "person")
+
+
+def test_ids_from_other_files_and_from_python(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [5, 6, None], "x": [1, 2, 3]}), tmp_path / "no.parquet")
+    assert sorted(ids_of(tmp_path / "no.parquet", "id")) == ["5", "6"]
+    assert column_of(tmp_path / "no.parquet", ["id"]) == "id"
+    assert ids_of([5, None, "6 "]) == ("5", "6")
+
+
+def test_a_list_that_is_not_there_or_empty_is_told(tmp_path: Path) -> None:
+    table = shoal.open({"id": [1], "age": [2]})
+    with pytest.raises(UnreadableError, match="not there"):
+        leave_out(table, tmp_path / "none.txt", "id")
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(UsageError, match="empty"):
+        leave_out(table, tmp_path / "empty.txt", "id")
+    with pytest.raises(UsageError, match="which column"):
+        leave_out(table, ["1"])
+    with pytest.raises(MissingColumnError):
+        leave_out(table, ["1"], "person")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_by_codes_and_by_sql_leave_out_the_same_people(tmp_path: Path, form: str) -> None:
+    rows = pa.table({"id": [f"{i % 50:03d}" for i in range(500)], "age": [i % 9 for i in range(500)], "w": [1.5] * 500})
+    file = tmp_path / f"people.{form}"
+    with shoal.open(rows) as frame:
+        frame.recode(Plan((), shuffle=False), file)
+    with shoal.open(file, quasi=["age"], unit="id") as table:
+        left = leave_out(table, ["007", "7", "049"]).table
+        assert left.n_rows() == 480
+        assert left.count().n_people == 48
+        assert left.count(weight="w").sizes.tolist() == left.count().sizes.tolist()  # by SQL, by codes
+        ids = [i for b in left.scan(["id"]) for i in b.column("id").to_pylist()]
+        kept = [i for i in rows["id"].to_pylist() if i not in ("007", "049")]
+        assert ids == kept, "rows of a file stay in their order"
+
+
+def test_numbers_are_the_same_however_they_are_written() -> None:
+    whole = leave_out(shoal.open({"id": [7, 8], "a": [1, 2]}), ["007"], "id")
+    assert whole.told.found == 1
+    text = leave_out(shoal.open({"id": ["7", "8"], "a": [1, 2]}), ["007"], "id")
+    assert text.told.found == 0, "in a column of texts 007 is another id than 7"
+    fraction = leave_out(shoal.open({"id": [7.0, 8.5], "a": [1, 2]}), ["7", "8.50"], "id")
+    assert fraction.told.found == 2
+
+
+def test_nothing_of_the_list_is_shown() -> None:
+    left = leave_out(shoal.open({"id": ["Anna", "Bert"], "a": [1, 2]}), ["Anna", "Carl"], "id")
+    assert "Anna" not in repr(left)
+    assert "Carl" not in repr(left) + left.told.sentence + str(left.told.to_json())
