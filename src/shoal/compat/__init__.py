@@ -1,1 +1,1 @@
-"""The names of other tools over Shoal's numbers, for scripts written for them. Each file says where the answers differ."""
+"""Shoal in other tools' words: functions, classes and fixtures by the names that their users know; files say what differs."""
