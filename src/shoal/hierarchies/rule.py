@@ -27,7 +27,7 @@ from shoal.hierarchies.values import gap_error, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy, Level
-from shoal.model.plan import SUPPRESSED, OnGap, Step, StreamStep, register_step
+from shoal.model.plan import SUPPRESSED, OnGap, Publishes, Step, StreamStep, register_step
 from shoal.steps import Cut, Keep, Labelled, MapValues, Prefix, evaluate
 
 TOP = SUPPRESSED
@@ -170,6 +170,8 @@ class Generalize(StreamStep):
     on_gap: OnGap = "error"
     missing_label: str | None = None
     kind: ClassVar[str] = "generalize"
+    publishes: ClassVar[Publishes] = "groups"
+    codes_apart: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 

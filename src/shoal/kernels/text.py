@@ -4,13 +4,16 @@ Value maps, hierarchies and published labels compare values by this text, so tha
 in a database are the same key. It is text as it is; whole numbers and booleans as ``7`` and ``true``; decimals with
 the digits of their type; floats as Python prints them (``1.0``, ``0.1``); dates as ``2024-02-29``; timestamps as
 ``2024-02-29 13:05:00`` with six more digits only where there is a fraction of a second, zoned ones in UTC; bytes in
-lower-case hexadecimal.
+lower-case hexadecimal; durations as their seconds; lists and structures as JSON.
 −0.0 is 0.0. NaN is missing.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from shoal.kernels.moments import seconds
 
 
 def canonical_text(values: Any) -> Any:
@@ -56,6 +59,10 @@ def canonical_text(values: Any) -> Any:
         return values.cast(pa.date32()).cast(pa.string())
     if _is_binary(kind):
         return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
+    if pa.types.is_nested(kind):
+        return _nested_text(values)
+    if pa.types.is_duration(kind):
+        return _float_text(seconds(values))
     return values.cast(pa.string())
 
 
@@ -77,6 +84,16 @@ def same_cells(before: Any, after: Any) -> Any:
     else:
         old, new = canonical_text(before), canonical_text(after)
     return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
+
+
+def _nested_text(values: Any) -> Any:
+    """Lists, structures and maps as JSON without blanks."""
+    import pyarrow as pa
+
+    spelled = [
+        None if v is None else json.dumps(v, ensure_ascii=False, separators=(",", ":"), default=str) for v in values.to_pylist()
+    ]
+    return pa.array(spelled, pa.string())
 
 
 def _is_binary(kind: Any) -> bool:

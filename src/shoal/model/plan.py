@@ -29,6 +29,8 @@ SUPPRESSED = "*"
 """The published text of a suppressed cell."""
 
 OnGap = Literal["error", "suppress", "top"]
+Publishes = Literal["own", "numbers", "groups", "else"]
+"""What the values of a step are: see :class:`Step`."""
 
 _REGISTRY: dict[str, type[Step]] = {}
 
@@ -47,14 +49,17 @@ class Step:
 
     ``truthful`` says whether every published value is still true of the person (generalization and suppression are,
     noise and swapping are not); ``draws`` whether it depends on the plan's seed, which is then a secret;
-    ``computes`` whether it calculates with the values, so that a code such as 99999 "refused" must not be among them.
+    ``publishes`` says what the new values are: the column's ``own`` ones (moved or exchanged), ``numbers`` calculated from
+    them, ``groups``, or something ``else``. Values that the file declares missing (99999 "refused") are a class of their own:
+    with ``codes_apart`` the step never sees them and they stay as they are.
     """
 
     column: str
     kind: ClassVar[str] = ""
     truthful: ClassVar[bool] = True
     draws: ClassVar[bool] = False
-    computes: ClassVar[bool] = False
+    publishes: ClassVar[Publishes] = "else"
+    codes_apart: ClassVar[bool] = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -97,7 +102,13 @@ class StreamStep(Step):
 
 @dataclass(frozen=True)
 class ColumnStep(Step):
-    """A step that sees its columns whole: :meth:`run` takes a pyarrow Table and returns one of the same shape."""
+    """A step that sees its columns whole: :meth:`run` takes a pyarrow Table and returns one of the same shape.
+
+    ``splits_by_codes`` says that :meth:`run` takes a third argument: per column, an array of whole numbers that tells codes
+    declared missing apart (0: none). Records with different codes are then never one group; a code that must go is set to 0.
+    """
+
+    splits_by_codes: ClassVar[bool] = False
 
     draws: ClassVar[bool] = True
 

@@ -71,8 +71,12 @@ class Column:
     """One column: its name and its kind, in words that all engines share.
 
     ``kind`` is one of ``text, integer, decimal, float, boolean, date, time, timestamp, binary, other``.
-    ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there; ``order`` the
-    categories of an ordered one from low to high.
+    ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there (a pair is a range
+    with both ends); ``note`` is the variable label, ``form``, ``measure`` and ``width`` how such a package shows it. ``order``
+    holds the categories of an ordered one from low to high. ``stored`` is the Arrow type that the source keeps it in.
+
+    A column that a step made is ``grouped`` where its texts are new groups (packages get them as codes 1, 2 … with labels, in
+    ``order``), and ``coded`` where they are the numbers of the source still, with codes and ``*`` among them.
     """
 
     name: str
@@ -82,6 +86,12 @@ class Column:
     user_missing: tuple[object, ...] = ()
     note: str = ""
     order: tuple[str, ...] = ()
+    form: str = ""
+    measure: str = ""
+    width: int = 0
+    stored: object = None
+    grouped: bool = False
+    coded: bool = False
 
 
 class ByRole:

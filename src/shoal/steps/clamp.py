@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.model.plan import register_step
+from shoal.kernels.codes import is_declared
+from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import NUMBERS, Column
 from shoal.steps.arrays import doubles, number_array, number_kind
 from shoal.steps.expression import ExpressionStep
@@ -27,7 +28,7 @@ class Clamp(ExpressionStep):
     low: float | None = None
     high: float | None = None
     kind: ClassVar[str] = "clamp"
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -36,16 +37,28 @@ class Clamp(ExpressionStep):
     def kinds(self) -> tuple[str, ...]:
         return NUMBERS
 
-    def after(self, column: Column) -> Column:
-        bounds = [b for b in (self.low, self.high) if b is not None]
-        return replace(super().after(column), kind=number_kind(column.kind, bounds))
+    def becomes_code(self, column: Column) -> bool:
+        return any(b is not None and is_declared(b, column.user_missing) for b in (self.low, self.high))
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _column(self, column: Column) -> Column:
+        bounds = [b for b in (self.low, self.high) if b is not None]
+        inside = {v: label for v, label in column.labels.items() if self._inside(v)}
+        kind = number_kind(column.kind, bounds)
+        made = replace(column, kind=kind, labels=inside, order=(), stored=None)
+        return made if kind == column.kind else replace(made, form="")
+
+    def _inside(self, value: object) -> bool:
+        """Whether a labelled value still means what its label says: a limit also stands for what lies beyond it."""
+        if not isinstance(value, int | float):
+            return False
+        return (self.low is None or value > self.low) and (self.high is None or value < self.high)
+
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from sqlglot import exp
 
         from shoal.steps import sql
 
-        whole = self.after(column).kind == "integer"
+        whole = self._column(column).kind == "integer"
         x = value.copy() if whole else sql.cast(value, "DOUBLE")
         ifs = []
         for bound, beyond in ((self.low, exp.LT), (self.high, exp.GT)):
@@ -54,10 +67,10 @@ class Clamp(ExpressionStep):
                 ifs.append(exp.If(this=beyond(this=x.copy(), expression=limit), true=limit.copy()))
         return sql.Expression(exp.Case(ifs=ifs, default=x) if ifs else x)
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         import pyarrow as pa
 
-        if self.after(column).kind == "integer":  # as whole numbers: a double would change those beyond 2⁵³
+        if self._column(column).kind == "integer":  # as whole numbers: a double would change those beyond 2⁵³
             low = None if self.low is None else int(self.low)
             high = None if self.high is None else int(self.high)
             return pa.array([_between(v, low, high) for v in values.to_pylist()], values.type)

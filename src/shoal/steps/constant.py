@@ -28,20 +28,21 @@ class Constant(ExpressionStep):
 
     value: str = SUPPRESSED
     kind: ClassVar[str] = "constant"
+    codes_apart: ClassVar[bool] = False
 
-    def after(self, column: Column) -> Column:
-        return replace(super().after(column), nullable=False)
+    def _column(self, column: Column) -> Column:
+        return replace(super()._column(column), nullable=False)
 
     @property
     def missing(self) -> str:
         return self.value
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from shoal.steps.sql import Expression, string
 
         return Expression(string(self.value))
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         return text_array([self.value] * len(values))
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:

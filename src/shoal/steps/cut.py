@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from shoal.errors import PolicyError
 from shoal.kernels.numbers import numbers_of
-from shoal.model.plan import register_step
+from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps.arrays import doubles, text_array
-from shoal.steps.expression import BANDS, ExpressionStep
+from shoal.steps.expression import ExpressionStep
 from shoal.steps.labels import Labelled
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Cut(ExpressionStep):
     closed: Literal["left", "right"] = "left"
     missing_label: str | None = None
     kind: ClassVar[str] = "cut"
+    publishes: ClassVar[Publishes] = "groups"
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.points) + 1:
@@ -55,14 +56,15 @@ class Cut(ExpressionStep):
             return MOMENTS
         return NUMBERS if self.points else (*NUMBERS, *MOMENTS)
 
-    def after(self, column: Column) -> Column:
-        return replace(super().after(column), note=BANDS)
+    def _column(self, column: Column) -> Column:
+        order = tuple(dict.fromkeys(self.labels))
+        return replace(super()._column(column), grouped=True, measure="ordinal", order=order)
 
     @property
     def missing(self) -> str | None:
         return self.missing_label
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         """A balanced tree of comparisons."""
         from sqlglot import exp
 
@@ -80,7 +82,7 @@ class Cut(ExpressionStep):
 
         return sql.Expression(sql.unless_missing(value, tree(0, len(labels) - 1), self.missing_label))
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         points, labels = self.joined()
         if column.kind in MOMENTS:
             cuts = np.array([datetime.datetime.fromisoformat(str(p)) for p in points], dtype="datetime64[us]")

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
+from shoal.kernels.codes import code_labels, is_code
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step
 from shoal.model.roles import Column
 from shoal.steps.labels import Labelled, listed
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 
     from shoal.steps.sql import Dialect, Expression
 
-BANDS = "\x00bands"
-"""Note of a column whose texts are new groups: statistical packages get them as codes with labels."""
-
 
 @dataclass(frozen=True)
 class ExpressionStep(Step):
-    """A function of one value. Subclasses give its three forms; the defaults suit a step that makes text of any column."""
+    """A function of one value.
+
+    Subclasses give its forms for values (:meth:`_sql`, :meth:`_arrow`, :meth:`texts`) and the column that it makes
+    (:meth:`_column`); this class leaves codes that the file declares missing as they are, in each of them.
+    """
 
     def kinds(self) -> tuple[str, ...]:
         """The kinds of columns it can be carried out on; none named: all."""
@@ -42,24 +45,75 @@ class ExpressionStep(Step):
                 column=column.name,
             )
 
-    def after(self, column: Column) -> Column:
-        """The column that it makes of ``column``."""
-        return replace(column, kind="text", labels={}, user_missing=())
+        if self.codes_apart and column.user_missing and self.becomes_code(column):
+            raise UsageError(
+                f"step '{self.kind}' of column '{column.name}' makes numbers that the file declares missing.",
+                hint="Choose another base or limit, or open the table with user_missing='missing'.",
+                column=column.name,
+            )
+
+    def becomes_code(self, column: Column) -> bool:
+        """Whether a number can become one that is declared missing."""
+        return False
 
     @property
     def missing(self) -> str | None:
         """What a missing value becomes; None where it stays missing."""
         return None
 
+    # -- with codes declared missing ----------------------------------------------------------------------------------
+
+    def after(self, column: Column) -> Column:
+        """The column that it makes of ``column``."""
+        made = self._column(column)
+        if not (self.codes_apart and column.user_missing):
+            return made
+        return replace(made, user_missing=column.user_missing, labels={**made.labels, **code_labels(column)})
+
     def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         """The new value as SQL of ``value`` (NaN is NULL already); ``alias`` names the joined table where a lookup is needed."""
-        raise NotImplementedError
+        from shoal.steps.sql import apart, code_test
+
+        found = self._sql(dialect, column, value, alias)
+        test = code_test(value, column) if self.codes_apart else None
+        return found if test is None else apart(found, test, self._own(dialect, column, value))
+
+    def _own(self, dialect: Dialect, column: Column, value: exp.Expr) -> exp.Expr:
+        from shoal.steps.sql import cast
+
+        kind = self._column(column).kind
+        return dialect.text(value.copy(), column) if kind == "text" else cast(value, "BIGINT" if kind == "integer" else "DOUBLE")
 
     def arrow(self, values: Any, column: Column) -> Any:
         """The new values of distinct values: pyarrow, in the type of the column's kind, without nulls.
 
         A null in the result is a value that the step does not cover; the caller counts its records and stops.
         """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self._arrow(values, column)
+        if not (self.codes_apart and column.user_missing):
+            return found
+        own = canonical_text(values) if pa.types.is_string(found.type) else values.cast(found.type)
+        return pc.if_else(self._stays(is_code(values, column.user_missing), found), own, found)
+
+    def _stays(self, codes: Any, found: Any) -> Any:
+        """Which values stay as they are: the codes."""
+        return codes
+
+    # -- to be given by a step ----------------------------------------------------------------------------------------
+
+    def _column(self, column: Column) -> Column:
+        """A text column by default: of what described the numbers only the variable label is true of it."""
+        return replace(
+            column, kind="text", labels={}, user_missing=(), order=(), form="", measure="", stored=None, width=0, coded=False
+        )
+
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        raise NotImplementedError
+
+    def _arrow(self, values: Any, column: Column) -> Any:
         raise NotImplementedError
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:

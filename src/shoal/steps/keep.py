@@ -26,16 +26,17 @@ class Keep(ExpressionStep):
     """Publish the column as it is."""
 
     kind: ClassVar[str] = "keep"
+    codes_apart: ClassVar[bool] = False
 
-    def after(self, column: Column) -> Column:
+    def _column(self, column: Column) -> Column:
         return column
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from shoal.steps.sql import Expression
 
         return Expression(value)
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         return values
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:

@@ -25,3 +25,16 @@ def listed(labels: Sequence[str]) -> Labelled:
     order: dict[str, int] = {}
     index = np.fromiter((order.setdefault(t, len(order)) for t in labels), dtype=np.int64, count=len(labels))
     return Labelled(index, tuple(order))
+
+
+def natural(text: str) -> tuple[int, float, str]:
+    """A key to sort texts by as people would: numbers by size, and before words.
+
+    >>> sorted(["10", "9", "b", "a"], key=natural)
+    ['9', '10', 'a', 'b']
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return 1, 0.0, text
+    return (0, number, text) if number == number else (1, 0.0, text)

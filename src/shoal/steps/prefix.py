@@ -43,7 +43,7 @@ class Prefix(ExpressionStep):
     def kinds(self) -> tuple[str, ...]:
         return ("text", "integer", "decimal", "boolean", "date", "timestamp", "time", "binary")
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from sqlglot import exp
 
         from shoal.steps import sql
@@ -59,7 +59,7 @@ class Prefix(ExpressionStep):
             kept = exp.DPipe(this=filler, expression=kept) if self.from_end else exp.DPipe(this=kept, expression=filler)
         return sql.Expression(sql.unless_missing(text, kept))
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         return text_array([self.of(t) for t in canonical_text(values).to_pylist()])
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:

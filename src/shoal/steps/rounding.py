@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.errors import PolicyError
+from shoal.kernels.codes import number_ranges
 from shoal.kernels.rounding import FINE, NUDGE, WHOLE, rounding_parts, to_multiple
-from shoal.model.plan import register_step
+from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import NUMBERS, Column
 from shoal.steps.arrays import doubles, number_array, number_kind
 from shoal.steps.expression import ExpressionStep
@@ -26,7 +27,7 @@ class Round(ExpressionStep):
 
     base: float = 1.0
     kind: ClassVar[str] = "round"
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.base) and self.base > 0):
@@ -35,10 +36,20 @@ class Round(ExpressionStep):
     def kinds(self) -> tuple[str, ...]:
         return NUMBERS
 
-    def after(self, column: Column) -> Column:
-        return replace(super().after(column), kind=number_kind(column.kind, [self.base]))
+    def becomes_code(self, column: Column) -> bool:
+        """A multiple of the base among the codes; whole numbers are multiples of 1 as they are."""
+        if column.kind == "integer" and (1 / self.base).is_integer():
+            return False
+        ranges = [r for r in number_ranges(column.user_missing) if all(map(math.isfinite, r))]
+        endless = len(ranges) < len(number_ranges(column.user_missing))
+        return endless or any(math.floor(high / self.base) * self.base >= low for low, high in ranges)
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _column(self, column: Column) -> Column:
+        kind = number_kind(column.kind, [self.base])
+        made = replace(column, kind=kind, labels={}, user_missing=(), order=(), stored=None)
+        return made if kind == column.kind else replace(made, form="")
+
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         """:func:`shoal.kernels.rounding.to_multiple` in double precision, so that every engine gives the same number."""
         from sqlglot import exp
 
@@ -62,7 +73,7 @@ class Round(ExpressionStep):
         negative = exp.LT(this=x.copy(), expression=number(0.0))
         minus = exp.Sub(this=number(0.0), expression=exp.Paren(this=size))
         signed = exp.Case(ifs=[exp.If(this=negative, true=minus)], default=size.copy())
-        return sql.Expression(sql.cast(signed, "BIGINT") if self.after(column).kind == "integer" else signed)
+        return sql.Expression(sql.cast(signed, "BIGINT") if self._column(column).kind == "integer" else signed)
 
-    def arrow(self, values: Any, column: Column) -> Any:
-        return number_array(to_multiple(doubles(values), self.base), self.after(column).kind)
+    def _arrow(self, values: Any, column: Column) -> Any:
+        return number_array(to_multiple(doubles(values), self.base), self._column(column).kind)

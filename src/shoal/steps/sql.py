@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlglot import exp
 
-from shoal.model.roles import Column
+from shoal.kernels.codes import number_ranges
+from shoal.model.roles import NUMBERS, Column
 
 
 class Dialect(Protocol):
@@ -83,3 +85,35 @@ def unless_missing(value: exp.Expr, then: exp.Expr, missing: str | None = None) 
 def is_null(value: exp.Expr) -> exp.Expr:
     """``value IS NULL``."""
     return exp.Is(this=value.copy(), expression=exp.Null())
+
+
+def code_test(value: exp.Expr, column: Column) -> exp.Expr | None:
+    """Whether ``value`` is a code that the file declares missing; None where the column has none."""
+    if column.kind == "text":
+        texts = [string(d) for d in column.user_missing if isinstance(d, str)]
+        return exp.In(this=value.copy(), expressions=texts) if texts else None
+    if column.kind not in NUMBERS:
+        return None
+    tests = []
+    for low, high in number_ranges(column.user_missing):
+        x = value if column.kind == "integer" else cast(value, "DOUBLE")
+        ends: list[exp.Expr] = [] if math.isinf(low) else [exp.GTE(this=x.copy(), expression=_bound(low, column, math.ceil))]
+        ends += [] if math.isinf(high) else [exp.LTE(this=x.copy(), expression=_bound(high, column, math.floor))]
+        tests.append(exp.and_(*ends) if ends else exp.Not(this=is_null(value)))
+    return exp.or_(*tests) if tests else None
+
+
+def _bound(limit: float, column: Column, inwards: Any) -> exp.Expr:
+    """A limit in the type of the column: a range of whole numbers has whole ends."""
+    return number(inwards(limit), whole=True) if column.kind == "integer" and abs(limit) < 2**53 else number(limit)
+
+
+def apart(found: Expression, test: exp.Expr, own: exp.Expr) -> Expression:
+    """``found``, but codes as they are; where a value map must cover every value, codes that it does not name."""
+    if found.lookup is None:
+        return Expression(exp.Case(ifs=[exp.If(this=test, true=own)], default=found.value))
+    if found.lookup.gap is None:
+        return found
+    spared = exp.and_(found.lookup.gap.copy(), test)
+    lookup = Lookup(found.lookup.table, found.lookup.on, exp.and_(found.lookup.gap, exp.Not(this=exp.Paren(this=test.copy()))))
+    return Expression(exp.Case(ifs=[exp.If(this=spared, true=own)], default=found.value), lookup)

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyGapError, PolicyError
+from shoal.kernels.codes import is_numeric
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import SUPPRESSED, OnGap, register_step
+from shoal.model.plan import SUPPRESSED, OnGap, Publishes, register_step
 from shoal.model.roles import Column
 from shoal.steps.arrays import text_array
-from shoal.steps.expression import BANDS, ExpressionStep
-from shoal.steps.labels import Labelled
+from shoal.steps.expression import ExpressionStep
+from shoal.steps.labels import Labelled, natural
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -40,6 +41,7 @@ class MapValues(ExpressionStep):
     top: str = SUPPRESSED
     missing_label: str | None = None
     kind: ClassVar[str] = "map"
+    publishes: ClassVar[Publishes] = "groups"
 
     def __post_init__(self) -> None:
         if len(self.keys) != len(self.targets):
@@ -49,8 +51,22 @@ class MapValues(ExpressionStep):
         if self.targets and not 0 <= min(self.targets) <= max(self.targets) < len(self.labels):
             raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
 
-    def after(self, column: Column) -> Column:
-        return replace(super().after(column), note=BANDS)
+    def _column(self, column: Column) -> Column:
+        if self._renames_nothing() and is_numeric(column):  # rare values hidden, the others as they were
+            return replace(column, kind="text", coded=True, order=(), stored=None)
+        made = replace(super()._column(column), grouped=True, order=self._order())
+        return replace(made, measure=column.measure if column.measure != "scale" else "ordinal")
+
+    def _renames_nothing(self) -> bool:
+        return bool(self.keys) and all(self.labels[t] == k for k, t in zip(self.keys, self.targets, strict=True))
+
+    def _order(self) -> tuple[str, ...]:
+        """The labels in the order of their smallest key, numbers by size; what joins the rest comes last."""
+        least: dict[str, Any] = {}
+        for key, target in zip(self.keys, self.targets, strict=True):
+            label = self.labels[target]
+            least[label] = min(least.get(label, natural(key)), natural(key))
+        return tuple(sorted(least, key=lambda label: (label == SUPPRESSED, least[label])))
 
     @property
     def missing(self) -> str | None:
@@ -61,7 +77,7 @@ class MapValues(ExpressionStep):
         """What a value outside the map becomes where it does not stop the run."""
         return self.top if self.on_gap == "top" else SUPPRESSED
 
-    def sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         """A LEFT JOIN with the keys ``k`` and their labels ``l``."""
         import pyarrow as pa
         from sqlglot import exp
@@ -81,13 +97,19 @@ class MapValues(ExpressionStep):
         gap = exp.and_(exp.Not(this=sql.is_null(value)), sql.is_null(key)) if self.on_gap == "error" else None
         return sql.Expression(sql.unless_missing(value, label, self.missing_label), sql.Lookup(table, on, gap))
 
-    def arrow(self, values: Any, column: Column) -> Any:
+    def _arrow(self, values: Any, column: Column) -> Any:
         gap = None if self.on_gap == "error" else self.gap_label
         if column.kind == "float":
             by_number = self.by_number()
             return text_array([by_number.get(x, gap) for x in values.to_pylist()])
         by_text = self.by_text()
         return text_array([by_text.get(t, gap) for t in canonical_text(values).to_pylist()])
+
+    def _stays(self, codes: Any, found: Any) -> Any:
+        """A map that names a code decides about it; a code that it does not name is no gap."""
+        import pyarrow.compute as pc
+
+        return pc.and_(codes, found.is_null())
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
         target = dict(zip(self.keys, self.targets, strict=True))

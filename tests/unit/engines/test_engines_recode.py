@@ -342,9 +342,9 @@ def test_labels_stay_and_new_bands_get_new_ones(tmp_path: Path, ending: str) -> 
         assert table.distinct("job") == 3
         table.recode(Plan((Cut("age", points=(50.0,), labels=("<50", "50+")),), shuffle=False), tmp_path / f"o.{ending}")
     back, meta = pyreadstat.read_sav(str(tmp_path / "o.sav")) if ending == "sav" else pyreadstat.read_dta(str(tmp_path / "o.dta"))
-    assert meta.variable_value_labels["age"] == {1: "50+", 2: "<50"}
+    assert meta.variable_value_labels["age"] == {1: "<50", 2: "50+"}
     assert meta.variable_value_labels["job"] == {1: "baker", 2: "smith", -9: "refused"}
-    assert back["age"].tolist() == [2, 2, 1]
+    assert back["age"].tolist() == [1, 1, 2]
     assert back["job"].tolist() == [1, 2, -9]
 
 

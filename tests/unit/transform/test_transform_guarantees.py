@@ -10,13 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import shoal
 import shoal.transform as tf
-from shoal.engines.recode.write import expression_steps
 from shoal.errors import DataError
-from shoal.model.plan import Plan
-from shoal.model.roles import Column, Schema
-from shoal.steps import Clamp, Prefix, Round
 from shoal.transform.group.microaggregate import lost_share, near_groups
 
 
@@ -57,47 +52,6 @@ def test_v_mdav_never_loses_more_than_mdav(seed):
     plain, variable = near_groups(points, 3), near_groups(points, 3, method="v-mdav")
     assert lost_share(points, variable) <= lost_share(points, plain)
     assert np.bincount(variable).min() >= 3
-
-
-CODED = Schema((Column("pay", "float", user_missing=(99999.0,)), Column("id")))
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        tf.Noise("pay", 9.0),
-        tf.CorrelatedNoise("pay", (), ((1.0,),)),
-        tf.Microaggregate("pay", k=3),
-        tf.RankSwap("pay"),
-        tf.Represent("pay", (1.0,), (0.0, 2.0)),
-        tf.Centres("pay", (1.0,), ("0", "2")),
-        Round("pay", 10),
-        Clamp("pay", high=5.0),
-    ],
-    ids=lambda s: s.kind,
-)
-def test_codes_for_missing_values_are_never_calculated_with(step):
-    with pytest.raises(DataError, match="declares values as missing"):
-        expression_steps(Plan((step,)), CODED)
-    expression_steps(Plan((step,)), Schema((Column("pay", "float"), Column("id"))))
-
-
-def test_codes_may_be_moved_and_mapped():
-    expression_steps(Plan((tf.Permute("pay"), Prefix("id", 1))), CODED)
-
-
-def test_an_spss_file_with_refusals_is_told_and_read_as_missing(tmp_path):
-    pandas, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
-    file = tmp_path / "survey.sav"
-    frame = pandas.DataFrame({"pay": [2900.0, 3100.0, 99999.0, 3000.0, 2800.0, 99999.0]})
-    pyreadstat.write_sav(frame, str(file), missing_ranges={"pay": [99999]}, variable_value_labels={"pay": {99999: "refused"}})
-    plan = {"steps": [{"column": "pay", "microaggregate": {"k": 2}}]}
-    with pytest.raises(DataError, match="declares values as missing"):
-        shoal.transform(shoal.open(file), plan, tmp_path / "out.sav")
-    shoal.transform(shoal.open(file, user_missing="missing"), plan, tmp_path / "out.sav")
-    out, _ = pyreadstat.read_sav(str(tmp_path / "out.sav"))
-    assert out["pay"].isna().sum() == 2
-    assert out["pay"].mean() == pytest.approx(2950.0)
 
 
 def test_a_long_tail_does_not_make_the_limits_coarse():

@@ -17,7 +17,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.recode.codes import without_codes
 from shoal.errors import PolicyError, ShoalError, UnreadableError, nearest
+from shoal.kernels.codes import is_code
 from shoal.model.plan import Plan, Step, Suppression, step_from_json
 
 if TYPE_CHECKING:
@@ -90,11 +95,16 @@ def _step(table: Table, entry: Any, folder: Path) -> Step:
 
 
 def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.hierarchies import from_policy
+    from shoal.hierarchies import from_policy, infer
+    from shoal.hierarchies.builders.apart import Apart
     from shoal.transform import best_cut, level_for
 
     values, counts = _values(table, column)
-    rule = from_policy(words.pop("hierarchy", None), folder).fit(column, values, counts)
+    asked = words.pop("hierarchy", None)
+    if asked is None:
+        rule = infer(table.schema[column], values, counts)
+    else:
+        rule = Apart.fitted(from_policy(asked, folder), column, values, counts, table.schema[column].user_missing)
     label = words.pop("missing_label", None)
     wanted = [w for w in ("level", "at_most", "cut") if w in words]
     if len(wanted) != 1:
@@ -115,7 +125,8 @@ def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
         import shoal.transform as tf
 
-        step: Step = getattr(tf, name)(column, *_values(table, column), **words)
+        found = _values(table, column) if name == "suppress_rare" else _substantive(table, column)
+        step: Step = getattr(tf, name)(column, *found, **words)
         return step
 
     return build
@@ -124,17 +135,16 @@ def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     from shoal.transform import noise_for
 
-    values, counts = _values(table, column)
+    values, counts = _substantive(table, column)
     return noise_for(column, [float(v.as_py()) for v in values], counts, **words)
 
 
 def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    import pyarrow as pa
-
     from shoal.transform import CorrelatedNoise
 
     columns = (column, *words.pop("others"))
-    return CorrelatedNoise.fit(pa.Table.from_batches(list(table.scan(columns))), columns, **words)
+    data = pa.Table.from_batches(list(table.scan(columns)))
+    return CorrelatedNoise.fit(without_codes(data, {n: table.schema[n].user_missing for n in columns}), columns, **words)
 
 
 BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
@@ -155,6 +165,13 @@ def _values(table: Table, column: str) -> tuple[Any, Any]:
     values, counts = table.values(column)
     there = values.is_valid().to_numpy(zero_copy_only=False)
     return values.drop_null(), counts[there]
+
+
+def _substantive(table: Table, column: str) -> tuple[Any, Any]:
+    """Those of the values that are not declared missing: what is calculated or exchanged."""
+    values, counts = _values(table, column)
+    stays = pc.invert(is_code(values, table.schema[column].user_missing))
+    return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
 
 
 def _suppression(spec: Any) -> Suppression:

@@ -15,6 +15,7 @@ from shoal.engines.files.csv.read import open_csv
 from shoal.engines.files.excel.read import open_excel
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.files.jsonl import open_jsonl
+from shoal.engines.files.packing import ending
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.statistical.read import open_statistical
 from shoal.errors import UnreadableError, UsageError, nearest
@@ -51,13 +52,10 @@ ENDINGS = {
 def format_of(path: Path) -> str | None:
     """The format that a path's ending means; a folder or a pattern holds Parquet.
 
-    >>> format_of(Path("a.CSV.gz")), format_of(Path("part-*.parquet")), format_of(Path("x.doc")) is None
-    ('csv', 'parquet', True)
+    >>> format_of(Path("a.CSV.gz")), format_of(Path("a.jsonl.zst")), format_of(Path("x.doc")) is None
+    ('csv', 'jsonl', True)
     """
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return ENDINGS.get(suffixes[-1]) if suffixes else None
+    return ENDINGS.get(ending(path))
 
 
 def open_path(path: Path, options: dict[str, Any]) -> Opened:

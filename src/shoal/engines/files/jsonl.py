@@ -18,7 +18,8 @@ from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.files.csv.encodings import guess_encoding
 from shoal.engines.files.csv.read import transcoded
-from shoal.engines.files.csv.sniff import is_date, is_packed, sample_bytes
+from shoal.engines.files.csv.sniff import is_date, sample_bytes
+from shoal.engines.files.packing import packing_of
 from shoal.errors import ShoalError, UnreadableError
 from shoal.model.roles import check_names
 
@@ -82,7 +83,7 @@ def open_jsonl(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     engine.source = path.name
     encoding = "utf-8-sig" if raw.startswith(b"\xef\xbb\xbf") else guess_encoding(raw)
     file = transcoded(path, encoding, engine, ".jsonl") if encoding.startswith(("utf-8-", "utf-16", "utf-32")) else path
-    packing = "gzip" if file == path and is_packed(path) else "none"
+    packing = packing_of(file)
     reading = f"read_json_objects({path_literal(file)}, format = 'newline_delimited', compression = '{packing}')"
     sample = engine.run_table(f"SELECT CAST(json AS VARCHAR) AS j FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)  # noqa: S608
     fields = _fields(sample["j"].to_pylist(), path.name)

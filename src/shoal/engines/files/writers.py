@@ -7,6 +7,7 @@ the same bytes: rows are cut into blocks of fixed size, and no metadata of the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,80 @@ from shoal.disk.atomic import atomic
 from shoal.engines.files.csv.write import write_csv
 from shoal.engines.files.excel.write import write_excel
 from shoal.engines.files.formats import ENDINGS
-from shoal.engines.files.statistical.write import write_spss, write_stata
+from shoal.engines.files.jsonl_write import write_jsonl
+from shoal.engines.files.packing import Packing, asked, ending
+from shoal.engines.files.statistical.write import write_spss, write_stata, write_transport
 from shoal.errors import UsageError
 from shoal.model.roles import Column
 
 __all__ = ["atomic", "blocks", "output_format", "write_file"]
 
 BLOCK_ROWS = 1 << 19
-FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
+FORMATS = ("csv", "parquet", "jsonl", "arrow", "excel", "spss", "stata", "sas")
+PACKABLE = ("csv", "jsonl")
+"""Formats whose file may be packed: ``.csv.gz``, ``.jsonl.zst``."""
 
-Write = Callable[[Path, Any, Iterator[Any], Sequence[Column], bool], None]
+_READ_ONLY = {".por": ".sav", ".sas7bdat": ".xpt", ".xlsm": ".xlsx"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a writer must know besides the rows: the ending asked for, packing, labels, and where values were hidden."""
+
+    ending: str
+    packing: Packing
+    columns: Sequence[Column]
+    raw: bool = False
+    hidden: frozenset[str] = field(default=frozenset())
+
+
+Write = Callable[[Path, Any, Iterator[Any], Target], None]
 
 
 def output_format(path: Path, format: str | None) -> str:
     """The format asked for, or the one that the ending means."""
-    found = format or ENDINGS.get(path.suffix.lower())
+    last = ending(path)
+    found = format or ENDINGS.get(last)
     if found not in FORMATS:
         raise UsageError(
             f"cannot write '{path.name}': the format is not known.", hint=f"Pass format= one of: {', '.join(FORMATS)}."
+        )
+    if last in _READ_ONLY:
+        raise UsageError(f"files ending in {last} can be read, not written.", hint=f"Name it with {_READ_ONLY[last]}.")
+    if asked(path) != "none" and found not in PACKABLE:
+        raise UsageError(
+            f"'{path.name}' asks for a packed file, which {found} has no form of.", hint=f"Leave {path.suffix} out of its name."
         )
     return found
 
 
 def write_file(
-    path: Path, format: str, schema: Any, batches: Iterator[Any], columns: Sequence[Column], *, raw: bool = False
+    path: Path,
+    format: str,
+    schema: Any,
+    batches: Iterator[Any],
+    columns: Sequence[Column],
+    *,
+    raw: bool = False,
+    hidden: frozenset[str] = frozenset(),
 ) -> None:
-    """Write all batches to ``path``, whole or not at all. ``columns`` carry the labels for SPSS and Stata."""
+    """Write all batches to ``path``, whole or not at all. ``columns`` carry the labels for SPSS and Stata.
+
+    Of the columns ``hidden`` only labels of values that are written are written.
+    """
     writers: Mapping[str, Write] = {
         "csv": _csv,
         "parquet": _parquet,
+        "jsonl": _jsonl,
         "arrow": _arrow,
         "excel": _excel,
         "spss": _spss,
         "stata": _stata,
+        "sas": _sas,
     }
+    target = Target(ending(path), asked(path), columns, raw, hidden)
     with atomic(path) as temporary:
-        writers[format](temporary, schema, blocks(schema, batches), columns, raw)
+        writers[format](temporary, schema, blocks(schema, batches), target)
 
 
 def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Iterator[Any]:
@@ -73,29 +112,44 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
         yield pa.Table.from_batches(waiting, schema=schema)
 
 
-def _parquet(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    with pq.ParquetWriter(path, schema.remove_metadata(), compression="zstd", store_schema=False) as writer:
+def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
+    told = any(_only_arrow(t) for t in schema.types)
+    with pq.ParquetWriter(path, schema.remove_metadata(), compression="zstd", store_schema=told) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=BLOCK_ROWS)
 
 
-def _arrow(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
+def _only_arrow(kind: Any) -> bool:
+    return pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and (kind.tz is not None or kind.unit == "s"))
+
+
+def _arrow(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema.remove_metadata()) as writer:
         for table in tables:
             writer.write_table(table.combine_chunks(), max_chunksize=BLOCK_ROWS)
 
 
-def _csv(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    write_csv(path, schema, tables, raw=raw)
+def _csv(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    delimiter = "\t" if target.ending in (".tsv", ".tab") else ","
+    write_csv(path, schema, tables, raw=target.raw, delimiter=delimiter, packing=target.packing)
 
 
-def _excel(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
+def _jsonl(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    write_jsonl(path, schema, tables, packing=target.packing)
+
+
+def _excel(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
     write_excel(path, schema, tables)
 
 
-def _spss(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    write_spss(path, tables, columns)
+def _spss(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    write_spss(path, tables, target.columns, target.hidden, packed=target.ending == ".zsav")
 
 
-def _stata(path: Path, schema: Any, tables: Iterator[Any], columns: Sequence[Column], raw: bool) -> None:
-    write_stata(path, tables, columns)
+def _stata(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    write_stata(path, tables, target.columns, target.hidden)
+
+
+def _sas(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
+    write_transport(path, tables, target.columns, target.hidden)

@@ -19,6 +19,7 @@ from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.shaping import check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.errors import DataError, UsageError, missing_column
+from shoal.kernels.codes import code_labels, is_numeric
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
@@ -71,7 +72,7 @@ def published(
         if name in mapped:
             value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
             grouped = steps[name].after(item.column) if name in steps else item.column
-            after = Column(name, "text", note=grouped.note)
+            after = replace(grouped, kind="text", labels=code_labels(grouped), coded=False, grouped=True, stored=None)
         else:
             value, after = item.value, item.column
         terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))
@@ -238,7 +239,7 @@ def _blanked(engine: Engine, source: Published, at: Sequence[int], stays: exp.Ex
         value: exp.Expr = column(f"p{i}", "p")
         if i in at:
             value = exp.Case(ifs=[exp.If(this=lost.copy(), true=string(SUPPRESSED))], default=engine.text(value, before))
-            columns[i] = replace(before, kind="text", labels={}, user_missing=())
+            columns[i] = replace(before, kind="text", coded=is_numeric(before), order=before.order if before.grouped else ())
         terms.append(exp.alias_(value, f"p{i}", quoted=True))
     for i in flagged:
         flag: exp.Expr = column(f"g{i}", "p") if i in source.flagged else exp.convert(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import columns_of
+from shoal.engines.core.kinds import columns_of, kind_of
 from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.sql import Published, published
 from shoal.errors import InternalError
 from shoal.kernels.text import same_cells
-from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
-from shoal.model.roles import Column
+from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
+from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import column
 
@@ -67,17 +69,34 @@ class Staging:
         for group in rest:
             self._again(group)
         schema = self.engine.run_table(f"FROM {self.table} LIMIT 0", "staging").schema
-        after = [Column(n, k.kind, labels=c.labels if n not in touched else {}, note=c.note) for n, k, c in self._kinds(schema)]
+        after = [self._after(k.kind, c, staged) for k, c in self._kinds(schema)]
         picked = [f"p{i}" for i in range(len(after))] + [f"g{i}" for i in self.flagged] + (["u"] if unit is not None else [])
         final = exp.select(*[column(p, "z") for p in picked]).from_(
             exp.alias_(exp.table_(self.table, quoted=True), "z", table=True)
         )
         return Published(final, tuple(after), tuple(self.flagged), unit is not None)
 
-    def _kinds(self, schema: Any) -> Iterator[tuple[str, Column, Column]]:
+    def _kinds(self, schema: Any) -> Iterator[tuple[Column, Column]]:
         kinds = {c.name: c for c in columns_of(schema)}
-        for i, name in enumerate(self.names):
-            yield name, kinds[f"p{i}"], self.columns[i]
+        for i, known in enumerate(self.columns):
+            yield kinds[f"p{i}"], known
+
+    def _after(self, kind: str, column: Column, staged: Sequence[Step]) -> Column:
+        """What is known of a column after the steps that touched it."""
+        for step in staged:
+            if column.name in step.columns:
+                column = column_after(step, column, kind)
+                if step.publishes == "groups":
+                    column = replace(column, order=self._group_order(column.name))
+        return column if column.kind == kind else replace(column, kind=kind)
+
+    def _group_order(self, name: str) -> tuple[str, ...]:
+        """The groups in the order of their smallest value, where the values were numbers or moments; the rest comes last."""
+        p, o = f"p{self.names.index(name)}", f"o{self.originals.index(name)}"
+        table = self.engine.run_table(f"SELECT {p} AS p, min({o}) AS o FROM {self.table} GROUP BY 1 ORDER BY 2, 1", "staging")  # noqa: S608
+        if kind_of(table.schema.field("o").type) not in (*NUMBERS, *MOMENTS):
+            return ()
+        return tuple(t for t in table["p"].to_pylist() if t is not None and t != SUPPRESSED)
 
     def _described(self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published) -> Iterator[Any]:
         """Batches as tables in the one type of each kind, with all flags there."""
@@ -128,7 +147,8 @@ class Staging:
         for table in tables:
             rows = table.num_rows
             for step, function in running:
-                table = self._replace(table, step, function(self._view(table, step), seen))
+                view, declared = self._view(table, step), self._declared(step)
+                table = self._replace(table, step, with_codes(function(without_codes(view, declared), seen), view, declared))
             seen += rows
             yield table
 
@@ -144,8 +164,15 @@ class Staging:
         data |= {n: table[f"o{self.originals.index(n)}"] for n in step.needs if n not in data}
         return pa.table(data)
 
-    def _replace(self, table: Any, step: Step, result: Any) -> Any:
+    def _declared(self, step: Step) -> dict[str, tuple[object, ...]]:
+        """The codes declared missing that the step must not see, by column."""
+        known = {c.name: c for c in self.columns}
+        if not step.codes_apart:
+            return {}
+        return {n: known[n].user_missing for n in step.columns if n in known and known[n].user_missing}
 
+    def _replace(self, table: Any, step: Step, result: Any) -> Any:
+        """``table`` with the columns of a step's ``result``, and where they differ from the original."""
         if result.num_rows != table.num_rows:
             raise InternalError(f"step '{step.kind}' returned {result.num_rows} rows for {table.num_rows}.")
         for name in step.columns:
@@ -173,7 +200,8 @@ class Staging:
             used += [f"g{p[1:]}" for p in used]
             used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
             table = self.engine.run_table(f"SELECT {', '.join(used)} FROM {old}", "staging")  # noqa: S608
-            changed = self._replace(table, step, step.run(self._view(table, step), self._seed(step)))
+            made = beside_codes(step, self._view(table, step), self._seed(step), self._declared(step))
+            changed = self._replace(table, step, made)
             new = [n for n in changed.column_names if n[0] in "pg"]
             self._positional(old, changed.select(new))
         self.engine.run(f"DROP TABLE {old}")

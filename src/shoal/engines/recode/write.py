@@ -20,8 +20,8 @@ from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.recode.staging import Staging, is_staged
-from shoal.errors import DataError, UsageError
-from shoal.model.plan import Plan, Step
+from shoal.errors import UsageError
+from shoal.model.plan import Plan, RowStep
 from shoal.model.progress import Progress
 from shoal.model.roles import Column, Schema
 from shoal.steps import Drop, ExpressionStep, Keep
@@ -90,7 +90,7 @@ def recode(
         private = None
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
-                job.to_file(target, output_format(target, format), rows.columns, raw)
+                job.to_file(target, output_format(target, format), rows.columns, raw, _hidden(plan, names, kept))
         else:
             job.to_table(engine, str(target))
     done = _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
@@ -115,7 +115,7 @@ def _by_codes(
     rows = recode_by_codes(relation, names, steps, plan, unit, kept, progress)
     batches = rows.batches(progress, dictionaries=format == "parquet")
     first = next(batches)
-    write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw)
+    write_file(path, format, first.schema, _chain(first, batches), rows.columns, raw=raw, hidden=_hidden(plan, names, kept))
     out = len(rows.order)
     changed = dict.fromkeys(schema.names, 0.0) | {n: c / max(1, out) for n, c in rows.changed.items()}
     changed |= {n: 1.0 for n in schema.names if n not in names}
@@ -131,7 +131,6 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
     for step in plan.steps:
         for name in (*step.columns, *getattr(step, "needs", ())):
             schema.require(name, what=f"column of step '{step.kind}'")
-        _no_codes(step, schema)
         if is_staged(step):
             continue
         if step.column in named:
@@ -142,15 +141,15 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
     return steps
 
 
-def _no_codes(step: Step, schema: Schema) -> None:
-    """Refuse to calculate with values that the file declares missing: 99999 "refused" is no income."""
-    for name in step.columns if step.computes else ():
-        if schema[name].user_missing:
-            raise DataError(
-                f"column '{name}' declares values as missing, and step '{step.kind}' would calculate with them as numbers.",
-                hint="Open the table with user_missing='missing' (--read user_missing=missing), or use a step for categories.",
-                column=name,
-            )
+def _hidden(plan: Plan, names: Sequence[str], kept: Any) -> frozenset[str]:
+    """Columns of which a value may have been hidden: all where records may be left out, else those that a step changes.
+
+    It depends on the plan alone: whether a label is left out tells nothing about the records.
+    """
+    rule = plan.suppression
+    if (rule.scope != "none" and (rule.k >= 2 or kept is not None)) or any(isinstance(s, RowStep) for s in plan.steps):
+        return frozenset(names)
+    return frozenset(c for s in plan.steps if not isinstance(s, Keep) for c in s.columns)
 
 
 def _source(
@@ -202,10 +201,10 @@ class _Job:
         self.written = 0
         self.flags: dict[str, int] = dict.fromkeys([f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else []), 0)
 
-    def to_file(self, path: Path, format: str, columns: Sequence[Column], raw: bool) -> None:
+    def to_file(self, path: Path, format: str, columns: Sequence[Column], raw: bool, hidden: frozenset[str]) -> None:
         batches = self._batches()
         first = next(batches)
-        write_file(path, format, first.schema, _chain(first, batches), columns, raw=raw)
+        write_file(path, format, first.schema, _chain(first, batches), columns, raw=raw, hidden=hidden)
 
     def _batches(self) -> Iterator[Any]:
         """Published batches under their own names; flags are added up and left out."""

@@ -9,7 +9,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from shoal.hierarchies.rule import Generalize, Rule, register_rule, rule_from_json
+from shoal.hierarchies.values import counts_of, texts_of
+from shoal.kernels.codes import is_declared
 from shoal.model.plan import Step
+from shoal.steps import Cut, Prefix
 
 
 @register_rule
@@ -30,8 +33,29 @@ class Apart(Rule):
     @classmethod
     def of(cls, rule: Rule, codes: Sequence[str]) -> Apart:
         text = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
-        why = f"{rule.why}; {len(codes)} codes for missing values stay apart"
+        why = f"{rule.why}; {len(codes)} codes for missing values stay apart".removeprefix("; ")
         return cls(text, tuple(codes), why=why)
+
+    @classmethod
+    def fitted(cls, rule: Rule, column: str, values: Any, counts: Any, declared: Sequence[object]) -> Rule:
+        """``rule`` fitted to the values that are not declared missing, which stay apart where it cuts numbers or texts.
+
+        A rule that lists its values says itself what becomes of such codes.
+
+        >>> from shoal.hierarchies import Intervals
+        >>> rule = Apart.fitted(Intervals((10,)), "age", ["17", "34", "-9"], [5, 5, 5], (-9,))
+        >>> rule.over("age", ["17", "34", "-9"]).levels[1].labels
+        ('10-19', '30-39', '-9')
+        """
+        texts = texts_of(column, values)
+        codes = [t for t in texts if is_declared(t, declared)]
+        rest = [t for t in texts if t not in codes]
+        if not codes or not rest:
+            return rule.fit(column, values, counts)
+        sizes = dict(zip(texts, counts_of(texts, counts).tolist(), strict=True))
+        found = rule.fit(column, rest, [sizes[t] for t in rest])
+        cuts = found.inner and isinstance(found._inner_step(column, 1, None), Cut | Prefix)
+        return cls.of(found, codes) if cuts else rule.fit(column, values, counts)
 
     @cached_property
     def _rule(self) -> Rule:

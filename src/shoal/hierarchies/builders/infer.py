@@ -21,6 +21,7 @@ from shoal.hierarchies.builders.ordered import Ordered
 from shoal.hierarchies.builders.postcodes import Postcode, country_of
 from shoal.hierarchies.rule import Rule, register_rule
 from shoal.hierarchies.values import counts_of, is_text, texts_of
+from shoal.kernels.codes import is_declared, label_texts
 from shoal.model.roles import NUMBERS, Column
 
 MOST_OTHER = 0.5
@@ -71,8 +72,8 @@ def infer(
         return Flat(why="no value at all: kept or suppressed")
     if scale in ("id", "text"):
         return Flat(why=f"{'names or numbers of somebody' if scale == 'id' else 'free text'}: kept or suppressed")
-    if scale == "number" and known.user_missing:
-        return _with_codes(known, values, texts, sizes, k)
+    if known.user_missing:
+        return _with_codes(known, texts, sizes, k, scale, order)
     seen = _Seen(known, values, texts, sizes, k)
     return seen.ordered(scale, order) or seen.typed(scale) or seen.coded(scale) or seen.categories()
 
@@ -115,7 +116,7 @@ class _Seen:
     @property
     def names(self) -> dict[str, str]:
         """Value labels by the text of their code, where at least half of the values have one."""
-        labels = {_code(key): str(label).strip() for key, label in self.column.labels.items()}
+        labels = {text: str(label).strip() for text, label in label_texts(self.column).items()}
         named = sum(1 for t in self.texts if labels.get(t))
         return labels if 2 * named >= len(self.texts) and len(set(labels.values())) == len(labels) else {}
 
@@ -189,29 +190,17 @@ class _Seen:
         return rule.fit(self.column.name, self.texts, self.sizes)
 
 
-def _with_codes(column: Column, values: Any, texts: Sequence[str], sizes: Any, k: int) -> Rule:
-    """The rule of the numbers, with the codes declared missing kept apart."""
-    codes = [t for t in texts if _declared(t, column.user_missing)]
-    rest = np.array([not _declared(t, column.user_missing) for t in texts])
-    plain = replace(column, user_missing=())
-    if not codes or not rest.any():
-        return infer(plain, values, sizes, k=k, scale="number")
+def _with_codes(column: Column, texts: Sequence[str], sizes: Any, k: int, scale: str, order: Sequence[str]) -> Rule:
+    """The rule of the values, with the codes declared missing kept apart: they are no neighbours and no rare category."""
+    rest = np.array([not is_declared(t, column.user_missing) for t in texts])
     kept = [t for t, keep in zip(texts, rest, strict=True) if keep]
-    rule = infer(plain, kept, sizes[rest], k=k, scale="number")
+    labels = {v: label for v, label in column.labels.items() if not is_declared(v, column.user_missing)}
+    plain = replace(column, user_missing=(), labels=labels)
+    codes = [t for t in texts if is_declared(t, column.user_missing)]
+    if not codes or not kept:
+        return infer(plain, texts, sizes, k=k, scale=scale, order=order)
+    rule = infer(plain, kept, sizes[rest], k=k, scale=scale, order=[t for t in order if t not in codes])
     return Apart.of(rule, codes) if rule.inner else rule
-
-
-def _declared(text: str, missing: Sequence[object]) -> bool:
-    try:
-        number = float(text)
-    except ValueError:
-        return text in map(str, missing)
-    return any(m[0] <= number <= m[1] if isinstance(m, tuple) else isinstance(m, int | float) and number == m for m in missing)
-
-
-def _code(key: object) -> str:
-    """The canonical text of a labelled code."""
-    return str(int(key)) if isinstance(key, float) and key.is_integer() else str(key)
 
 
 def _kind_of(values: Any) -> str:

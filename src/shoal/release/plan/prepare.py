@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
+from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_column
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
@@ -189,6 +190,7 @@ def _hierarchy(
     population too, so that its people have a class.
     """
     from shoal.hierarchies import from_policy, infer
+    from shoal.hierarchies.builders.apart import Apart
 
     name = base.columns[j]
     values, records = base.categories[j], base.sizes if base.records is None else base.records
@@ -205,7 +207,7 @@ def _hierarchy(
         k = max(policy.smallest_class, policy.cells.minimum)
         rule = infer(schema[name], seen, times, k=k, scale=_scale(schema[name], found), order=found.order)
         return rule, rule.over(name, values, counts), rule.why
-    rule = from_policy(asked, policy.folder or ".").fit(name, seen, times)
+    rule = Apart.fitted(from_policy(asked, policy.folder or "."), name, seen, times, schema[name].user_missing)
     return rule, rule.over(name, values, counts), ""
 
 
@@ -213,10 +215,7 @@ def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
     """What the values of a column are, from at most :data:`LOOKED_AT` of them: levels follow from it."""
     picked = np.linspace(0, len(values) - 1, min(len(values), LOOKED_AT)).astype(np.int64)
     texts = [str(t) for t in canonical_text(values.take(picked)).to_pylist()]
-    labels = {
-        str(int(code)) if isinstance(code, float) and code.is_integer() else str(code): label
-        for code, label in column.labels.items()
-    }
+    labels = label_texts(column)
     sizes = np.asarray(counts)[picked]
     facts = ColumnFacts(column.name, column.kind, texts, sizes, int(sizes.sum()), 0, len(values), column.note, labels)
     return find_column(facts)

@@ -291,7 +291,7 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
     try:
         known = read(str(path), metadataonly=True)[1]
         check_cells(path, max(0, int(known.number_rows or 0)), int(known.number_columns or 0))
-        frame, about = read(str(path))
+        frame, about = read(str(path), user_missing=True)  # declared missing or not, it can be read
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise _unreadable(path, error) from None
     return frame, about

@@ -15,6 +15,7 @@ group joins them, so that these too are at least k.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PolicyError
-from shoal.model.plan import ColumnStep, register_step
+from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_numbers
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,6 +34,9 @@ IntArray = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class Microaggregate(ColumnStep):
     """Publish ``column`` and ``others`` as the mean (or median) of groups of at least ``k`` near records.
+
+    A code declared missing stays as it is, and records with different codes are in different groups; where fewer than ``k`` have
+    the same codes, their cells become missing.
 
     >>> import pyarrow as pa
     >>> t = pa.table({"x": [1.0, 2.0, 10.0, 11.0], "y": [1.0, 1.0, 5.0, 5.0]})
@@ -47,8 +51,9 @@ class Microaggregate(ColumnStep):
     publish: Literal["mean", "median"] = "mean"
     kind: ClassVar[str] = "microaggregate"
     truthful: ClassVar[bool] = False
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
     draws: ClassVar[bool] = False
+    splits_by_codes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.method not in ("mdav", "v-mdav") or self.publish not in ("mean", "median"):
@@ -60,30 +65,37 @@ class Microaggregate(ColumnStep):
     def columns(self) -> tuple[str, ...]:
         return (self.column, *self.others)
 
-    def run(self, table: Any, seed: int) -> Any:
+    def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
         found = [numbers(table, name) for name in self.columns]
         values = np.array([x for x, _ in found])
         present = np.array([p for _, p in found])
+        coded = np.array(codes) if len(codes) else np.zeros(present.shape, dtype=np.int64)
         need_group(self.k, int(present.any(axis=0).sum()), f"columns {', '.join(repr(c) for c in self.columns)}")
-        pattern = np.packbits(present, axis=0).T
+        pattern = np.where(present, -1, coded).T
         smallest: IntArray | None = None
         for code in np.unique(pattern, axis=0):
             rows = np.flatnonzero((pattern == code).all(axis=1))
             used = np.flatnonzero(present[:, rows[0]])
-            if not len(used):
+            if not len(used) and not coded[:, rows[0]].any():
                 continue
             if len(rows) < self.k:
-                present[:, rows] = False
+                present[:, rows], coded[:, rows] = False, 0
+                continue
+            if not len(used):
+                smallest = rows if smallest is None or len(rows) < len(smallest) else smallest
                 continue
             inside = values[np.ix_(used, rows)]
             groups = near_groups(inside, self.k, method=self.method, gamma=self.gamma)
             values[np.ix_(used, rows)] = _published(inside, groups, self.publish)
             found_here = rows[groups == np.argmin(np.bincount(groups))]
             smallest = found_here if smallest is None or len(found_here) < len(smallest) else smallest
-        if smallest is not None and 0 < (~present.any(axis=0)).sum() < self.k:
-            present[:, smallest] = False
+        if smallest is not None and 0 < (~(present | (coded > 0)).any(axis=0)).sum() < self.k:
+            present[:, smallest], coded[:, smallest] = False, 0
         for i, name in enumerate(self.columns):
             table = with_numbers(table, name, values[i], present[i])
+        if len(codes):
+            for kept, given in zip(coded, codes, strict=True):
+                given[:] = kept
         return table
 
 

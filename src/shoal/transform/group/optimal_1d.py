@@ -20,8 +20,8 @@ rank       ⌊g²/4⌋, g records: distance in ranks to median sum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,15 @@ from shoal.errors import UsageError
 from shoal.hierarchies.builders.quantiles import roundest
 from shoal.hierarchies.values import counts_of, texts_of
 from shoal.kernels.numbers import numbers_of
-from shoal.model.plan import Step, StreamStep, register_step
+from shoal.model.plan import Publishes, Step, StreamStep, register_step
+from shoal.model.roles import Column
 from shoal.steps import Cut
 from shoal.transform.columns import need_group, numbers, with_numbers
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from shoal.steps.sql import Dialect, Expression
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -203,11 +209,24 @@ def microaggregate_1d(
 @register_step
 @dataclass(frozen=True)
 class Centres(Cut):
-    """A cut whose labels are numbers that stand for their interval: useful, but not true of each person."""
+    """A cut whose labels are numbers that stand for their interval: published as numbers, but not true of each person."""
 
     kind: ClassVar[str] = "centres"
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
+
+    def _column(self, column: Column) -> Column:
+        return replace(column, kind="float", labels={}, user_missing=(), order=(), stored=None, form="")
+
+    def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
+        from shoal.steps.sql import Expression, cast
+
+        return Expression(cast(super()._sql(dialect, column, value, alias).value, "DOUBLE"))
+
+    def _arrow(self, values: Any, column: Column) -> Any:
+        import pyarrow as pa
+
+        return super()._arrow(values, column).cast(pa.float64())
 
 
 @register_step
@@ -218,7 +237,7 @@ class Represent(StreamStep):
     points: tuple[float, ...] = ()
     centres: tuple[float, ...] = ()
     kind: ClassVar[str] = "represent"
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
     draws: ClassVar[bool] = False

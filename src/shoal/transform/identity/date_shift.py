@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import DataError, PolicyError
-from shoal.model.plan import StreamStep, register_step
+from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import with_column
 from shoal.transform.identity.keys import keyed_digest, read_key
 
@@ -38,6 +38,7 @@ class DateShift(StreamStep):
     key: str = "env:SHOAL_KEY"
     domain: str = "dates"
     kind: ClassVar[str] = "date_shift"
+    publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
     by_position: ClassVar[bool] = False
     draws: ClassVar[bool] = False

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, PolicyError
-from shoal.model.plan import StreamStep, register_step
+from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import numbers, with_numbers
 from shoal.transform.kernels import draws as random
 
@@ -45,7 +45,7 @@ class Noise(StreamStep):
     decimals: int | None = None
     kind: ClassVar[str] = "noise"
     truthful: ClassVar[bool] = False
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.scale) and self.scale > 0):
@@ -93,7 +93,7 @@ class CorrelatedNoise(StreamStep):
     decimals: tuple[int | None, ...] = ()
     kind: ClassVar[str] = "correlated_noise"
     truthful: ClassVar[bool] = False
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "numbers"
 
     def __post_init__(self) -> None:
         size = len(self.columns)

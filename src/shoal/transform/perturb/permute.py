@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PolicyError
-from shoal.model.plan import ColumnStep, register_step
+from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_column
 from shoal.transform.kernels import draws as random
 
@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 class Permute(ColumnStep):
     """Shuffle a column's values among the records, inside groups of equal ``within`` columns; ``others`` move along with it.
 
-    Missing values move too: who has none is no longer known.
+    Missing values move too, and so do codes declared missing: who has none is no longer known.
 
     >>> import pyarrow as pa
     >>> t = pa.table({"pay": [1, 2, 3, 4], "sex": ["f", "f", "m", "m"]})
@@ -37,6 +37,8 @@ class Permute(ColumnStep):
     others: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     kind: ClassVar[str] = "permute"
+    publishes: ClassVar[Publishes] = "own"
+    codes_apart: ClassVar[bool] = False
     truthful: ClassVar[bool] = False
 
     @property
@@ -76,7 +78,7 @@ class RankSwap(ColumnStep):
 
     percent: float = 5.0
     kind: ClassVar[str] = "rank_swap"
-    computes: ClassVar[bool] = True
+    publishes: ClassVar[Publishes] = "own"
     truthful: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, HierarchyGapError, PolicyError
 from shoal.hierarchies.values import counts_of, texts_of
-from shoal.model.plan import SUPPRESSED, OnGap, StreamStep, register_step
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED, OnGap, Publishes, StreamStep, register_step
 from shoal.transform.columns import with_column
 from shoal.transform.kernels import draws as random
 
@@ -27,13 +28,17 @@ FloatArray = npt.NDArray[np.float64]
 @register_step
 @dataclass(frozen=True)
 class Pram(StreamStep):
-    """Replace category i by category j with chance ``matrix[i][j]``. Missing stays missing; other values follow ``on_gap``."""
+    """Replace category i by category j with chance ``matrix[i][j]``. Missing stays missing; other values follow ``on_gap``.
+
+    The column keeps its type where every value has a category; a suppressed one makes it text.
+    """
 
     categories: tuple[str, ...] = ()
     matrix: tuple[tuple[float, ...], ...] = ()
     invariant: bool = False
     on_gap: OnGap = "error"
     kind: ClassVar[str] = "pram"
+    publishes: ClassVar[Publishes] = "own"
     truthful: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -74,8 +79,6 @@ class Pram(StreamStep):
         def run(table: Any, rows_before: int) -> Any:
             import pyarrow as pa
 
-            from shoal.kernels.text import canonical_text
-
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
             texts = encoded.dictionary.to_pylist()
             lost = [t for t in texts if t not in position]
@@ -95,9 +98,24 @@ class Pram(StreamStep):
             for i in np.unique(codes[known]):
                 mine = codes == i
                 out[mine] = np.searchsorted(bounds[i], u[mine], side="right")
-            return with_column(table, self.column, pa.array(labels).take(pa.array(out, mask=codes < 0)))
+            published = self._typed(labels, table.schema.field(self.column).type)
+            return with_column(table, self.column, published.take(pa.array(out, mask=codes < 0)))
 
         return run
+
+    def _typed(self, labels: Sequence[str], kind: Any) -> Any:
+        """The categories in the column's own type, where all that is published is one of them; else as texts."""
+        import pyarrow as pa
+
+        texts = pa.array(labels, pa.string())
+        if self.on_gap != "error" or pa.types.is_dictionary(kind):
+            return texts
+        own = texts.slice(0, len(self.categories))
+        try:
+            found = own.cast(kind)
+        except pa.ArrowException:
+            return texts
+        return found if canonical_text(found).equals(own) else texts
 
 
 def pram(

@@ -20,7 +20,8 @@ from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.files.csv.encodings import guess_encoding
-from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, is_packed, opened, sample_bytes, sniff
+from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, sample_bytes, sniff
+from shoal.engines.files.packing import opened, packing_of
 from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
 from shoal.model.roles import check_names, distinct_names
@@ -84,7 +85,6 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     check_names(names, table=path.name)
     engine = DuckDB(stable_order=True)
     engine.source = path.name
-    packed = is_packed(path)
     folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
     file, native = path, _NATIVE.get(encoding, "utf-8")
     if encoding not in _NATIVE or folded or dialect.blanks:
@@ -96,7 +96,7 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         len(names),
         _null_texts(options.get("null")),
         native,
-        "gzip" if packed and file == path else "none",
+        packing_of(file),
     )
     sample = engine.run_table(f"FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)
     fields, decimal = _fields(names, sample, dialect, options)
@@ -118,7 +118,7 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     if any(dialect.labels):
         labelled = zip(relation.columns, dialect.labels, strict=True)
         relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))
-    if packed:
+    if packing_of(path) != "none":
         return engine, relation
     most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
     return engine, replace(relation, reader=EngineReader(engine, relation, most))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import datetime
-import gzip
 import io
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import Any
 
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES
 from shoal.engines.files.headings import says_nothing, second_heading
+from shoal.engines.files.packing import ending, opened
 from shoal.errors import UnreadableError, UsageError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -47,22 +47,11 @@ class Dialect:
     labels: tuple[str, ...] = ()
 
 
-def is_packed(path: Path) -> bool:
-    """Whether a file is gzip, by its first bytes: its name may say otherwise."""
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The file's bytes, unpacked if it is gzip."""
-    return gzip.GzipFile(path) if is_packed(path) else path.open("rb")
-
-
 def sample_bytes(path: Path) -> bytes:
-    """The beginning of the file, unpacked if it is gzip."""
+    """The beginning of the file, unpacked."""
     try:
         with opened(path) as file:
-            raw = file.read(SAMPLE_BYTES)
+            raw = bytes(file.read(SAMPLE_BYTES))
     except (OSError, EOFError):
         raise UnreadableError(f"file '{path}' may not be read, or is cut off.", hint="Check the path and its rights.") from None
     if not raw.strip():
@@ -78,7 +67,7 @@ def sniff(raw: bytes, encoding: str, path: Path, options: Mapping[str, Any]) -> 
     said = _SEPARATOR_LINE.match(text)  # Excel's own first line
     if said:
         text = text[said.end() :]
-    by_name = "\t" if path.suffix.lower() in (".tsv", ".tab") else None
+    by_name = "\t" if ending(path) in (".tsv", ".tab") else None
     delimiter = options.get("delimiter") or (said and said.group(1)) or by_name or _delimiter(text, quote, whole)
     blanks = delimiter == " " and _several_blanks(text, quote, whole)
     if len(delimiter) != 1 or len(quote) != 1:

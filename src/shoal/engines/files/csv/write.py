@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.engines.files.packing import Packing, packed
+from shoal.kernels.moments import seconds, spelled
 from shoal.kernels.text import canonical_text
 
 BLANKS = r" \x{00A0}\x{1680}\x{2000}-\x{200D}\x{202F}\x{205F}\x{2060}\x{3000}\x{FEFF}"
@@ -47,36 +49,39 @@ def inert(text: Any) -> Any:
     return pc.if_else(pc.and_not(danger, number), pc.binary_join_element_wise("'", text, ""), text)
 
 
-def write_csv(path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False) -> None:
-    """UTF-8, commas (tabs for ``.tsv`` and ``.tab``), text always quoted, numbers never.
+def write_csv(
+    path: Path, schema: Any, tables: Iterator[Any], *, raw: bool = False, delimiter: str = ",", packing: Packing = "none"
+) -> None:
+    """UTF-8, text always quoted, numbers never. Missing is an empty field, the empty text is ``""``.
 
-    Missing is an empty field, the empty text is ``""``.
+    Moments with a zone have its distance from UTC behind them; durations are seconds; nested values are JSON.
     """
     import pyarrow.csv as pc_csv
 
     names = schema.names if raw else inert(pa.array(schema.names, pa.string())).to_pylist()
     printed = [_printed_type(t) for t in schema.types]
     fields = pa.schema([pa.field(n, t) for n, t in zip(names, printed, strict=True)])
-    options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=_delimiter(path))
-    with pa.OSFile(str(path), "wb") as sink, pc_csv.CSVWriter(sink, fields, write_options=options) as writer:
+    options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=delimiter)
+    with packed(path, packing) as sink, pc_csv.CSVWriter(sink, fields, write_options=options) as writer:
         for table in tables:
             arrays = [_printed(table.column(i), raw) for i in range(table.num_columns)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=fields))
 
 
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
-
-
 def _printed_type(kind: Any) -> Any:
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if pa.types.is_duration(kind):
+        return pa.float64()
     return kind if plain or pa.types.is_boolean(kind) or pa.types.is_date32(kind) else pa.string()
 
 
 def _printed(values: Any, raw: bool) -> Any:
+    if pa.types.is_duration(values.type):
+        return seconds(values)
     if _printed_type(values.type) != pa.string():
         return values
-    chunks = [canonical_text(c) for c in values.chunks]
+    text = spelled if pa.types.is_timestamp(values.type) else canonical_text
+    chunks = [text(c) for c in values.chunks]
     if not raw:
         chunks = [inert(c) for c in chunks]
     return pa.chunked_array(chunks, pa.string())

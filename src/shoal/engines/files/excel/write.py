@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from shoal.disk.folder import staged
 from shoal.errors import OutputError, need
+from shoal.kernels.moments import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 
 MAX_ROWS = 1_048_576
@@ -57,8 +58,12 @@ def _fill(book: Any, sheet: Any, schema: Any, tables: Iterator[Any]) -> None:
 
 def _cells(values: Any) -> list[Any]:
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+    if pa.types.is_duration(values.type):
+        values = seconds(values)
+    if pa.types.is_timestamp(values.type):  # no zone and no finer than a microsecond: as the clock there showed
+        values = wall_clock(values).cast(pa.timestamp("us"), safe=False)
     if any(test(values.type) for test in plain):
-        return list(values.to_pylist())
+        return [None if v != v else v for v in values.to_pylist()]
     return list(canonical_text(values).to_pylist())
 
 

@@ -59,6 +59,7 @@ def open_statistical(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relat
         format=path.suffix[1:].lower(),
         user_missing=missing,
         encoding=meta.file_encoding,
+        notes=len(meta.notes or ()),
     )
 
 
@@ -147,8 +148,20 @@ def _described(column: Column, meta: Any) -> Column:
         user = [_text(v, mixed=True) for v in user]
     if column.kind == "integer":
         labels = {_int(k): v for k, v in labels.items()}
-        user = [_int(v) for v in user]
-    return replace(column, labels=dict(labels), user_missing=tuple(user), note=note)
+        user = [(_int(v[0]), _int(v[1])) if isinstance(v, tuple) else _int(v) for v in user]
+    form = (meta.original_variable_types or {}).get(column.name) or ""
+    measure = (getattr(meta, "variable_measure", None) or {}).get(column.name) or ""
+    width = (meta.variable_display_width or {}).get(column.name) or 0
+    return replace(
+        column,
+        labels=dict(labels),
+        user_missing=tuple(user),
+        note=note,
+        form="" if str(form) in ("None", "NULL") else str(form),
+        measure="" if measure == "unknown" else str(measure),
+        width=int(width),
+        coded=column.kind == "text" and bool(plain),
+    )
 
 
 def _int(value: Any) -> Any:

@@ -1,44 +1,104 @@
-"""SPSS and Stata output: kept columns keep their value labels; a column of new bands becomes codes with the bands as labels."""
+"""SPSS, Stata and SAS transport output: codes, value and variable labels, formats, measurement levels and declared codes live on.
+
+Labels are written of values that occur; of a column that nothing was hidden in, all. No note, date or name of the source is
+carried over.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from shoal.engines.count.assemble import encode
+from shoal.engines.files.statistical.coding import coded, lettered
 from shoal.errors import OutputError, need
+from shoal.kernels.moments import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
-from shoal.steps.expression import BANDS
 
-MAX_LABELS = 1000
+_MOMENT = "01JAN00:00:00:00"
+_SPSS_FORM = re.compile(r"[A-Z]+[0-9]+(\.[0-9]+)?")
 
 
-def write_spss(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
-    """An SPSS .sav file."""
-    frame, labels, notes, missing = _prepared(tables, columns)
-    _call("write_sav", frame, str(path), column_labels=notes, variable_value_labels=labels, missing_ranges=missing)
+@dataclass
+class _Frame:
+    """Columns as pyreadstat takes them, with everything that is told about them."""
+
+    columns: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, dict[Any, str]] = field(default_factory=dict)
+    declared: dict[str, list[Any]] = field(default_factory=dict)
+    letters: dict[str, list[str]] = field(default_factory=dict)
+    forms: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def pandas(self) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+
+def write_spss(
+    path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str], *, packed: bool = False
+) -> None:
+    """An SPSS .sav file; labels of values that no longer occur are left out for the columns ``hidden``."""
+    frame = _prepared(tables, columns, "spss", hidden)
+    told = [c for c in columns if not c.grouped or c.measure]
+    _call(
+        "write_sav",
+        frame.pandas(),
+        str(path),
+        column_labels=frame.notes,
+        variable_value_labels=frame.labels,
+        missing_ranges=frame.declared,
+        variable_format=frame.forms,
+        compress=packed,
+        variable_measure={c.name: c.measure for c in told if c.measure in ("nominal", "ordinal", "scale")},
+        variable_display_width={c.name: c.width for c in columns if c.width},
+    )
     _overwrite(path, 92, b"01 Jan 0000:00:00")  # nine bytes of date, eight of time
-    if len(frame) and _call("read_sav", str(path), row_offset=len(frame) - 1, row_limit=1)[0].empty:
+    rows = len(next(iter(frame.columns.values())))
+    if rows and _call("read_sav", str(path), row_offset=rows - 1, row_limit=1)[0].empty:
         raise _cut_off(path)
 
 
-def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column]) -> None:
+def write_stata(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
     """A Stata .dta file."""
-    frame, labels, notes, _ = _prepared(tables, columns)
-    _call("write_dta", frame, str(path), column_labels=notes, variable_value_labels=labels)
+    frame = _prepared(tables, columns, "stata", hidden)
+    _call(
+        "write_dta",
+        frame.pandas(),
+        str(path),
+        column_labels=frame.notes,
+        variable_value_labels=frame.labels,
+        missing_user_values=frame.letters,
+        variable_format=frame.forms,
+    )
     with path.open("rb") as file:
         at = file.read(1000).index(b"<timestamp>\x11") + 12
         file.seek(-12, os.SEEK_END)
         if file.read() != b"</stata_dta>":
             raise _cut_off(path)
     _overwrite(path, at, b"01 Jan 2000 00:00")
+
+
+def write_transport(path: Path, tables: Iterator[Any], columns: Sequence[Column], hidden: frozenset[str]) -> None:
+    """A SAS transport file (.xpt, version 8): it holds no value labels; groups stay texts."""
+    frame = _prepared(tables, columns, "sas", hidden)
+    _call("write_xport", frame.pandas(), str(path), column_labels=frame.notes, variable_format=frame.forms)
+    with path.open("rb") as file:
+        head = file.read(720)
+    for found in re.finditer(rb"[0-9]{2}[A-Z]{3}[0-9]{2}:[0-9]{2}:[0-9]{2}:[0-9]{2}", head):
+        _overwrite(path, found.start(), _MOMENT.encode())
+    rows = len(next(iter(frame.columns.values())))
+    if rows and len(_call("read_xport", str(path))[0]) != rows:
+        raise _cut_off(path)
 
 
 def _overwrite(path: Path, at: int, moment: bytes) -> None:
@@ -71,52 +131,82 @@ def _call(name: str, first: Any, *more: Any, **options: Any) -> Any:
         ) from None
 
 
-def _prepared(tables: Iterator[Any], columns: Sequence[Column]) -> tuple[Any, dict[str, Any], list[str], dict[str, Any]]:
-    """A pandas frame, value labels, variable labels and user-missing ranges."""
-    import pandas as pd
-
+def _prepared(
+    tables: Iterator[Any], columns: Sequence[Column], package: Literal["spss", "stata", "sas"], hidden: frozenset[str]
+) -> _Frame:
     table = pa.concat_tables(list(tables))
-    frame: dict[str, Any] = {}
-    labels: dict[str, Any] = {}
-    missing: dict[str, Any] = {}
+    out = _Frame()
     for column, values in zip(columns, table.columns, strict=True):
-        if column.note == BANDS:
-            frame[column.name], labels[column.name] = _banded(values)
-            continue
-        frame[column.name] = _pandas(values)
-        if column.kind == "text" and any(str(m).startswith(".") for m in column.user_missing):
-            continue  # lettered missing values beside numbers: neither format labels such a text
-        if column.labels:
-            labels[column.name] = dict(column.labels)
-        if column.user_missing:
-            missing[column.name] = [
-                {"lo": m[0], "hi": m[1]} if isinstance(m, tuple) else {"lo": m, "hi": m} for m in column.user_missing
-            ]
-    notes = ["" if c.note == BANDS else c.note for c in columns]
-    return pd.DataFrame(frame), labels, notes, missing
+        found = coded(values, column, package) if package != "sas" else None
+        if package == "stata":
+            found = lettered(values, column, found)
+        if found is not None:
+            out.columns[column.name] = _series(found.cells, letters=bool(found.letters))
+            labels, declared = found.labels, found.declared
+            if found.letters:
+                out.letters[column.name] = list(found.letters)
+        else:
+            out.columns[column.name] = _pandas(values)
+            labels, declared = dict(column.labels), column.user_missing
+        if package == "sas":
+            labels = {}
+        if column.name in hidden:
+            labels = _of(out.columns[column.name], labels)
+        if labels:
+            out.labels[column.name] = labels
+        if declared and package == "spss" and _fits(declared, found is not None or column.kind != "text"):
+            out.declared[column.name] = [{"lo": d[0], "hi": d[1]} if isinstance(d, tuple) else d for d in declared]
+        if _own_form(column, package, found is not None):
+            out.forms[column.name] = column.form
+        out.notes.append(column.note)
+    return out
 
 
-def _banded(values: Any) -> tuple[Any, dict[int, str]]:
-    """Codes 1, 2 … in the order of the labels; too many labels stay text."""
+def _of(values: Any, labels: dict[Any, str]) -> dict[Any, str]:
+    """The labels of values that occur."""
+    there = set(values.dropna().tolist())
+    return {v: label for v, label in labels.items() if v in there}
+
+
+def _fits(declared: Sequence[object], numeric: bool) -> bool:
+    """Whether the declared values are of the column's own type."""
+    return all(isinstance(d, tuple) or isinstance(d, str) != numeric for d in declared)
+
+
+def _own_form(column: Column, package: str, is_coded: bool) -> bool:
+    """Whether the source's display format is one of this package, and still true of the values."""
+    if not column.form or column.grouped or (column.kind == "text" and not is_coded):
+        return False
+    if package == "stata":
+        return column.form.startswith("%")
+    if package == "spss":
+        return _SPSS_FORM.fullmatch(column.form) is not None and not column.form.startswith("A")
+    return not column.form.startswith("%") and _SPSS_FORM.fullmatch(column.form) is None
+
+
+def _series(cells: list[Any], *, letters: bool) -> Any:
+    """Codes for pyreadstat: whole numbers where all are, else floats; objects where letters stand among them."""
     import pandas as pd
 
-    codes, categories = encode(values)
-    if len(categories) > MAX_LABELS:
-        return _pandas(values), {}
-    numbers = pd.Series(codes.astype("int64") + 1)
-    if (codes < 0).any():
-        numbers = numbers.astype("float64").where(codes >= 0)
-    return numbers, dict(enumerate(categories.to_pylist(), start=1))
+    if letters:
+        return pd.Series([c if c is None or isinstance(c, str) else float(c) for c in cells], dtype="object")
+    if all(isinstance(c, int) for c in cells):
+        return pd.Series(cells, dtype="int64")
+    return pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
 
 
 def _pandas(values: Any) -> Any:
-    """Objects that pyreadstat writes: numbers as floats or integers, text as str, dates as dates."""
+    """Objects that pyreadstat writes: numbers as floats or integers, text as str, dates, times and moments as such."""
     import pandas as pd
 
     kind = values.type
+    if pa.types.is_duration(kind):
+        values, kind = seconds(values), pa.float64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-        whole = pa.types.is_integer(kind) and values.null_count == 0
-        return pd.Series(values.cast(pa.int64() if whole else pa.float64()).to_numpy())
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        whole = pa.types.is_integer(kind) and values.null_count == 0 and kind != pa.uint64()
+        return pd.Series(values.cast(pa.int64() if whole else pa.float64(), safe=False).to_numpy())
+    if pa.types.is_timestamp(kind):
+        return pd.Series(wall_clock(values).cast(pa.timestamp("us"), safe=False).to_pylist(), dtype="object")
+    if pa.types.is_date(kind) or pa.types.is_time(kind):
         return pd.Series(values.to_pylist(), dtype="object")
     return pd.Series([v if v is not None else "" for v in canonical_text(values).to_pylist()], dtype="object")

@@ -1,0 +1,162 @@
+"""Texts as codes with labels, for SPSS and Stata: new groups, and numbers with codes and suppressed cells among them.
+
+Groups get codes 1, 2 … in their order. Numbers of the source stay what they were; what is no number (``*``, a lettered
+missing value) gets a code of its own behind them, with a label: in Stata a letter (``.z``), in SPSS a number declared missing.
+A code that the source declares missing is never given to anything else; in Stata it is a letter too.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from shoal.kernels.codes import code_text, is_declared, label_texts, number_ranges
+from shoal.kernels.text import canonical_text
+from shoal.model.plan import SUPPRESSED
+from shoal.model.roles import NUMBERS, Column
+
+Package = Literal["spss", "stata"]
+MAX_LABELS = 1000
+MOST_DECLARED = 3
+"""Values that SPSS can declare missing one by one; beside a range, one."""
+
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", re.ASCII)
+_IN_LABEL = re.compile(r"[-−]?[0-9]+(?:[.,][0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The cells of a column as numbers (None: missing; a letter in Stata), their labels, and what is declared missing."""
+
+    cells: list[Any]
+    labels: dict[Any, str]
+    declared: tuple[object, ...] = ()
+    letters: tuple[str, ...] = field(default=())
+
+
+def coded(values: Any, column: Column, package: Package) -> Coded | None:
+    """A text column as codes; None where it is best left as text (no groups and no numbers, or too many of them)."""
+    texts = canonical_text(values).to_pylist()
+    there = {t for t in texts if t is not None}
+    if column.coded:
+        codes, labels, declared = _numbers(there, column, package)
+    elif column.grouped and len(there) <= MAX_LABELS:
+        codes, labels, declared = _groups(there, column)
+    else:
+        return None
+    letters = tuple(sorted({c for c in codes.values() if isinstance(c, str)}))
+    return Coded([None if t is None else codes[t] for t in texts], labels, declared, letters)
+
+
+def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
+    """For Stata, which declares no number missing: the declared codes that occur as letters, ``.a`` for the lowest.
+
+    A letter without a label gets the code as its label. More codes than letters stay numbers.
+    """
+    if not number_ranges(column.user_missing) or (found is None and column.kind not in NUMBERS):
+        return found
+    cells = found.cells if found is not None else values.to_pylist()
+    used = set(found.letters) if found is not None else set[str]()
+    codes = sorted({c for c in cells if c is not None and not isinstance(c, str) and is_declared(c, column.user_missing)})
+    free = [letter for letter in string.ascii_lowercase if letter not in used]
+    if not codes or len(codes) > len(free):
+        return found
+    letters = dict(zip(codes, free, strict=False))
+    labels = dict(found.labels if found is not None else column.labels)
+    for code, letter in letters.items():
+        labels[letter] = labels.pop(code, code_text(code, "integer"))
+    labels = {v: label for v, label in labels.items() if isinstance(v, str) or not is_declared(v, column.user_missing)}
+    return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})))
+
+
+def _groups(texts: Iterable[str], column: Column) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
+    """1, 2 … in the order of the groups; codes declared missing as they were."""
+    named = label_texts(column)
+    codes: dict[str, Any] = {}
+    labels: dict[Any, str] = {}
+    number = 0
+    for text in in_order(texts, column.order):
+        if is_declared(text, column.user_missing) and _NUMBER.fullmatch(text):
+            codes[text] = _plain(float(text))
+            if text in named:
+                labels[codes[text]] = named[text]
+            continue
+        number += 1
+        while is_declared(number, column.user_missing):
+            number += 1
+        codes[text], labels[number] = number, named.get(text, text)
+    return codes, labels, column.user_missing
+
+
+def _numbers(texts: Iterable[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
+    """Numbers as they were; each other text with a code of its own."""
+    codes: dict[str, Any] = {t: _plain(float(t)) for t in texts if _NUMBER.fullmatch(t)}
+    labels: dict[Any, str] = {v: label for v, label in column.labels.items() if not isinstance(v, str)}
+    others = sorted(set(texts) - set(codes), key=lambda t: (t == SUPPRESSED, t))
+    named = label_texts(column)
+    free = _free(codes.values(), labels, column.user_missing)
+    declared = [d for d in column.user_missing if not isinstance(d, str)]
+    used = {t[1:] for t in others if _is_letter(t)}
+    letters = iter([c for c in reversed(string.ascii_lowercase) if c not in used])
+    for text in others:
+        if package == "stata" and _is_letter(text):
+            code: Any = text[1:]
+        elif package == "stata" and text == SUPPRESSED:
+            code = next(letters)
+        else:
+            code, free = free, free + 1
+            if (text == SUPPRESSED or _is_letter(text)) and _room(declared):
+                declared.append(code)
+        codes[text] = code
+        if not (package == "stata" and _is_letter(text)) or text in named:
+            labels[code] = named.get(text, text)
+    return codes, labels, tuple(declared)
+
+
+def _is_letter(text: str) -> bool:
+    return len(text) == 2 and text[0] == "." and text[1] in string.ascii_lowercase
+
+
+def _free(values: Iterable[Any], labels: Mapping[Any, str], declared: Sequence[object]) -> int:
+    """The first whole number above every value, labelled value and declared code; never inside a declared range."""
+    ends = [high for _, high in number_ranges(declared) if abs(high) < 1e15]
+    free = int(max([0.0, *map(float, values), *(float(v) for v in labels if isinstance(v, int | float)), *ends])) + 1
+    if any(low <= free <= high for low, high in number_ranges(declared)):  # a range without an upper end
+        free = int(min([0.0, *map(float, values), *(low for low, _ in number_ranges(declared))])) - 1_000_000
+    return free
+
+
+def _room(declared: Sequence[object]) -> bool:
+    """Whether SPSS can declare one more value missing."""
+    ranges = any(isinstance(d, tuple) for d in declared)
+    return len(declared) < (2 if ranges else MOST_DECLARED)
+
+
+def _plain(number: float) -> Any:
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def in_order(texts: Iterable[str], order: Sequence[str] = ()) -> list[str]:
+    """Labels of groups from low to high: in the order known, else by the first number in them; what joins the rest comes last.
+
+    >>> in_order(["85+", "20-29", "<20", "*", "(other)", "unknown", "-9"])
+    ['-9', '<20', '20-29', '85+', 'unknown', '(other)', '*']
+    """
+    place = {t: i for i, t in enumerate(order)}
+
+    def key(text: str) -> tuple[int, float, int, str]:
+        if text == SUPPRESSED or (text.startswith("(") and text not in place):
+            return (4 if text == SUPPRESSED else 3), 0.0, 0, text
+        if text in place:
+            return 0, float(place[text]), 0, text
+        found = _IN_LABEL.search(text)
+        if found is None:
+            return 2, 0.0, 0, text
+        before = text[: found.start()].strip()
+        side = -1 if before.endswith(("<", "≤")) else 1 if text.endswith("+") or before.endswith((">", "≥")) else 0
+        return 1, float(found.group().replace("−", "-").replace(",", ".")), side, text
+
+    return sorted(texts, key=key)
