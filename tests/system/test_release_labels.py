@@ -208,7 +208,7 @@ def test_a_lie_about_people_is_refused_though_it_is_signed_again(tmp_path, made,
 
 WALKED = {"verdict", "k", "require", "requirements", "threshold", "proof", "data", "files", "plan", "columns", "unit", "missing",
           "population", "before", "after", "attackers", "wp216", "utility", "limits", "triggers", "verify", "input",
-          "after_people", "requirements_people", "key", "signature", "format"}  # fmt: skip
+          "after_people", "requirements_people", "identifiers", "key", "signature", "format"}  # fmt: skip
 """Parts of a certificate that verify works out again, at least in part."""
 SIGNED = {"title", "date", "tool", "release", "weight", "attacks"}
 

@@ -99,6 +99,10 @@ def _tell(release: "Release", out: Path) -> None:
     typer.echo(_shared.printable(made.verdict))
     for finding in made.requirements:
         typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {finding.found:.6g})")
+    for one in made.identifiers or ():
+        now = f"{one.released} ({one.checked})" if one.checked else one.released
+        why = f"; {one.reason}" if one.reason else ""
+        typer.echo(_shared.printable(f"  {one.column}: {one.found} ({one.evidence}) -> {now}{why}"))
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")

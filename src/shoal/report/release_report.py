@@ -52,6 +52,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("classes", "How many people share a class", _histogram(body)),
         Section("detail", "Safety against detail", _frontier(body)),
         Section("columns", "What happened to each column", _columns(body)),
+        Section("identifiers", "Columns held against the eighteen classes of identifiers", _identifiers(body)),
         Section("left-out", "Who was left out", _suppressed(body)),
         Section("results", "Results that should survive", _analyses(body)),
         Section("attacks", "Attacks that were tried", _attacks(body)),
@@ -181,6 +182,20 @@ def _columns(body: Certificate) -> list[Block]:
         role = Tag(f"{c.role[0].upper()} {c.role}", c.role)
         rows.append((c.name, role, c.treatment, level, values, changed, c.why))
     return [Table(["column", "role", "treatment", "level", "values", "cells changed", "why"], rows, right=(3, 4, 5))]
+
+
+def _identifiers(body: Certificate) -> list[Block]:
+    """What was checked under the list of the preset, column by column, and how."""
+    if not body.identifiers:
+        return []
+    rows: list[Sequence[Cell]] = []
+    for one in body.identifiers:
+        now = f"{one.released}: {one.checked}" if one.checked else one.released
+        rows.append((one.column, one.found, one.evidence, now, one.reason or ""))
+    return [
+        Table(["column", "class of the original", "evidence", "as published", "reason given by the publisher"], rows),
+        Words("Classes are found by names and values. What neither points to is not found.", small=True),
+    ]
 
 
 def _suppressed(body: Certificate) -> list[Block]:

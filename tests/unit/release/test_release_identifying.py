@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.errors import MissingColumnError, RoleError
+from shoal.errors import MissingColumnError, PolicyError, RoleError
+from shoal.release.gate.identifying import check_identifying
 
 N = 60
 SENTENCE = "the patient came in with a cough and left after three days of rest, case "
@@ -64,4 +66,71 @@ def test_a_name_that_is_not_there_is_refused():
 def test_the_policy_keeps_it():
     policy = shoal.Policy.of(asked("code", identifying=["code"]))
     assert policy.to_json()["allow"]["identifying"] == ["code"]
-    assert shoal.Policy.of(policy.to_json()).identifying == ("code",)
+    assert shoal.Policy.of(policy.to_json()).identifying == {"code": ""}
+    reasoned = shoal.Policy.of(asked("code", identifying={"code": "drawn at random for this table"}))
+    assert shoal.Policy.of(reasoned.to_json()).identifying == {"code": "drawn at random for this table"}
+
+
+def numbers(low, high, seed=3, n=N):
+    rng = np.random.default_rng(seed)
+    return [int(v) for v in rng.choice(np.arange(low, high), n, replace=False)]
+
+
+def degrees(middle, places=5, n=N):
+    rng = np.random.default_rng(7)
+    return [round(float(v), places) for v in rng.uniform(middle - 1, middle + 1, n)]
+
+
+SHAPES = {
+    "nine digits": {"nr": numbers(10**8, 10**9)},
+    "nine digits, unnamed": {"x7": numbers(10**8, 10**9)},
+    "nine digits as decimals": {"x7": [float(v) for v in numbers(10**8, 10**9)]},
+    "eight digits, three rows each": {"x7": [v for v in numbers(10**7, 10**8, n=N // 3) for _ in range(3)]},
+    "latitude": {"lat": degrees(52, 3)},
+    "unnamed degrees": {"q1": degrees(52)},
+    "a pair of degrees": {"north": degrees(52), "east": degrees(5.5)},
+    "one e-mail address": {"product": ["bread", "milk", "salt"] * (N // 3 - 1) + ["bread", "milk", "ask ann@example.org"]},
+    "accounts": {"product": ["GB82WEST12345698765432", "DE89370400440532013000", "bread"] * (N // 3)},
+}
+NO_SHAPES = {
+    "seven digits": {"x7": [v for v in numbers(10**6, 10**7, n=N // 3) for _ in range(3)]},
+    "round amounts": {"budget": [10 * v for v in numbers(10**8, 10**9)]},
+    "days": {"x7": [20200000 + 100 * (i % 12 + 1) + i % 28 + 1 for i in range(N)]},
+    "long amounts by name": {"total_cost": numbers(10**8, 10**9)},
+    "coarse degrees": {"lat": degrees(52, 2)},
+    "one column of exact measurements": {"density": degrees(52)},
+    "scores": {"first": degrees(0, 6), "second": degrees(0, 6)},
+    "computed": {"first": [v / 7 for v in degrees(52)], "second": [v / 7 for v in degrees(90)]},
+}
+
+
+def several(columns):
+    roles = {"quasi": ["age"], "insensitive": list(columns)}
+    return pa.table({"age": [i % 5 for i in range(N)], **columns}), {"roles": roles, "require": {"k": 5}}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_shape_alone_is_enough(name):
+    made, policy = several(SHAPES[name])
+    with pytest.raises(RoleError, match="would be published as it is") as error:
+        check_identifying(shoal.open(made), shoal.Policy.of(policy))
+    assert "the reason" in str(error.value)
+
+
+@pytest.mark.parametrize("name", NO_SHAPES)
+def test_measurements_and_amounts_are_let_through(name):
+    made, policy = several(NO_SHAPES[name])
+    check_identifying(shoal.open(made), shoal.Policy.of(policy))
+
+
+def test_the_reason_is_signed(tmp_path):
+    made, policy = several(SHAPES["nine digits"])
+    why = "numbers of lottery tickets, sold without a name"
+    folder = shoal.anonymize(made, {**policy, "allow": {"identifying": {"nr": why}}}).write(tmp_path / "out")
+    assert any(f"nr ({why})" in limit for limit in shoal.verify(folder).certificate.limits)
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "no reason"])
+def test_a_reason_says_something(reason):
+    with pytest.raises(PolicyError, match="identifying"):
+        shoal.Policy.of(asked("code", identifying={"code": reason}))

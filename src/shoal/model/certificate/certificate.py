@@ -17,6 +17,7 @@ from shoal.model.certificate import form
 from shoal.model.certificate.form import LEFT_OUT
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Judged, Missing, Population, PublishedNumbers
 from shoal.model.certificate.parts import (
+    Classing,
     Column,
     Data,
     FileEntry,
@@ -76,6 +77,7 @@ class Certificate:
     verify: str
     after_people: PublishedNumbers | None = field(default=None, metadata=LEFT_OUT)
     requirements_people: tuple[Judged, ...] | None = field(default=None, metadata=LEFT_OUT)
+    identifiers: tuple[Classing, ...] | None = field(default=None, metadata=LEFT_OUT)
     key: Key | None = field(default=None, metadata=LEFT_OUT)
     signature: str | None = field(default=None, metadata=LEFT_OUT)
 

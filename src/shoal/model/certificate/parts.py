@@ -147,6 +147,22 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Classing:
+    """A column of the input held against the list of identifiers of the preset.
+
+    ``found`` and ``evidence`` are about the original column, ``released`` and ``checked`` about its published values, from which
+    anybody can work them out again; ``reason`` is a person's, where one states that the column is none of the list.
+    """
+
+    column: str
+    found: str
+    evidence: str
+    released: str
+    checked: str
+    reason: str | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True)
 class Unit:
     """The person column, and how it is published."""
 

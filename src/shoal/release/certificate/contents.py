@@ -17,6 +17,7 @@ from shoal.model.certificate.certificate import PLAN, Certificate
 from shoal.model.certificate.numbers import ClassNumbers, Judged, Missing, MissingK, PublishedNumbers
 from shoal.model.certificate.parts import (
     Analysis,
+    Classing,
     Controls,
     Data,
     FileEntry,
@@ -68,6 +69,7 @@ class Written:
     frontier: Sequence[TradeOff] = ()
     analyses: Sequence[Analysis] = ()
     objections: Objections | None = None
+    identifiers: tuple[Classing, ...] | None = None
 
 
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
@@ -107,6 +109,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         verify=derived.VERIFY,
         after_people=people,
         requirements_people=_judged(made.people[1]) if made.people else None,
+        identifiers=made.identifiers,
     )
     return replace(whole, verdict=verdict(whole), limits=(*derived.limits(whole), *_further_limits(prepared, decision)))
 
@@ -190,6 +193,6 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
 
 def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
     """What a reader must know beyond what follows from the rest: it rests on the signature."""
-    allowed = ", ".join(prepared.policy.identifying)
+    allowed = "; ".join(f"{c} ({why})" if why else f"{c} (no reason given)" for c, why in prepared.policy.identifying.items())
     said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
     return (*((said,) if allowed else ()), *decision.notes)

@@ -24,6 +24,7 @@ from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
+from shoal.release.certificate.identifiers import check_preset_columns
 from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
@@ -142,6 +143,7 @@ def verify(
         ("plan", lambda: _plan(place, certificate)),
         ("re-count", lambda: _count(place, certificate, table)),
         ("labels", lambda: check_labels(certificate, _read_plan(place), signed_only(certificate))),
+        ("columns", lambda: check_preset_columns(place, certificate, table)),
         ("claims", lambda: check_claims(certificate)),
         ("report", lambda: check_report(place, certificate)),
     ]
@@ -152,7 +154,7 @@ def verify(
         steps.append(("objections", lambda: check_objections(place, certificate, exclude, salted)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
-        changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
+        changed = name in ("re-count", "columns") and not all(c.ok for c in checks if c.name == "files")
         checks.append(Check(name, False, NOT_COUNTED) if changed else _tried(name, look))
     return Verification(str(folder), tuple(checks), certificate)
 

@@ -20,6 +20,7 @@ from shoal.model.requirement import Requirement, Verdict
 from shoal.model.roles import Schema
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
+from shoal.release.gate.on_list import class_columns
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
 from shoal.release.policy.floor import floor_of
@@ -110,7 +111,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     small = counts.sizes[counts.sizes < policy.smallest_class]
     given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
     judged = judge(policy.requirements, facts, given)
-    findings = (*judged, *extra, *_preset(policy, judged))
+    columns = _columns(table, policy)
+    findings = (*judged, *extra, *columns, *_preset(policy, (*judged, *columns)))
     return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
 
 
@@ -130,7 +132,41 @@ def _preset(policy: Policy, judged: Sequence[Verdict]) -> list[Verdict]:
     if rule is None:
         return []
     floor = {r.place for r in floor_of(rule, policy.sensitive)}
-    return [PresetHolds(rule.name).judged(sum(1 for v in judged if v.requirement.place in floor and not v.met))]
+    parts = [v for v in judged if v.requirement.place in floor or isinstance(v.requirement, StaysOffTheList)]
+    return [PresetHolds(rule.name).judged(sum(1 for v in parts if not v.met))]
+
+
+def _columns(table: Any, policy: Policy) -> list[Verdict]:
+    """Columns of the table that the list of the preset does not let stay as they are; direct ones are named already."""
+    found = class_columns(table, policy)
+    return [
+        StaysOffTheList(name, f"{one.classed.title}; {one.classed.evidence}; {one.why}").judged(1)
+        for name, one in found.items()
+        if one.why and name not in policy.direct
+    ]
+
+
+@dataclass(frozen=True)
+class StaysOffTheList(Requirement):
+    """A column that the list of the preset does not let stay as it is: found by the gate, not asked by a policy in words."""
+
+    column: str
+    why: str
+    kind: ClassVar[str] = "identifiers"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("identifiers", self.column)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return f"column '{self.column}' keeps to the list of the preset ({self.why})"
 
 
 @dataclass(frozen=True)

@@ -4,83 +4,136 @@ Takes    the table and the policy
 Returns  nothing; a column that ``shoal inspect`` would call a direct identifier, yet is to be published as it is, stops the run
 Keeps    only the kind of finding and the name of the column are told, never a value
 
-``allow: {identifying: [column]}`` says that a person has looked and wants the column published all the same; the certificate
-lists it.
+``allow: {identifying: {column: reason}}`` says that a person has looked and why the column names nobody; the certificate repeats
+it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
 from shoal.kernels.text import canonical_text
+from shoal.measures.columns.eighteen import words
+from shoal.measures.columns.eighteen.spellings import certain_in, spread
 from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
+from shoal.measures.columns.finding import ColumnFacts
+from shoal.measures.columns.names.words import opaque
+from shoal.measures.columns.values.shapes import (
+    NAMED_PLACES,
+    PLACED,
+    exact_degrees,
+    long_numbers,
+    places_share,
+    position_pairs,
+    rounded,
+)
 from shoal.model.roles import Role
+from shoal.release.gate.published_columns import Refused, refused_as_sensitive
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
     from shoal.release.policy.policy import Policy
 
-LOOKED_AT = ("text", "integer", "binary", "other")
-"""Kinds of column that can hold names, codes or free text."""
+NUMBERS = ("integer", "float", "decimal")
+LOOKED_AT = ("text", "binary", "other", *NUMBERS)
+"""Kinds of column that can hold names, codes, free text or exact positions."""
+ONE_IS_ENOUGH = (6, 7, 10)
+"""Classes of which a single cell names somebody by its form: e-mail, social security and bank account numbers."""
 
 
-def check_identifying(table: Table, policy: Policy) -> None:
-    """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column that looks like a direct identifier."""
+def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = ()) -> None:
+    """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column that looks like a direct identifier.
+
+    Columns that the list of the preset decides about (``judged``) are left to it.
+    """
     for name in policy.identifying:
         table.schema.require(name, what="column under allow.identifying")
-    for name in (*policy.insensitive, *policy.sensitive):
-        if name in policy.identifying or table.schema[name].kind not in LOOKED_AT:
-            continue
-        why = identifying(table, name)
+    known = {*policy.identifying, *policy.none_of_the_eighteen, *judged}
+    names = [c for c in (*policy.insensitive, *policy.sensitive) if c not in known and table.schema[c].kind in LOOKED_AT]
+    degrees = []
+    for name in names:
+        facts = facts_of_column(table, name)
+        why = identifying(facts)
         if why:
-            role = "insensitive" if name in policy.insensitive else "sensitive"
-            raise RoleError(
-                f"column '{name}' is called {role} and would be published as it is, but {why}.",
-                hint=f"Move '{name}' under roles.direct or roles.quasi. If it names nobody: allow: {{identifying: [{name}]}}",
-                column=name,
-            )
+            raise _identifying(name, policy, why)
+        if facts.kind in ("float", "decimal") and exact_degrees(facts):
+            degrees.append(facts)
+    pair = position_pairs(degrees)
+    if pair:
+        raise _identifying(pair[0], policy, f"with '{pair[1]}' its values are written like exact positions")
 
 
-SURE = 0.5
-"""Confidence from which a suggestion counts as a finding."""
+def _identifying(name: str, policy: Policy, why: str) -> RoleError:
+    role = "insensitive" if name in policy.insensitive else "sensitive"
+    return RoleError(
+        f"column '{name}' is called {role} and would be published as it is, but {why}.",
+        hint=f"Move '{name}' under roles.direct or roles.quasi. If it names nobody, say why: "
+        f"allow: {{identifying: {{{name}: the reason}}}}",
+        column=name,
+    )
 
 
 def check_insensitive(table: Table, policy: Policy) -> None:
     """A preset that asks something of each sensitive column does not stand beside an insensitive one that looks sensitive."""
     if policy.preset is None or not policy.preset.each_sensitive:
         return
-    for name in policy.insensitive:
-        found = suggestion(table, name)
-        if found.role is Role.SENSITIVE and found.confidence >= SURE:
-            raise RoleError(
-                f"column '{name}' is called insensitive, but {found.reason}; preset '{policy.preset.name}' asks for more there.",
-                hint=f"Move '{name}' under roles.sensitive, or leave the preset out and write what you require.",
-                column=name,
-            )
+    found = refused_as_sensitive(policy.preset, (facts_of_column(table, name) for name in policy.insensitive))
+    if found:
+        raise looks_sensitive(policy.preset.name, found[0])
 
 
-def suggestion(table: Table, name: str) -> ColumnFinding:
-    """What ``shoal inspect`` finds about a column."""
+def looks_sensitive(preset: str, found: Refused) -> RoleError:
+    """The error for an insensitive column that looks sensitive beside a preset that asks for more there."""
+    return RoleError(
+        f"column '{found.column}' is called insensitive, but {found.why}; preset '{preset}' asks for more there.",
+        hint=f"Move '{found.column}' under roles.sensitive, or leave the preset out and write what you require.",
+        column=found.column,
+    )
+
+
+def facts_of_column(table: Table, name: str) -> ColumnFacts:
+    """A column as the finder takes it."""
     values, counts = table.values(name)
     missing = int(counts[-1]) if values.null_count else 0
     if values.null_count:
         values, counts = values[:-1], counts[:-1]
     rows = int(counts.sum()) + missing
-    return find_column(ColumnFacts(name, table.schema[name].kind, canonical_text(values).to_pylist(), counts, rows, missing))
+    return ColumnFacts(name, table.schema[name].kind, canonical_text(values).to_pylist(), counts, rows, missing)
 
 
-def identifying(table: Table, name: str) -> str:
+def identifying(facts: ColumnFacts) -> str:
     """Why a column looks like a direct identifier; empty where it does not.
 
-    Whole numbers that merely all differ (amounts in a small table) are let through unless they number the rows or are named like
-    an identifier.
+    Whole numbers that merely all differ (amounts in a small table) are let through unless they number the rows, have the shape of
+    numbers of people, or are named like an identifier.
     """
-    kind, found = table.schema[name].kind, suggestion(table, name)
-    if found.role is not Role.DIRECT:
+    number = facts.kind in NUMBERS
+    if not facts.values or (facts.numbers is not None and words.counted(facts.name)):
         return ""
-    if kind == "integer" and found.topic == "all_different":
-        numbers = table.values(name)[0].drop_null().to_pylist()
-        return "it numbers the rows" if max(numbers) - min(numbers) == len(numbers) - 1 else ""
-    return found.reason
+    if facts.kind == "text":
+        seen = certain_in(spread(facts.values))
+        if seen is not None and seen[0].item in ONE_IS_ENOUGH:
+            return f"some of its values are or hold {seen[0].what}"
+    if facts.kind in ("float", "decimal") and facts.whole:
+        facts = replace(facts, kind="integer", values=[v.partition(".")[0] for v in facts.values])
+    found = find_column(facts)
+    if facts.kind in ("float", "decimal"):
+        named = found.topic == "position" and places_share(facts, NAMED_PLACES) >= PLACED
+        return "its values are written like exact positions" if named or (opaque(facts.name) and exact_degrees(facts)) else ""
+    if number and found.topic == "key" and rounded(facts):
+        return ""
+    if found.role is Role.DIRECT and not (number and found.topic == "all_different"):
+        return found.reason
+    if number and found.topic == "all_different" and _numbers_the_rows(facts):
+        return "it numbers the rows"
+    if number and long_numbers(facts):
+        return "its values are long numbers of one length, like numbers of people"
+    return ""
+
+
+def _numbers_the_rows(facts: ColumnFacts) -> bool:
+    numbers = facts.numbers
+    return numbers is not None and float(numbers.max() - numbers.min()) == len(numbers) - 1

@@ -15,6 +15,8 @@ from shoal.model.certificate.parts import Data
 from shoal.model.progress import Progress
 from shoal.release.certificate import database_table as database
 from shoal.release.certificate.contents import Written, certificate_of
+from shoal.release.certificate.identifiers import classings
+from shoal.release.certificate.sentences import today
 from shoal.release.make import seed
 from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
@@ -86,6 +88,8 @@ def carry_out(
     kept = seed.kept(decision.plan, shown, signer, objected[1] if objected else "")
     plan_file = stage / PLAN
     plan_file.write_text(shown.to_json(), encoding="utf-8", newline="\n")
+    written_data = _data(prepared, decision, data, output.format)
+    identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
     attacks = run_attacks(prepared, decision, data, output.earlier)
@@ -97,13 +101,14 @@ def carry_out(
         records_in=done.records_in - done.unsampled,
         unsampled=done.unsampled,
         changed=done.changed,
-        data=_data(prepared, decision, data, output.format),
+        data=written_data,
         files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),
         objections=objected[0] if objected else None,
         attacks=attacks,
         frontier=trade_off(prepared, decision),
+        identifiers=identifiers,
         analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
     )
     certificate, table = certificate_of(prepared, decision, written), None

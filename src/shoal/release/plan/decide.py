@@ -23,7 +23,7 @@ from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import check_loss
 from shoal.release.plan.hardened import resisting
-from shoal.release.plan.other_columns import listed, other_steps
+from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels, published
 from shoal.release.proof.judge import judge, recursive_levels
@@ -41,7 +41,7 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
         decision = _local(prepared, progress)
     else:
         decision = _probabilistic(prepared, progress)
-    if listed(prepared):
+    if prepared.on_list:
         check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
     if given is None and prepared.policy.loss_limit is not None:
         check_loss(prepared, decision)

@@ -10,15 +10,10 @@ from shoal.release.policy.policy import Policy
 from shoal.steps import Drop, Keep
 
 
-def listed(prepared: Prepared) -> bool:
-    """Whether the policy's preset is a list of identifiers."""
-    return prepared.policy.preset is not None and prepared.policy.preset.checklist == "safe-harbor"
-
-
 def other_steps(prepared: Prepared) -> tuple[Step, ...]:
     """What happens to the columns that are not quasi-identifiers; and which records there are at all."""
     policy, steps = prepared.policy, list[Step](sample_of(prepared.policy))
-    by_list = safe_harbor_steps(prepared) if listed(prepared) else {}
+    by_list = safe_harbor_steps(prepared)
     changed = {c for s in policy.transform.values() for c in s.columns}
     both = sorted(changed & set(by_list))
     if both:

@@ -19,6 +19,7 @@ from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
 from shoal.release.gate.identifying import check_identifying, check_insensitive
+from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
 from shoal.release.policy.policy import Policy
@@ -55,6 +56,8 @@ class Prepared:
     sampled: Table | None = None
     people: tuple[IntArray, IntArray] | None = None
     population: ClassCounts | None = None
+    on_list: Mapping[str, OnList] = field(default_factory=dict)
+    """Every column held against the list of identifiers, where the preset is one."""
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -94,19 +97,23 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     if base.n_records == 0:
         raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
     progress(0.15, "looking at the columns that stay as they are")
-    check_identifying(table, policy)
+    on_list = class_columns(table, policy)
+    check_identifying(table, policy, judged=[name for name, one in on_list.items() if one.classed.item is not None])
     check_insensitive(table, policy)
+    policy, by_list = with_groups(policy, on_list, schema)
     progress(0.2, "building the hierarchies")
     population = _population(policy, quasi)
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
         rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None, population)
         rules[name], hierarchies[name] = rule, found
-        if why:
-            inferred[name] = why
+        if why or name in by_list:
+            inferred[name] = why or by_list[name]
     by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
     people = _people(counted, policy, base)
-    return Prepared(table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people, population)
+    return Prepared(
+        table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people, population, on_list
+    )
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:

@@ -61,7 +61,8 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "suppress": float(allow.get("suppress", 0.0)),
         "loss_limit": float(allow["loss"]) if "loss" in allow else None,
         "scope": allow.get("scope", "rows"),
-        "identifying": tuple(allow.get("identifying", ())),
+        "identifying": _reasons(allow.get("identifying", {}), "identifying"),
+        "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
         "optimize": plain.get("optimize", "loss"),
         "method": plain.get("method", "lattice"),
         "hardened": plain.get("hardened", False),
@@ -78,6 +79,35 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
 
 def _named(columns: Any) -> dict[str, Any]:
     return dict(columns) if isinstance(columns, Mapping) else {c: {} for c in columns or ()}
+
+
+LEAST_REASON = 10
+"""Letters that a reason has at least."""
+
+
+def _reasons(columns: Any, what: str) -> dict[str, str]:
+    """Columns with the reason that a person gives for each; a bare list gives none."""
+    if not isinstance(columns, Mapping):
+        return dict.fromkeys(columns, "")
+    for column, reason in columns.items():
+        if len(reason.strip()) < LEAST_REASON:
+            raise PolicyError(
+                f"'allow.{what}.{column}' gives no reason.",
+                hint="Say in a few words why nobody can be named by it: the certificate repeats them.",
+                path=f"allow.{what}.{column}",
+            )
+    return dict(columns)
+
+
+def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
+    """Statements about the eighteen classes, where a preset holds columns against them."""
+    if stated and (rule is None or rule.checklist != "safe-harbor"):
+        raise PolicyError(
+            "'allow.none_of_the_eighteen' is for preset 'hipaa-safe-harbor', which the policy does not name.",
+            hint="Leave it out, or name the preset. For a column that only looks like an identifier: allow.identifying.",
+            path="allow.none_of_the_eighteen",
+        )
+    return stated
 
 
 def _one_role_each(roles: Mapping[str, Any]) -> None:

@@ -29,6 +29,12 @@ _SECRET_VALUES = re.compile(
 )  # fmt: skip
 
 
+_NAMES_COLUMNS = re.compile(
+    r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)|allow\.(identifying|none_of_the_eighteen)"
+)
+"""Places where names are those of columns, which may be called anything."""
+
+
 def schema() -> dict[str, Any]:
     """The published JSON schema of a policy."""
     text = importlib.resources.files("shoal.release.policy").joinpath("policy.schema.json").read_text(encoding="utf-8")
@@ -132,7 +138,12 @@ def plain(value: Any) -> Any:
 
 def refuse_secrets(value: Any, path: str = "") -> None:
     """Stop when a name or a value looks like a password or key; the value is not shown."""
-    columns = re.fullmatch(r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)", path) is not None
+    columns = (
+        re.fullmatch(
+            r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)|allow\.(identifying|none_of_the_eighteen)", path
+        )
+        is not None
+    )
     if isinstance(value, Mapping):
         for key, inner in value.items():
             place = f"{path}.{key}" if path else key

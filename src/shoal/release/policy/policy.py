@@ -57,7 +57,8 @@ class Policy:
     suppress: float = 0.0
     loss_limit: float | None = None
     scope: Literal["rows", "cells"] = "rows"
-    identifying: tuple[str, ...] = ()
+    identifying: Mapping[str, str] = field(default_factory=dict)
+    none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
     optimize: str = "loss"
     method: Literal["lattice", "local", "probabilistic"] = "lattice"
     hardened: bool = False
@@ -179,7 +180,10 @@ class Policy:
         if self.loss_limit is not None:
             out["allow"]["loss"] = self.loss_limit
         if self.identifying:
-            out["allow"]["identifying"] = list(self.identifying)
+            reasons = all(self.identifying.values())
+            out["allow"]["identifying"] = dict(self.identifying) if reasons else list(self.identifying)
+        if self.none_of_the_eighteen:
+            out["allow"]["none_of_the_eighteen"] = dict(self.none_of_the_eighteen)
         if self.sample is not None:
             out["sample"] = {"share": self.sample}
         out.update(optimize=self.optimize, method=self.method, seed=self.seed, missing="own")

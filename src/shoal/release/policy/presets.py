@@ -116,16 +116,16 @@ _ALL = (
     ),
     Preset(
         "hipaa-safe-harbor",
-        "18 classes of identifiers removed; first three ZIP digits only where more than 20,000 people live; dates to the year; "
-        "ages above 89 pooled",
+        "each column is held against 18 classes of identifiers, by name and values, and listed; what is found is removed, or cut "
+        "to the first three ZIP digits (where more than 20,000 people live), to years, to ages up to 89 with one group above",
         "45 CFR 164.514(b)(2), United States, as amended in August 2002",
         "2002-08",
         {"k": 5},
         {},
         SmallCells(11),
         "",
-        "A list of identifiers, without a k; k = 5 is added here. It also asks for no actual knowledge that the rest identifies, "
-        "which no program can check.",
+        "A list of identifiers, without a k; k = 5 is added here. Whether a column that nothing points to holds an identifier, "
+        "and whether somebody has actual knowledge that the rest identifies, no program can check.",
         "safe-harbor",
         read="2026-11",
     ),

@@ -1,0 +1,230 @@
+"""Tricky columns for the safe-harbor list: made by generators, each with what a careful reader of the rule would say.
+
+References: 45 CFR 164.514(b)(2)(i)(A) to (R); the guidance of the Office for Civil Rights of 26 November 2012 on that section
+(three-digit ZIP areas by population at the census of 2000; dates; ages over 89 and dates that imply them).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+Make = Callable[[random.Random], object]
+YEAR = 2026
+
+
+class Tricky(NamedTuple):
+    """A column: its name, one value of it, and the letter of its class; empty where it is none of the eighteen or may stay."""
+
+    name: str
+    make: Make
+    letter: str
+
+
+def day(form: str, first: int = 2012, last: int = 2024) -> Make:
+    def make(rng: random.Random) -> str:
+        return (dt.date(first, 1, 1) + dt.timedelta(days=rng.randrange(365 * (last - first)))).strftime(form)
+
+    return make
+
+
+def of(*values: object) -> Make:
+    return lambda rng: rng.choice(values)
+
+
+def number(low: int, high: int, form: str = "{}") -> Make:
+    return lambda rng: form.format(rng.randint(low, high))
+
+
+def code(pattern: str) -> Make:
+    """``9`` a digit, ``A`` a letter, other signs as they are."""
+
+    def make(rng: random.Random) -> str:
+        signs = {"9": "0123456789", "A": "BCDFGHJKLMNPRSTVWXYZ"}
+        return "".join(rng.choice(signs[c]) if c in signs else c for c in pattern)
+
+    return make
+
+
+FIRST = "Anna Maria John Peter Linda James Susan David Karen Paul Laura Mark Emily Kevin Sarah Brian Nancy Jason Eric".split()
+LAST = "Smith Johnson Brown Garcia Miller Davis Wilson Moore Taylor Thomas Lee Clark Lewis Walker Hall Young King Scott".split()
+
+
+def person(rng: random.Random) -> str:
+    return f"{rng.choice(FIRST)} {rng.choice(LAST)}"
+
+
+def mail(rng: random.Random) -> str:
+    return f"{rng.choice(FIRST)}.{rng.choice(LAST)}{rng.randint(1, 99)}@example.org".lower()
+
+
+def rarely(seldom: Make, else_: Make, share: float = 0.2) -> Make:
+    return lambda rng: seldom(rng) if rng.random() < share else else_(rng)
+
+
+COUNTIES = "Cook Orange Kings Harris Maricopa Dallas Wayne Broward Clark Tarrant Suffolk Bexar Nassau Travis Fulton Erie".split()
+ILL = ("asthma", "diabetes", "migraine", "fracture", "pneumonia", "anaemia")
+
+REFUSED: tuple[Tricky, ...] = (
+    Tricky("mother", person, "A"),
+    Tricky("next_of_kin", person, "A"),
+    Tricky("spouse", person, "A"),
+    Tricky("employer", lambda rng: f"{rng.choice(LAST)} {rng.choice(['Ltd', 'Inc', 'and Sons'])} {rng.choice(COUNTIES)}", "A"),
+    Tricky("v17", person, "A"),
+    Tricky("zip5", number(10001, 99950), "B"),
+    Tricky("zc", number(501, 99950, "{:05d}"), "B"),
+    Tricky("zc", code("99999-9999"), "B"),
+    Tricky("home_zcta5", number(501, 99950, "{:05d}"), "B"),
+    Tricky("zip", number(1001, 9999), "B"),
+    Tricky("ZIP_PLUS4", code("999999999"), "B"),
+    Tricky("zip3", of("036", "100", "606"), "B"),
+    Tricky("cnty", of(*COUNTIES[:4]), "B"),
+    Tricky("county_fips", number(1001, 56045, "{:05d}"), "B"),
+    Tricky("city", of(*COUNTIES), "B"),
+    Tricky("tract", number(10000, 999999), "B"),
+    Tricky("birth_city", of(*COUNTIES), "B"),
+    Tricky("lat", lambda rng: round(rng.uniform(40.1, 42.3), 6), "B"),
+    Tricky("admit_dt", day("%m/%d/%Y"), "C"),
+    Tricky("admit_dt", day("%d.%m.%Y"), "C"),
+    Tricky("svc_from", day("%Y-%m-%d"), "C"),
+    Tricky("svc_from", day("%d-%b-%y"), "C"),
+    Tricky("svc_thru", day("%d%b%Y"), "C"),
+    Tricky("x3", day("%B %d, %Y"), "C"),
+    Tricky("dod", day("%Y%m%d"), "C"),
+    Tricky("v2", day("%m%d%Y"), "C"),
+    Tricky("period", day("%Y%m"), "C"),
+    Tricky("period", day("%Y-%m"), "C"),
+    Tricky("period", day("%b %Y"), "C"),
+    Tricky("seen", day("%Y-%m-%dT%H:%M"), "C"),
+    Tricky("jday", day("%Y%j"), "C"),
+    Tricky("quarter_of_visit", of("2020Q1", "2020Q2", "2021Q3"), "C"),
+    Tricky("admit_month", number(1, 12), "C"),
+    Tricky("mon", of("January", "March", "May", "June", "October"), "C"),
+    Tricky("dow", of("Monday", "Tuesday", "Friday", "Sunday"), "C"),
+    Tricky("note_code", rarely(day("seen %Y-%m-%d"), of("a", "b", "c")), "C"),
+    Tricky("agegrp", number(100, 103), "C"),
+    Tricky("yrs", number(100, 103), "C"),
+    Tricky("yrs", number(20, 97), "C"),
+    Tricky("age", number(20, 90), "C"),
+    Tricky("age", lambda rng: round(rng.uniform(20, 99), 1), "C"),
+    Tricky("age_months", number(300, 1130), "C"),
+    Tricky("age_band", of("0-17", "18-64", "65-84", "85-94", "95+"), "C"),
+    Tricky("age_band", of("0-17", "18-64", "65-90"), "C"),
+    Tricky("age_band", of("0-17", "18-64", "[90, 95)", "[95, 100)"), "C"),
+    Tricky("age_band", of("under 18", "18 to 64", "65 to 94"), "C"),
+    Tricky("age_band", of("18-64", "95 and over"), "C"),
+    Tricky("bday", number(1915, 1990), "C"),
+    Tricky("geb", number(1915, 1917), "C"),
+    Tricky("yob", number(1930, 2005), "C"),
+    Tricky("birth_year", of("1936", "1937", "1990"), "C"),
+    Tricky("birth_decade", of("1930s", "1940s", "1950s"), "C"),
+    Tricky("dob", day("%Y-%m-%d", 1940, 2000), "C"),
+    Tricky("phone", code("999-999-9999"), "D"),
+    Tricky("q12", code("(289) 555-9999"), "D"),
+    Tricky("fax_no", code("289-555-9999"), "E|D"),
+    Tricky("contact_point", mail, "F"),
+    Tricky("remark_code", rarely(mail, of("a", "b", "c")), "F"),
+    Tricky("ss_no", code("219-09-9999"), "G"),
+    Tricky("mrno", number(1_000_000, 9_999_999), "H"),
+    Tricky("mrno", number(1_000_000, 1_000_040), "H"),
+    Tricky("chart_no", code("AA9999"), "H"),
+    Tricky("hic", code("999999999A"), "I"),
+    Tricky("mbi", code("1AA9AA9AA99"), "I"),
+    Tricky("member_no", code("AA999999"), "I"),
+    Tricky("acct", number(10_000_000, 99_999_999), "J"),
+    Tricky("lic_no", code("A9999999"), "K"),
+    Tricky("npi", number(1_000_000_000, 1_999_999_999), "K"),
+    Tricky("car_reg", code("AA99 AAA"), "L"),
+    Tricky("tag", code("9AAA999"), "L"),
+    Tricky("sn", code("SN999999999"), "M"),
+    Tricky("udi", code("(01)99999999999999"), "M"),
+    Tricky("page", lambda rng: f"https://example.org/p/{rng.randint(1, 10**6)}", "N"),
+    Tricky(
+        "client", lambda rng: f"{rng.randint(11, 220)}.{rng.randint(0, 255)}.{rng.randint(0, 255)}.{rng.randint(1, 254)}", "O"
+    ),
+    Tricky("nr", number(100_000_000, 999_999_999), "R"),
+    Tricky("c1", code("AAA-99999-A"), "R"),
+    Tricky("uid", lambda rng: f"{rng.getrandbits(128):032x}", "R"),
+)
+"""Called insensitive, the list must refuse them or make them coarser."""
+
+ACCEPTED: tuple[Tricky, ...] = (
+    Tricky("age_at_admission", number(18, 89), ""),
+    Tricky("visit_count", number(1, 12), ""),
+    Tricky("insurance_type", of("private", "public", "none"), ""),
+    Tricky("age_group", of("0-17", "18-64", "65-89", "90+"), ""),
+    Tricky("age_group", of("0-17", "18-64", "65 and over"), ""),
+    Tricky("age", of("under 40", "40 to 89", "90 or older"), ""),
+    Tricky("age_months", number(0, 1079), ""),
+    Tricky("years_of_education", number(0, 22), ""),
+    Tricky("years_of_service", number(0, 45), ""),
+    Tricky("zip3", of("021", "100", "606", "000"), ""),
+    Tricky("zip3", of("021**", "100**", "606**"), ""),
+    Tricky("state", of("CA", "NY", "TX", "WA"), ""),
+    Tricky("state", of("California", "New York", "Ohio"), ""),
+    Tricky("country", of("France", "Peru", "Japan", "Kenya"), ""),
+    Tricky("country_of_birth", of("France", "Peru", "Japan", "Kenya"), ""),
+    Tricky("region", of("Northeast", "Midwest", "South", "West"), ""),
+    Tricky("urban_rural", of("urban", "rural"), ""),
+    Tricky("city_size", of("small", "medium", "large"), ""),
+    Tricky("admission_year", number(2012, 2024), ""),
+    Tricky("year", number(2012, 2024), ""),
+    Tricky("birth_year", number(1937, 2010), ""),
+    Tricky("birth_year", of("1936 or earlier", "1937", "1990"), ""),
+    Tricky("birth_weight", number(1800, 4400), ""),
+    Tricky("birth_order", number(1, 6), ""),
+    Tricky("admission_type", of("emergency", "elective", "urgent"), ""),
+    Tricky("discharge_disposition", of("home", "rehab", "transfer"), ""),
+    Tricky("days_in_hospital", number(1, 60), ""),
+    Tricky("los", number(1, 60), ""),
+    Tricky("visits_per_month", number(0, 9), ""),
+    Tricky("phone_type", of("mobile", "landline", "none"), ""),
+    Tricky("email_opt_in", of("yes", "no"), ""),
+    Tricky("has_fax", of("yes", "no"), ""),
+    Tricky("account_type", of("savings", "checking"), ""),
+    Tricky("account_balance", lambda rng: round(rng.uniform(10, 90000), 2), ""),
+    Tricky("license_class", of("A", "B", "C"), ""),
+    Tricky("device_type", of("pump", "pacemaker", "none"), ""),
+    Tricky("plate_count", number(90, 400), ""),
+    Tricky("platelets", number(150_000, 450_000), ""),
+    Tricky("ip_contact", of("yes", "no"), ""),
+    Tricky("photo_taken", of("yes", "no"), ""),
+    Tricky("mother_smokes", of("yes", "no"), ""),
+    Tricky("mother_age", number(16, 48), ""),
+    Tricky("mother_education", of("primary", "secondary", "tertiary"), ""),
+    Tricky("employer_size", of("1-9", "10-49", "50-249", "250+"), ""),
+    Tricky("income", number(12_000, 99_000), ""),
+    Tricky("charges", lambda rng: round(rng.uniform(90, 99000), 2), ""),
+    Tricky("systolic", number(90, 190), ""),
+    Tricky("score", number(0, 100), ""),
+    Tricky("bmi", lambda rng: round(rng.uniform(17, 41), 1), ""),
+    Tricky("hba1c", lambda rng: round(rng.uniform(4.1, 12.9), 1), ""),
+    Tricky("weight_kg", number(40, 140), ""),
+    Tricky("heart_rate", number(48, 140), ""),
+    Tricky("glucose", number(60, 300), ""),
+    Tricky("diagnosis", of(*ILL), ""),
+    Tricky("icd10", of("E11.9", "I10", "J45.909", "M54.5", "Z00.00"), ""),
+    Tricky("cpt", of("99213", "99214", "80053", "36415"), ""),
+    Tricky("ndc_class", of("statin", "insulin", "opioid"), ""),
+    Tricky("sex", of("F", "M"), ""),
+    Tricky("race", of("Asian", "Black", "White", "Other"), ""),
+    Tricky("marital_status", of("single", "married", "widowed"), ""),
+    Tricky("smoker", of("never", "former", "current"), ""),
+    Tricky("medication", of("metformin", "insulin", "aspirin", "none"), ""),
+    Tricky("record_type", of("inpatient", "outpatient"), ""),
+    Tricky("member_status", of("active", "left"), ""),
+    Tricky("certificate_level", of("basic", "advanced"), ""),
+    Tricky("web_user", of("yes", "no"), ""),
+    Tricky("readmitted", of("NO", "<30", ">30"), ""),
+    Tricky("ward_type", of("surgical", "medical"), ""),
+    Tricky("specialty", of("cardiology", "surgery", "neurology"), ""),
+)
+"""None of the eighteen, or as coarse as the list allows: refusing them would be wrong."""
+
+
+def column(tricky: Tricky, *, rows: int = 300, seed: int = 0) -> list[object]:
+    """Values of a tricky column."""
+    rng = random.Random(f"{seed} {tricky.name} {tricky.letter}")
+    return [tricky.make(rng) for _ in range(rows)]
