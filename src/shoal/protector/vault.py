@@ -154,6 +154,7 @@ class Vault:
             with database.engine_errors(), engine.connect() as connection:
                 vault_id, root = head.read(connection, provider, place=database.describe(place))
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
+            vault.store.require_own_tables()
             vault._meet_anchor(accept)
         except BaseException:
             engine.dispose()

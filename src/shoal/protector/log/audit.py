@@ -20,6 +20,7 @@ from shoal.protector.crypto import base32
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
+from shoal.protector.store.guard import chained
 from shoal.protector.store.kinds import SIGNER
 from shoal.protector.store.state import State, padded
 
@@ -77,11 +78,6 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     due = state.audit_seq - state.checkpoint_seq >= EVERY
     if due or any(e["action"] in SIGNED_AT_ONCE for e in events):
         sign_checkpoint(tx, time)
-
-
-def chained(previous: bytes, seq: int, sealed: bytes) -> bytes:
-    """The next hash of the chain."""
-    return hashlib.sha256(previous + seq.to_bytes(8, "big") + sealed).digest()
 
 
 def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:

@@ -5,7 +5,8 @@ Keeps    every write is one transaction that starts by locking the state row and
          generation raised by one; afterwards the anchor outside the database is moved forward
 Detects  altered, swapped, missing or doubled rows (sealing bound to the place, keyed row sums), and an older database
          (generation below the anchor's); objects are used only as the sealed state remembers them, so that a single old row
-         that was put back (a delivered request, a revoked token) never takes effect
+         that was put back (a delivered request, a revoked token) never takes effect; triggers, views and other foreign
+         things in the database, and events that did not reach the log (:mod:`.guard`): nothing is committed then
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.primitives import Blocks, Box, Prf, Sum
 from shoal.protector.crypto.secret import Secret
+from shoal.protector.store import guard
 from shoal.protector.store.anchor import Anchor, Mark, rolled_back
 from shoal.protector.store.connection import blob, engine_errors, execute
 from shoal.protector.store.kinds import KEY, ONCE
@@ -71,11 +73,17 @@ class Store:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             if prepare is not None:
                 prepare(connection)
+            if self.dialect == "sqlite":  # nobody else can write from here on
+                guard.require_own_tables(connection, self.dialect)
             tx = Tx(self, connection, self._read_state(connection, floor, lock=True))
+            before = (tx.state.audit_seq, tx.state.audit_head)
             yield tx
             step("before-state")
             tx.state.generation += 1
             self._write_state(connection, tx.state)
+            if self.dialect != "sqlite":  # the tables written to are locked against changes only now
+                guard.require_own_tables(connection, self.dialect)
+            guard.require_logged(connection, self.dialect, before, tx.state)
             step("before-commit")
             connection.commit()
             step("after-commit")
@@ -94,6 +102,11 @@ class Store:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield Tx(self, connection, self._read_state(connection, floor))
             connection.rollback()
+
+    def require_own_tables(self) -> None:
+        """Refuse a database into which somebody put triggers, views or other tables."""
+        with engine_errors(), self.engine.connect() as connection:
+            guard.require_own_tables(connection, self.dialect)
 
     def begin(self, connection: Connection) -> None:
         """Write the very first state (creation of a vault)."""

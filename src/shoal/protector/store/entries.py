@@ -76,7 +76,7 @@ def find_one(tx: Tx, keys: DomainKeys, version: int, lookup: bytes) -> tuple[byt
     The index names a slot (any, when the tag is not there), and that record is fetched, opened and compared in constant time.
     """
     slot, indexed = index_of(tx, keys, version).find_one(int.from_bytes(lookup[:8], "big"))
-    slot = (slot - 1) % tx.rows(keys.number).slots + 1
+    slot = (slot - 1) % max(1, tx.rows(keys.number).used) + 1  # misses read where hits do: among the slots in use
     record = pages.one(tx, keys, slot)
     there = compare_digest(record[1:17], lookup) & (record[0] == version)
     block = ((keys.number << SLOT_BITS) + slot).to_bytes(8, "big") + record[17:25]
@@ -113,7 +113,10 @@ def append(
 
 
 def slots_of(tx: Tx, keys: DomainKeys, blocks: Pairs) -> NDArray[np.int64]:
-    """The slot of each block, taken round when it belongs to another domain or to none: there is always one."""
-    rows = tx.rows(keys.number)
+    """The slot of each block, taken round when it belongs to another domain or to none: always one that is in use.
+
+    So a pseudonym that was never given out is looked for among the same records as one that was.
+    """
+    used = max(1, tx.rows(keys.number).used)
     asked = blocks[:, 0].astype(np.uint64) - np.uint64((keys.number << SLOT_BITS) + 1)
-    return (asked % np.uint64(rows.slots)).astype(np.int64) + 1
+    return (asked % np.uint64(used)).astype(np.int64) + 1

@@ -1,0 +1,133 @@
+"""What every transaction makes sure of before it commits: the database is as the vault made it, and its events are in the log.
+
+A trigger, rule or view that somebody puts into the database needs no key and could swallow rows of the log. So the tables are
+compared with those the vault makes, when it is opened and at the end of each write, and the events of the transaction are read
+back: each there, each the successor of the one before, the first one the successor of the head in the sealed state.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import TamperError
+from shoal.protector.store.connection import blob, execute
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from shoal.protector.store.state import State
+
+_HINT = "Stop using this database: keep a copy for the auditor, and restore it from a trusted backup."
+
+
+def chained(previous: bytes, seq: int, sealed: bytes) -> bytes:
+    """The next hash of the log: SHA-256 over the one before, the number of the event, and the sealed event."""
+    return hashlib.sha256(previous + seq.to_bytes(8, "big") + sealed).digest()
+
+
+def require_logged(connection: Connection, dialect: str, before: tuple[int, str], after: State) -> None:
+    """Refuse a transaction whose events are not in the log as written; ``before`` is number and hash of the old head."""
+    seq, head = before[0], bytes.fromhex(before[1])
+    query = "SELECT seq, sealed, hash FROM vault_audit WHERE seq >= ? ORDER BY seq"
+    rows = execute(connection, dialect, query, seq).fetchall()
+    if seq and (not rows or int(rows[0][0]) != seq or blob(rows[0][2]) != head):
+        raise _unlogged()
+    for found, sealed, stored in rows[1:] if seq else rows:
+        seq += 1
+        head = chained(head, seq, blob(sealed))
+        if int(found) != seq or blob(stored) != head:
+            raise _unlogged()
+    if seq != after.audit_seq or head.hex() != after.audit_head:
+        raise _unlogged()
+
+
+def _unlogged() -> TamperError:
+    return TamperError("the log does not hold what was written, or its newest event was changed: nothing was done.", hint=_HINT)
+
+
+def require_own_tables(connection: Connection, dialect: str) -> None:
+    """Refuse a database with triggers, rules, views or other tables in place of the vault's."""
+    strange = _strange_on_sqlite(connection) if dialect == "sqlite" else _strange_on_postgresql(connection, dialect)
+    if strange:
+        raise TamperError(f"the vault's database was changed from outside: {', '.join(sorted(strange)[:5])}.", hint=_HINT)
+
+
+@functools.cache
+def _made_on_sqlite() -> dict[str, str]:
+    """Every statement that makes the tables, by the name of what it makes."""
+    from sqlalchemy import create_engine
+
+    from shoal.protector.store.schema import metadata
+
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        metadata.create_all(connection)
+        rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").fetchall()
+    engine.dispose()
+    return {name: _squeezed(sql) for name, sql in rows}
+
+
+def _strange_on_sqlite(connection: Connection) -> set[str]:
+    """The database file is the vault's alone: whatever the vault did not make does not belong there."""
+    made = _made_on_sqlite()
+    found = {}
+    strange = set()
+    for kind, name, sql in execute(connection, "sqlite", "SELECT type, name, sql FROM sqlite_master").fetchall():
+        found[name] = _squeezed(sql)
+        if name not in made and not str(name).startswith("sqlite_stat"):
+            strange.add(f"a {kind} was added")
+        elif name in made and found[name] != made[name]:
+            strange.add(f"the {kind} '{name}' was altered")
+    return strange | {f"'{name}' is missing" for name in made.keys() - found.keys()}
+
+
+def _squeezed(sql: Any) -> str:
+    return " ".join(str(sql or "").split())
+
+
+_ON_POSTGRESQL = """
+SELECT t.name,
+  c.relkind, c.relrowsecurity, c.relhassubclass, c.relispartition,
+  (SELECT count(*) FROM pg_trigger g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal),
+  (SELECT count(*) FROM pg_rewrite r WHERE r.ev_class = c.oid),
+  (SELECT count(*) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype NOT IN ('p', 'n')),
+  (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attgenerated::text, ','
+     ORDER BY a.attnum)
+     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+FROM unnest(?::text[]) AS t(name) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)
+"""
+
+
+def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
+    """The server may hold other things; the vault's own tables have no trigger, rule, policy or check and their own columns."""
+    made = _made_on_postgresql()
+    strange = set()
+    rows = execute(connection, dialect, _ON_POSTGRESQL, sorted(made)).fetchall()
+    for name, kind, policies, children, part, triggers, rules, checks, columns in rows:
+        if (kind.decode() if isinstance(kind, bytes) else kind) != "r" or part:
+            strange.add(f"'{name}' is not a plain table")
+            continue
+        if triggers or rules:
+            strange.add(f"a trigger or rule was added to '{name}'")
+        if policies or children or checks or columns != made[name]:
+            strange.add(f"the table '{name}' was altered")
+    return strange
+
+
+@functools.cache
+def _made_on_postgresql() -> dict[str, str]:
+    """The columns of each table as PostgreSQL describes them."""
+    from sqlalchemy.dialects import postgresql
+
+    from shoal.protector.store.schema import metadata
+
+    described: Any = postgresql.dialect  # untyped
+    words = {"VARCHAR": "character varying", "BYTEA": "bytea", "INTEGER": "integer", "BIGINT": "bigint", "SMALLINT": "smallint"}
+    made = {}
+    for table in metadata.sorted_tables:
+        types = [(c.name, str(c.type.compile(described()))) for c in table.columns]
+        parts = [(name, text.partition("(")) for name, text in types]
+        made[table.name] = ",".join(f"{name} {words[base]}{bracket}{size} " for name, (base, bracket, size) in parts)
+    return made
