@@ -31,6 +31,7 @@ ORDER = (
     "vault",
     "registry",
     "serve",
+    "about",
 )
 
 INTERRUPTED = 130
@@ -44,7 +45,7 @@ def build(only: str = "") -> typer.Typer:
         help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
         epilog=EPILOG,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,0 +1,1 @@
+"""``presets``, ``explain`` and ``doctor``: what Shoal knows, says and has."""
