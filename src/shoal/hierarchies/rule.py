@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from shoal.errors import PolicyError, UsageError
+from shoal.hierarchies.rows import CodedRows
 from shoal.hierarchies.values import gap_error, texts_of
 from shoal.kernels.numbers import numbers_of
 from shoal.kernels.text import canonical_text
@@ -226,7 +227,7 @@ def _compact(found: Labelled) -> Level:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | CodedRows):
         return [_plain(v) for v in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}

@@ -100,7 +100,11 @@ class Hierarchy:
 
     @classmethod
     def from_rows(cls, column: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
-        """From one row per leaf: ``[leaf, level 1, level 2, …]`` (the layout of ARX's CSV)."""
+        """From one row per leaf: ``[leaf, level 1, level 2, …]`` (ARX's CSV); a row that repeats another is left out.
+
+        >>> Hierarchy.from_rows("sex", [["F", "*"], ["M", "*"], ["F", "*"]]).n_leaves
+        2
+        """
         if not rows:
             raise HierarchyError(f"hierarchy '{column}' has no rows.")
         width = len(rows[0])
@@ -110,7 +114,15 @@ class Hierarchy:
                     f"line {number} of hierarchy '{column}' has {len(row)} fields, the first has {width}.",
                     hint="Give every value the same number of levels.",
                 )
-        return cls(column, tuple(r[0] for r in rows), tuple(_level([r[i] for r in rows]) for i in range(width)))
+        distinct: dict[str, tuple[str, ...]] = {}
+        conflicts = sum(distinct.setdefault(row[0], tuple(row)) != tuple(row) for row in rows)
+        if conflicts:
+            raise HierarchyError(
+                f"{conflicts} lines of hierarchy '{column}' give a value that stands in it already other parents.",
+                hint="Keep one line per value.",
+            )
+        levels = zip(*distinct.values(), strict=True)
+        return cls(column, tuple(distinct), tuple(_level(texts) for texts in levels))
 
     def to_rows(self) -> list[list[str]]:
         """One row per leaf: the inverse of :meth:`from_rows`."""

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import HierarchyError, OutputError, UnreadableError
 from shoal.hierarchies import FromTree, lint, preview, read_arx, rule_from_json, write_arx
+from shoal.hierarchies.builders.listed import parse_rows, sniff
+from shoal.hierarchies.rows import CodedRows
 from shoal.model.hierarchy import Hierarchy
 
 
@@ -34,6 +36,64 @@ def test_what_is_read_is_written_byte_for_byte(tmp_path, raw):
     assert (tmp_path / "out.csv").read_bytes() == raw
     assert rule_from_json(rule.to_json()) == rule
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(st.lists(st.text(st.sampled_from('ab;,\t"\r\n é\x00'), max_size=3), min_size=1, max_size=3), min_size=1, max_size=4),
+    st.sampled_from([";", ",", "\t"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_plain_text_is_cut_as_the_parser_cuts_it(tmp_path_factory, fields, delimiter, newline, last):
+    """The short way for plain files: the rows of the parser, the same refusals, the same bytes when written."""
+    text = newline.join(delimiter.join(row) for row in fields) + (newline if last else "")
+    folder = tmp_path_factory.mktemp("arx")
+    (folder / "h.csv").write_bytes(text.encode())
+    try:
+        expected = tuple(tuple(row) for row in parse_rows(text, sniff(text), "h.csv"))
+        FromTree(expected)
+    except (HierarchyError, UnreadableError) as refused:
+        with pytest.raises(type(refused)):
+            read_arx(folder / "h.csv")
+        return
+    rule = read_arx(folder / "h.csv")
+    assert rule.rows == expected
+    assert list(rule.rows[:2]) == list(expected[:2])
+    assert rule.over("c", [expected[0][0]]).to_rows() == FromTree(expected).over("c", [expected[0][0]]).to_rows()
+    write_arx(rule, folder / "out.csv")
+    assert (folder / "out.csv").read_bytes() == text.encode()
+
+
+def test_a_plain_file_makes_no_object_per_field(tmp_path):
+    """Work, not time: a hundred thousand lines are checked as codes; texts appear when a row is asked for."""
+    (tmp_path / "h.csv").write_text("".join(f"{i:06d};{i // 1000};*\n" for i in range(100_000)))
+    rule = read_arx(tmp_path / "h.csv")
+    assert isinstance(rule.rows, CodedRows)
+    assert not any("labels" in vars(column) for column in rule.rows.columns)
+    assert rule.rows[99_999] == ("099999", "99", "*")
+    assert [c.n_labels for c in rule.rows.columns] == [100_000, 100, 1]
+
+
+class TestRepeatedLines:
+    """As ARX takes them: a line may stand twice; a value with two different lines is refused."""
+
+    @pytest.mark.parametrize("quote", ["", '"'], ids=["plain", "quoted"])
+    def test_a_line_twice(self, tmp_path, quote):
+        lines = [("a", "x", "*"), ("b", "y", "*"), ("a", "x", "*"), ("a", "x", "*")]
+        (tmp_path / "h.csv").write_text("".join(";".join(f"{quote}{f}{quote}" for f in line) + "\n" for line in lines))
+        found = read_arx(tmp_path / "h.csv").over("c", ["b", "a"])
+        assert found.to_rows() == [["b", "y", "*"], ["a", "x", "*"]]
+        assert Hierarchy.from_rows("c", lines).to_rows() == [["a", "x", "*"], ["b", "y", "*"]]
+
+    @pytest.mark.parametrize("other", [("a", "y", "*"), ("a", "x", "p")], ids=["lower", "upper"])
+    def test_two_lines_that_differ(self, tmp_path, other):
+        lines = [("a", "x", "*"), ("a", "x", "*"), other]
+        (tmp_path / "h.csv").write_text("".join(";".join(line) + "\n" for line in lines))
+        with pytest.raises(HierarchyError, match=r"1 lines .* other parents"):
+            read_arx(tmp_path / "h.csv")
+        with pytest.raises(HierarchyError, match=r"1 lines .* other parents"):
+            Hierarchy.from_rows("c", lines)
 
 
 @pytest.mark.data

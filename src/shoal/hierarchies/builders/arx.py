@@ -11,6 +11,7 @@ from typing import ClassVar
 from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.builders.listed import Listed, Rows, parse_rows, sniff
+from shoal.hierarchies.rows import CodedRows
 from shoal.hierarchies.rule import register_rule
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import OnGap
@@ -68,10 +69,12 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     except UnicodeDecodeError:
         raise UnreadableError(f"the hierarchy file '{file.name}' is not UTF-8 text.", hint="Save it as CSV in UTF-8.") from None
     delimiter = sniff(text)
-    rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
     newline = "\r\n" if "\r\n" in text else "\n"
     last = text.endswith("\n")
-    verbatim = None if _render(rows, delimiter, newline, last) == text else text
+    rows, verbatim = _plain_rows(text, delimiter, newline), None
+    if rows is None:
+        rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
+        verbatim = None if _render(rows, delimiter, newline, last) == text else text
     try:
         return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
     except HierarchyError as found:
@@ -84,10 +87,28 @@ def write_arx(hierarchy: FromFile | Listed | Hierarchy, path: str | Path) -> Non
     if isinstance(hierarchy, FromFile):
         data = (b"\xef\xbb\xbf" if hierarchy.bom else b"") + hierarchy.text().encode("utf-8")
     else:
-        rows: Rows = hierarchy.rows if isinstance(hierarchy, Listed) else tuple(tuple(r) for r in hierarchy.to_rows())
+        rows: Rows = hierarchy.rows if isinstance(hierarchy, Listed) else [tuple(r) for r in hierarchy.to_rows()]
         data = _render(rows, ";", "\n", True).encode("utf-8")
     with atomic(file) as temporary:
         temporary.write_bytes(data)
+
+
+def _plain_rows(text: str, delimiter: str, newline: str) -> Rows | None:
+    """The rows of a text without quotes, empty or ragged lines and other line ends; None where a text is not as plain as that.
+
+    As parsing gives them, in a tenth of the time; written again in the same layout they give the same text.
+    """
+    lines = text.removesuffix(newline)
+    ends = lines.count(newline)
+    if '"' in lines or lines.count("\n") != ends or lines.count("\r") != (ends if newline == "\r\n" else 0):
+        return None
+    if delimiter not in lines or "\x00" in lines:
+        return None
+    try:
+        rows = CodedRows.from_text(lines.encode("utf-8"), delimiter)
+    except ValueError:  # lines of different length: the message needs the number of the line
+        return None
+    return rows if len(rows) == ends + 1 else None
 
 
 def _render(rows: Rows, delimiter: str, newline: str, last_newline: bool) -> str:

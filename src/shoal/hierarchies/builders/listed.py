@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shoal.errors import HierarchyError, UnreadableError
+from shoal.hierarchies.rows import CodedRows, Row
 from shoal.hierarchies.rule import TOP, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
 from shoal.model.plan import OnGap
 from shoal.steps import MapValues
 
-Rows = tuple[tuple[str, ...], ...]
+Rows = Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -34,42 +35,44 @@ class Listed(Rule):
         check_gap_choice(self.on_gap)
         if not self.rows:
             raise HierarchyError("the hierarchy has no rows.", hint="Give one row per value.")
-        width = len(self.rows[0])
-        for number, row in enumerate(self.rows, start=1):
-            if len(row) != width:
-                raise HierarchyError(
-                    f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.",
-                    hint="Give every value the same number of levels.",
-                )
-        _check_rows(self.rows)
+        if not isinstance(self.rows, CodedRows):
+            _check_lengths(self.rows)
+        self._coded.check()
 
     @cached_property
-    def unique(self) -> dict[str, tuple[str, ...]]:
-        """Row of each value; lines that repeat another are left out."""
-        return {row[0]: row for row in self.rows}
+    def _coded(self) -> CodedRows:
+        return self.rows if isinstance(self.rows, CodedRows) else CodedRows.of(self.rows)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        """The position of each listed value."""
+        return {leaf: i for i, leaf in enumerate(self._leaves)}
+
+    @property
+    def _leaves(self) -> tuple[str, ...]:
+        return self._coded.columns[0].labels
 
     @property
     def _own_top(self) -> bool:
-        return len(self.rows[0]) > 1 and len({row[-1] for row in self.rows}) == 1
+        return len(self._coded.columns) > 1 and self._coded.columns[-1].n_labels == 1
 
     @property
     def inner(self) -> int:
-        return len(self.rows[0]) - 1 - int(self._own_top)
+        return len(self._coded.columns) - 1 - int(self._own_top)
 
     @property
     def top_label(self) -> str:
-        return self.rows[0][-1] if self._own_top else TOP
+        return self._coded.columns[-1].labels[0] if self._own_top else TOP
 
     def more_leaves(self, seen: frozenset[str]) -> tuple[str, ...]:
-        return tuple(leaf for leaf in self.unique if leaf not in seen)
+        return tuple(leaf for leaf in self._leaves if leaf not in seen)
 
     def _inner_step(self, column: str, level: int, missing_label: str | None) -> MapValues:
-        labels = {label: i for i, label in enumerate(dict.fromkeys(row[level] for row in self.unique.values()))}
-        targets = tuple(labels[row[level]] for row in self.unique.values())
-        return MapValues(column, tuple(self.unique), targets, tuple(labels), self.on_gap, self.top_label, missing_label)
+        targets, labels = self._coded.level(level)
+        return MapValues(column, self._leaves, tuple(targets.tolist()), labels, self.on_gap, self.top_label, missing_label)
 
     def _check_gaps(self, column: str, texts: Sequence[str], counts: Any) -> None:
-        covered(column, texts, counts, self.unique.__contains__, self.on_gap)
+        covered(column, texts, counts, self._place.__contains__, self.on_gap)
 
 
 @register_rule
@@ -187,22 +190,13 @@ def _bottom_aligned(paths: Sequence[tuple[str, ...]]) -> Rows:
     return tuple(rows)
 
 
-def _check_rows(rows: Rows) -> None:
-    """Refuse a value with two different rows, and a label whose groups lie under different parents."""
-    seen: dict[str, tuple[str, ...]] = {}
-    conflicts = sum(1 for row in rows if seen.setdefault(row[0], row) != row)
-    if conflicts:
-        raise HierarchyError(
-            f"{conflicts} lines of the hierarchy give a value that stands in it already other parents.",
-            hint="Keep one line per value; see lint().",
-        )
-    for level in range(1, len(rows[0]) - 1):
-        parent: dict[str, str] = {}
-        split = {row[level] for row in rows if parent.setdefault(row[level], row[level + 1]) != row[level + 1]}
-        if split:
+def _check_lengths(rows: Rows) -> None:
+    width = len(rows[0])
+    for number, row in enumerate(rows, start=1):
+        if len(row) != width:
             raise HierarchyError(
-                f"the hierarchy is not monotone: {len(split)} groups of level {level} lie in several of level {level + 1}.",
-                hint="Give groups with different parents different labels; see lint().",
+                f"line {number} of the hierarchy has {len(row)} fields, the first has {width}.",
+                hint="Give every value the same number of levels.",
             )
 
 
