@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from shoal.errors import missing_column
 from shoal.kernels.chance import one_in
+from shoal.kernels.group import sum_by
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
@@ -45,14 +46,7 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     others). A class with more than ``excluded`` + 1 distinct values is never certain.
     """
     sensitive = _sensitive(released, column)
-    chance = np.zeros(released.n_classes)
-    for c, counts in _per_class(sensitive, released.n_classes):
-        ordered = np.sort(counts)[::-1]
-        total = ordered.sum()
-        gone = np.array(
-            [ordered[: excluded + 1].sum() - r if i <= excluded else ordered[:excluded].sum() for i, r in enumerate(ordered)]
-        )
-        chance[c] = float((ordered / np.maximum(total - gone, 1)).max())
+    chance = _chances(sensitive, released.n_classes, excluded)
     certain = int(released.sizes[chance >= 1].sum())
     members = int(released.sizes.sum())
     rate = certain / members
@@ -123,11 +117,23 @@ def _largest(sensitive: SensitiveCounts, n_classes: int) -> tuple[npt.NDArray[np
     """Largest and total count of each class."""
     top = np.zeros(n_classes, dtype=np.int64)
     np.maximum.at(top, sensitive.classes, sensitive.counts)
-    total = np.zeros(n_classes, dtype=np.int64)
-    np.add.at(total, sensitive.classes, sensitive.counts)
-    return top, total
+    return top, sum_by(sensitive.classes, sensitive.counts, n_classes)
 
 
-def _per_class(sensitive: SensitiveCounts, n_classes: int) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    edges = np.searchsorted(sensitive.classes, np.arange(n_classes + 1))
-    return [(c, sensitive.counts[edges[c] : edges[c + 1]]) for c in range(n_classes) if edges[c + 1] > edges[c]]
+def _chances(sensitive: SensitiveCounts, n_classes: int, excluded: int) -> npt.NDArray[np.float64]:
+    """For each class the chance of the attacker's best guess, after the ``excluded`` largest other counts are ruled out.
+
+    >>> counts = SensitiveCounts.from_dense("s", [[5, 3, 1], [4, 0, 0]])
+    >>> _chances(counts, 2, 1).tolist()
+    [0.8333333333333334, 1.0]
+    """
+    order = np.lexsort((-sensitive.counts, sensitive.classes))
+    classes, counts = sensitive.classes[order], sensitive.counts[order]
+    rank = np.arange(len(order)) - np.searchsorted(classes, classes)
+    total = sum_by(classes, counts, n_classes)
+    largest = sum_by(classes, np.where(rank < excluded, counts, 0), n_classes)
+    and_next = sum_by(classes, np.where(rank <= excluded, counts, 0), n_classes)
+    gone = np.where(rank <= excluded, and_next[classes] - counts, largest[classes])
+    chance = np.zeros(n_classes)
+    np.maximum.at(chance, classes, counts / np.maximum(total[classes] - gone, 1))
+    return chance

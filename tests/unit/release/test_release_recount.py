@@ -177,3 +177,15 @@ def test_the_header_is_the_first_record_and_no_more(tmp_path):
     assert recount_read._first_record(file) == '"a\nb","c""d",e\r\n'
     file.write_text("a,b")
     assert recount_read.header(file) == ["a", "b"]
+
+
+def test_values_of_a_dictionary_that_no_record_has_count_for_nothing(tmp_path):
+    """A Parquet dictionary may list more than a piece of the file uses; and pieces may list different values."""
+    some = pa.DictionaryArray.from_arrays(pa.array([0, 0, None, 2]), pa.array(["a", "unused", "b"]))
+    more = pa.DictionaryArray.from_arrays(pa.array([1, 1, 0, 0]), pa.array(["b", "a"]))
+    table = pa.table({"q": pa.chunked_array([some.cast(pa.string()), more.cast(pa.string())]), "s": ["x", "x", "y", "y"] * 2})
+    for name, written in (("plain.parquet", table), ("coded.parquet", table.set_column(0, "q", table["q"].dictionary_encode()))):
+        pq.write_table(written, tmp_path / name, row_group_size=3)
+        facts = recount(tmp_path / name, ["q"], ["s"], way="sorted", recursive={"s": [2]})
+        assert (facts.records, facts.classes, facts.k, facts.unique) == (8, 3, 1, 1)
+        assert alike(facts.to_json(), recount(tmp_path / name, ["q"], ["s"], way="dictionary", recursive={"s": [2]}).to_json())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.kernels.group import sum_by
 from shoal.model.certificate.parts import LostGroup
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -23,20 +24,18 @@ def lost_groups(prepared: Prepared, decision: Decision) -> tuple[LostGroup, ...]
         return ()
     base, least = prepared.base, prepared.policy.cells.minimum
     records = base.sizes if base.records is None else base.records
+    kept, gone = np.where(decision.stays, records, 0), np.where(decision.stays, 0, records)
     found: list[tuple[float, LostGroup]] = []
     for j, name in enumerate(base.columns):
         codes, labels = decision.codes[j], decision.labels[j]
-        named = []
-        for code in np.unique(codes):
-            mine = codes == code
-            shown, lost = int(records[mine & decision.stays].sum()), int(records[mine & ~decision.stays].sum())
-            if shown >= least and lost >= least:
-                named.append((lost, shown, "missing" if code < 0 else str(labels[code])))
-        rest = int(records[~decision.stays].sum()) - sum(lost for lost, _, _ in named)
+        shown, lost = (sum_by(codes + 1, part, len(labels) + 1) for part in (kept, gone))  # the first is the missing value
+        large = np.flatnonzero((shown >= least) & (lost >= least))
+        named = [(int(lost[i]), int(shown[i]), "missing" if i == 0 else str(labels[i - 1])) for i in large]
+        rest = int(gone.sum()) - sum(left for left, _, _ in named)
         named.sort()
         while named and 0 < rest < least:
             rest += named.pop(0)[0]
-        found += [(lost / (shown + lost), _group(name, label, shown, lost)) for lost, shown, label in named]
+        found += [(left / (there + left), _group(name, label, there, left)) for left, there, label in named]
         if rest >= least:
             found.append((0.0, LostGroup(name, NOT_NAMED, "", rest, "")))
     found.sort(key=lambda f: (-f[0], f[1].column, f[1].group))

@@ -117,7 +117,7 @@ def carry_out(
         progress(0.95, "writing the table")
         moved = _to_table(prepared, decision, output.to_table, counted, certificate.data)
         certificate, table = replace(certificate, data=moved), database.beside(prepared.table, output.to_table)
-    return certify(certificate, shown, stage, signer, table), kept
+    return certify(certificate, shown, stage, signer, table, counted), kept
 
 
 def _place(stage: Path, output: Output) -> Path:

@@ -11,6 +11,7 @@ from shoal.model.certificate.certificate import NAME, REPORT, Certificate
 from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.certificate.verify import verify
+from shoal.release.make.count_again import Counted
 from shoal.report.release_report import render
 
 if TYPE_CHECKING:
@@ -26,15 +27,17 @@ class Certified:
     plan: Plan
 
 
-def certify(certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None) -> Certified:
-    """Write report and signed certificate beside the data, then verify the whole folder."""
+def certify(
+    certificate: Certificate, plan: Plan, stage: Path, signer: sign.Signer, table: Table | None, counted: Counted
+) -> Certified:
+    """Write report and signed certificate beside the data, then verify the whole folder; ``counted`` are its data."""
     body = certificate.as_read  # the page follows from the file of the certificate alone
     page = render(body)
     file = stage / REPORT
     file.write_text(page, encoding="utf-8", newline="\n")
     whole = signed(replace(body, files=(*body.files, file_entry(file))), signer)
     (stage / NAME).write_bytes(whole.to_bytes())
-    verify(stage, table=table).require()
+    verify(stage, table=table, counted=(counted.sha256, counted.facts)).require()
     return Certified(whole, page, plan)
 
 

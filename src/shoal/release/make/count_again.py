@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import VerificationError
+from shoal.kernels.signatures import sha256_file
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
 from shoal.release.gate.estimates import estimates
@@ -30,6 +31,7 @@ class Counted:
 
     facts: Facts
     findings: tuple[Verdict, ...]
+    sha256: str = ""  # of the bytes that were counted
 
 
 def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded) -> Counted:
@@ -62,6 +64,7 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Cou
 
 def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | None, *, way: str = "auto") -> Counted:
     asked = prepared.policy.requirements
+    before = sha256_file(data) if data.is_file() else ""
     facts = recount(
         data,
         prepared.quasi,
@@ -73,7 +76,7 @@ def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | Non
     )
     findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))
     _all_met(findings)
-    return Counted(facts, findings)
+    return Counted(facts, findings, before)
 
 
 def trees_of(prepared: Prepared) -> dict[str, Tree]:

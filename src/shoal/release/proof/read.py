@@ -235,7 +235,9 @@ def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    schema = pq.read_schema(path)
+    texts = [n for n in dict.fromkeys(columns) if n in schema.names and pa.types.is_string(schema.field(n).type)]
+    file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
     check_cells(path, int(file.metadata.num_rows), len(columns))
     _places(list(file.schema_arrow.names), columns, path.name)
     for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):

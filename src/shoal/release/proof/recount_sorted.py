@@ -42,12 +42,14 @@ class _Column:
         return np.where(words.is_null().to_numpy(zero_copy_only=False), 0, out)
 
 
-def whole_codes(batches: Iterable[Any], n: int) -> list[Codes]:
-    """The codes of the first ``n`` columns of a file, whole."""
-    encoders, parts = [_Column() for _ in range(n)], [[np.zeros(0, dtype=np.int64)] for _ in range(n)]
+def whole_codes(batches: Iterable[Any], n: int) -> list[npt.NDArray[np.signedinteger[Any]]]:
+    """The codes of the first ``n`` columns of a file, whole, in as few bytes as they need."""
+    encoders = [_Column() for _ in range(n)]
+    parts: list[list[npt.NDArray[np.signedinteger[Any]]]] = [[np.zeros(0, dtype=np.int8)] for _ in range(n)]
     for batch in batches:
         for i, encoder in enumerate(encoders):
-            parts[i].append(encoder.encode(batch.column(i)))
+            codes = encoder.encode(batch.column(i))
+            parts[i].append(codes.astype(np.min_scalar_type(-len(encoder.code))))
     return [np.concatenate(p) for p in parts]
 
 
@@ -68,7 +70,7 @@ class _Groups:
         self.counts = np.bincount(number, weights=ones, minlength=len(first)).astype(np.int64)
 
 
-def number_groups(columns: Sequence[Codes]) -> tuple[Codes, Codes]:
+def number_groups(columns: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> tuple[Codes, Codes]:
     """A number for each record, equal where all columns are equal; and one record of each group.
 
     >>> number_groups([np.array([0, 1, 0]), np.array([5, 5, 5])])[0].tolist()

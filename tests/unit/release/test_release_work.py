@@ -1,0 +1,92 @@
+"""How much work a release is: passes over the written file, and who was left out without a scan per value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.model.counts.classes import ClassCounts
+from shoal.release.certificate import lost_groups as lost
+from shoal.release.certificate import verify as checking
+from shoal.release.make import count_again as counting
+from shoal.release.proof import recount as second
+
+POLICY = {
+    "roles": {"quasi": {"sex": {"max_level": 0}, "town": {"max_level": 0}}, "sensitive": ["ill"]},
+    "require": {"k": 5},
+    "date": "2026-11-15",
+}
+
+
+def people(n: int = 400) -> pa.Table:
+    return pa.table(
+        {"sex": ["f", "m"] * (n // 2), "town": ["Urk", "Ede"] * (n // 2), "ill": ["flu", "cold", "hiv", "flu"] * (n // 4)}
+    )
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ways in which the written file was counted."""
+    seen: list[str] = []
+
+    def noted(path, *words, **more):
+        seen.append(more.get("way", "auto"))
+        return second.recount(path, *words, **more)
+
+    monkeypatch.setattr(counting, "recount", noted)
+    monkeypatch.setattr(checking, "recount", noted)
+    return seen
+
+
+def test_a_large_file_is_counted_once_while_it_is_made(tmp_path, passes, monkeypatch):
+    monkeypatch.setattr(checking, "SMALL_FILE", 0)
+    shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
+    assert passes == ["sorted"]
+    assert shoal.verify(tmp_path / "r").ok
+    assert passes == ["sorted", "auto"]  # a reader counts again
+
+
+def test_a_small_file_is_counted_by_both_ways(tmp_path, passes):
+    shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
+    assert passes == ["sorted", "auto", "sorted"]
+
+
+def test_facts_of_other_bytes_are_not_believed(tmp_path, passes, monkeypatch):
+    shoal.anonymize(people(), POLICY, format="parquet").write(tmp_path / "r")
+    monkeypatch.setattr(checking, "SMALL_FILE", 0)
+    whole = second.recount(tmp_path / "r" / "data.parquet", ["sex", "town"], ["ill"])
+    entry = next(f for f in shoal.verify(tmp_path / "r").certificate.files if f.name == "data.parquet")
+    passes.clear()
+    wrong = replace(whole, k=whole.k + 1)
+    assert checking.verify(tmp_path / "r", counted=("0" * 64, wrong)).ok  # counted again, so the wrong facts do no harm
+    assert passes == ["auto"]
+    found = checking.verify(tmp_path / "r", counted=(entry.sha256, wrong))
+    assert [c.name for c in found.checks if not c.ok] == ["re-count"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_who_was_left_out_as_the_definition_says(seed):
+    """Every value of every column scanned on its own."""
+    rng = np.random.default_rng(seed)
+    n, least = 300, 5
+    codes = [rng.integers(-1, 4, n).astype(np.int32), rng.integers(0, 2, n).astype(np.int32)]
+    labels = (("a", "b", "c", "d"), ("x", "y"))
+    base = ClassCounts(rng.integers(1, 6, n), ("p", "q"), codes)
+    decision = SimpleNamespace(stays=rng.random(n) < 0.9, codes=codes, labels=labels)
+    prepared = SimpleNamespace(base=base, policy=SimpleNamespace(cells=SimpleNamespace(minimum=least)))
+    found = {
+        (g.column, g.group): (g.records, g.suppressed) for g in lost.lost_groups(prepared, decision) if g.group != lost.NOT_NAMED
+    }
+    for j, name in enumerate("pq"):
+        for code in range(-1, len(labels[j])):
+            mine = codes[j] == code
+            shown, gone = int(base.sizes[mine & decision.stays].sum()), int(base.sizes[mine & ~decision.stays].sum())
+            key = (name, "missing" if code < 0 else labels[j][code])
+            if key in found:
+                assert found[key] == (shown, gone)
+                assert min(shown, gone) >= least
