@@ -43,6 +43,7 @@ class PolicyWords(TypedDict, total=False):
     sensitive: Names | Mapping[str, Any]
     direct: Names | Mapping[str, Any]
     insensitive: Names
+    rest: str
     unit: str | Mapping[str, Any]
     weight: str
     missing: str

@@ -42,6 +42,7 @@ Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hid
 Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Sensitive columns: a,b.")]
 Direct = Annotated[str | None, typer.Option("--direct", help="Columns that name people by themselves: a,b.")]
 Insensitive = Annotated[str | None, typer.Option("--insensitive", help="Columns that are neither: a,b.")]
+Rest = Annotated[str | None, typer.Option("--rest", help="What becomes of columns that are not named: drop or insensitive.")]
 Unit = Annotated[str | None, typer.Option("--unit", help="The column that names a person: k counts people, not rows.")]
 Weight = Annotated[str | None, typer.Option("--weight", help="The column of sampling weights.")]
 

@@ -25,6 +25,7 @@ def anonymize(
     sensitive: _shared.Sensitive = None,
     direct: _shared.Direct = None,
     insensitive: _shared.Insensitive = None,
+    rest: _shared.Rest = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody is to be alike with at least k - 1 others.")] = None,
@@ -56,11 +57,11 @@ def anonymize(
         _draft(table, draft, _shared.read_options(read, rename=rename_duplicates), _shared.roles(**given), as_json=as_json)
         return
     words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
+    words |= {"rest": rest} if rest is not None else {}
     if out is None:
         raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
     from shoal.disk.folder import free
-    from shoal.release.plan.affordable import check_loss
 
     free(out)
     words |= {"seed": seed} if seed is not None else {}
@@ -79,8 +80,6 @@ def anonymize(
             progress=told,
             **words,
         )
-        if plan is None:
-            check_loss(release.prepared, release.decision)
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())
@@ -131,13 +130,21 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
     from shoal.disk.atomic import write_text
+    from shoal.release.plan.first import PRECIOUS, first_plan
     from shoal.release.policy.draft import draft_policy
+    from shoal.release.policy.policy import Policy
 
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
-    write_text(target, draft_policy(found))
+        opened = shoal.open(table, **reading)
+        found = shoal.inspect(opened, progress=told, **known)
+        plan = None
+        if found.quasi:
+            asked = Policy.parse(draft_policy(found))
+            precious = [c.name for c in found.columns if c.topic in PRECIOUS]
+            plan = first_plan(opened, asked, precious=precious, progress=told)
+    write_text(target, draft_policy(found, plan))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:

@@ -21,6 +21,7 @@ def check(
     sensitive: _shared.Sensitive = None,
     direct: _shared.Direct = None,
     insensitive: _shared.Insensitive = None,
+    rest: _shared.Rest = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody must be alike with at least k - 1 others.")] = None,
@@ -41,6 +42,7 @@ def check(
     words = _shared.asked(
         policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
+    words |= {"rest": rest} if rest is not None else {}
     with _shared.progress("counting") as told:
         options = _shared.read_options(read, rename=rename_duplicates)
         results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]

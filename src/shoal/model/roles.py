@@ -6,6 +6,7 @@ import enum
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from shoal.errors import AmbiguousColumnError, RoleError, missing_column
 
@@ -141,20 +142,24 @@ class Schema(ByRole):
             if column is not None:
                 self.require(column, what=what)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns)
 
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
     def __getitem__(self, name: str) -> Column:
         self.require(name)
-        return next(c for c in self.columns if c.name == name)
+        return self.columns[self._places[name]]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._places
 
     def require(self, name: str, *, what: str = "column") -> str:
         """``name`` itself if the table has it; otherwise an error with the nearest name."""
-        if name not in self.names:
+        if name not in self._places:
             raise missing_column(name, self.names, table=self.table, what=what)
         return name
 

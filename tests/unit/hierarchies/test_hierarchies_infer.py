@@ -176,7 +176,18 @@ class TestNominal:
 
 class TestNumbers:
     @pytest.mark.parametrize(
-        ("span", "widths"), [(3, (1, 2)), (6, (1, 2)), (7, (1, 5)), (14, (1, 5, 10)), (80, (5, 10, 20, 40)), (250, (20, 100))]
+        ("span", "widths"),
+        [
+            (3, (1, 2)),
+            (6, (1, 2)),
+            (7, (1, 5)),
+            (14, (1, 5, 10)),
+            (22, (1, 5, 10)),
+            (23, (5, 10)),
+            (55, (5, 10, 20)),
+            (80, (5, 10, 20)),
+            (250, (20, 100)),
+        ],
     )
     def test_widths_are_round(self, span, widths):
         assert ladder(float(span), integer=True) == widths

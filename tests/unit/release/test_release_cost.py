@@ -12,6 +12,7 @@ import shoal
 from shoal.cli import main
 from shoal.errors import InfeasibleError
 from shoal.model.certificate.cost import Cost, cost_of
+from shoal.release.plan.blank import blank_shares
 
 ROWS = {"town": ["a", "b", "c", "d"] * 3, "sex": ["f", "m"] * 6, "ill": ["x", "y", "z"] * 4}
 
@@ -53,6 +54,60 @@ def test_all_blank_is_no_success_unless_it_is_asked_for():
     assert release(k=12, allow={"loss": 1}).k == 12
 
 
+def test_all_blank_is_refused_where_nothing_is_said_in_python_too():
+    with pytest.raises(InfeasibleError, match=r"every quasi-identifier would be blank \(town, sex\)") as told:
+        release(k=12)
+    assert "k: 6: loss 0.41, 1 of 2 columns tell something" in told.value.hint
+    assert release(k=12, allow={"blank": 1, "loss": 1}).k == 12
+
+
+THREE = {"a": ["p", "q", "r", "s"] * 6, "b": ["t", "u", "v", "w", "x", "y"] * 4, "c": ["m", "n"] * 12}
+
+
+@pytest.mark.parametrize(("blank", "stops"), [(None, True), (0.66, True), (0.67, False)])
+def test_blank_cells_are_limited_without_a_word_about_loss(blank, stops):
+    """Of three columns only ``c`` can stay at k = 12: two of three blank is more than half."""
+    allow = {} if blank is None else {"blank": blank}
+    words = {"quasi": ["a", "b", "c"], "k": 12, "allow": allow}
+    if stops:
+        with pytest.raises(InfeasibleError, match=r"67 % .* 2 of 3 quasi-identifiers would be wholly blank \(a, b\)"):
+            shoal.anonymize(pa.table(THREE), **words)
+    else:
+        assert shoal.anonymize(pa.table(THREE), **words).k == 12
+
+
+def test_exactly_half_may_be_blank():
+    assert cost_of(release(k=6).certificate).blank == ("town",)
+
+
+def test_a_level_that_the_policy_fixes_is_not_judged():
+    quasi = {"town": {"min_level": 1}, "sex": {"min_level": 1}}
+    assert shoal.anonymize(pa.table({c: ROWS[c] for c in quasi}), quasi=quasi, k=12).k == 12
+
+
+def test_blank_cells_of_a_local_recoding_are_counted_one_by_one():
+    table = pa.table({"a": ["p"] * 6 + list("qrstuv"), "b": ["x", "y"] * 6})
+    made = shoal.anonymize(table, quasi=["a", "b"], k=3, method="local")
+    shares = blank_shares(made.prepared, made.decision)
+    written = made.decision
+    for j, name in enumerate(("a", "b")):
+        cells = [None if c < 0 else written.labels[j][c] for c in written.codes[j]]
+        rows = [cell for cell, size in zip(cells, made.prepared.base.sizes.tolist(), strict=True) for _ in range(size)]
+        assert shares[name] == pytest.approx(rows.count("*") / 12)
+    with pytest.raises(InfeasibleError, match="blank"):
+        shoal.anonymize(table, quasi=["a", "b"], k=3, method="local", allow={"blank": sum(shares.values()) / 2 - 1e-9})
+    assert shoal.anonymize(table, quasi=["a", "b"], k=3, method="local", allow={"blank": sum(shares.values()) / 2}).k >= 3
+
+
+def test_local_recoding_is_offered_with_its_cost():
+    table = pa.table(
+        {"a": ["p"] * 12 + list("qrstuv") * 2, "b": [*("x" * 6), *("y" * 6), *(str(i) for i in range(12))], "c": ["m", "n"] * 12}
+    )
+    with pytest.raises(InfeasibleError) as told:
+        shoal.anonymize(table, quasi=["a", "b", "c"], k=5, allow={"blank": 0})
+    assert "method: local: loss " in told.value.hint
+
+
 def test_the_command_writes_nothing_and_offers_other_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     source = tmp_path / "people.csv"
     source.write_text("town,sex,ill\n" + "\n".join(",".join(row) for row in zip(*ROWS.values(), strict=True)) + "\n")
@@ -78,5 +133,5 @@ def test_how_far_from_the_best(gap, proven, words):
 def test_numbers_that_all_differ_are_banded_unless_the_name_says_that_they_are_keys(name, banded):
     """Sixty different numbers that somebody calls quasi are amounts; numbers of patients in bands would mean nothing."""
     table = pa.table({name: [31 * i % 997 for i in range(60)], "ill": ["x", "y", "z"] * 20})
-    release = shoal.anonymize(table, quasi=[name], sensitive=["ill"], k=5)
+    release = shoal.anonymize(table, quasi=[name], sensitive=["ill"], k=5, allow={"loss": 1})
     assert (release.k < 60) is banded

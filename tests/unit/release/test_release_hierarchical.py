@@ -71,7 +71,7 @@ def asked(t, folder=None):
         f"""
 roles: {{quasi: {{age: {{hierarchy: {{intervals: [2, 4, 8]}}}}}}, sensitive: {{ill: {{hierarchy: ill.csv}}}}}}
 require: {{k: 3, closeness: {{ill: {{t: {t}, distance: hierarchical}}}}}}
-allow: {{suppress: 0.1}}
+allow: {{suppress: 0.1, loss: 1}}
 """,
         folder=folder,
     )

@@ -22,8 +22,8 @@ from shoal.model.plan import Step
 from shoal.steps import Cut, Prefix, evaluate
 
 _PREFIXES = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
-_YEARS = {"5 years": 5, "decade": 10, "century": 100}
-ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 years", "decade", "century")
+_YEARS = {"5 years": 5, "decade": 10, "20 years": 20, "century": 100}
+ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 years", "decade", "20 years", "century")
 """Levels that nest, from fine to coarse; ``week`` may stand last instead."""
 
 _FORMS = {

@@ -59,9 +59,9 @@ def infer(
     --------
     >>> rule = infer("age", [str(a) for a in range(18, 91)], [100] * 73)
     >>> rule.widths, rule.bottom, rule.top
-    ((5, 10, 20, 40), 20.0, 90.0)
+    ((5, 10, 20), 20.0, 90.0)
     >>> rule.why
-    'numbers: bands of 5, 10, 20 and 40; one group below 20; one group from 90'
+    'numbers: bands of 5, 10 and 20; one group below 20; one group from 90'
     >>> infer("ward", ["1", "2", "7", "9"], [40, 30, 20, 10], scale="nominal").why
     '4 categories: those below 15 records joined as (other)'
     """
@@ -225,10 +225,12 @@ def _kind_of(values: Any) -> str:
 
 
 def _dates(texts: Sequence[str], form: str) -> Dates:
-    """Five years and decades where the dates span people's lives, quarters where they span a few years."""
+    """Five, ten and twenty years where the dates span people's lives, quarters where they span a few years."""
     years = [int(t[:4]) if form in ("", "iso", "ymd") else int(t.split()[0][-4:]) for t in texts]
     periods: tuple[str, ...] = ("month", "year", "5 years", "decade")
-    if max(years) - min(years) < 10:
+    if max(years) - min(years) >= 40:
+        periods = (*periods, "20 years")
+    elif max(years) - min(years) < 10:
         periods = ("month", "quarter", "year")
     if form == "year last":
         periods = tuple(p for p in periods if p not in ("month", "quarter"))

@@ -37,6 +37,12 @@ class Intervals(Rule):
     (('15-19', '30-34', '35-39', '90+'), ('0-19', '20-39', '90+'))
     >>> Intervals((0.5,)).over("bmi", ["21.25"]).levels[1].labels
     ('[21, 21.5)',)
+
+    With ``rounded_ends`` the open ends of a level begin at multiples of its width, so that no sliver is left beside them:
+
+    >>> h = Intervals((5, 10, 20), top=90, rounded_ends=True).over("age", ["17", "34", "86", "97"])
+    >>> h.levels[2].labels, h.levels[3].labels
+    (('10-19', '30-39', '80-89', '90+'), ('0-19', '20-39', '80+'))
     """
 
     widths: tuple[float, ...] = ()
@@ -46,6 +52,7 @@ class Intervals(Rule):
     low: float | None = None
     high: float | None = None
     integer: bool | None = None
+    rounded_ends: bool = False
     kind: ClassVar[str] = "intervals"
 
     def __post_init__(self) -> None:
@@ -89,6 +96,11 @@ class Intervals(Rule):
         if not self.widths:
             return tuple(p for p in (self.bottom, self.top) if p is not None)
         width, origin = Fraction(str(self.widths[level - 1])), Fraction(str(self.origin))
+        if self.rounded_ends:
+            first = float(-((origin - Fraction(first)) // width) * width + origin)
+            last = float((Fraction(last) - origin) // width * width + origin)
+            if first > last:
+                return ()
         begin = (Fraction(first) - origin) // width + 1
         end = -((origin - Fraction(last)) // width)  # exclusive: ceil
         if end - begin > MAX_POINTS:

@@ -18,7 +18,7 @@ FARTHEST = 1e300
 """Half the range up to which round widths are looked for."""
 FEW = 7
 """Below this span bands of five would leave one group: whole numbers are joined by twos."""
-_LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 40)}
+_LADDERS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 100), 5: (5, 10, 20, 100)}
 
 
 def number_bands(name: str, values: Any, sizes: Any, k: int) -> Rule:
@@ -43,7 +43,7 @@ def number_bands(name: str, values: Any, sizes: Any, k: int) -> Rule:
         ends = (bottom if x[0] < bottom else None, top if x[-1] >= top else None)
     if integer and widths[0] == 1 and (len(widths) > 1 and ends == (None, None)):
         widths = widths[1:]  # the value itself is level 0 already
-    return Intervals(widths, ends[1], ends[0], why=_why(widths, *ends)).fit(name, values)
+    return Intervals(widths, ends[1], ends[0], rounded_ends=True, why=_why(widths, *ends)).fit(name, values)
 
 
 def _why(widths: Sequence[float], bottom: float | None, top: float | None) -> str:
@@ -68,9 +68,11 @@ def ladder(span: float, integer: bool) -> tuple[float, ...]:
     """Round widths that divide one another: about fourteen bands, then fewer.
 
     >>> ladder(70, True), ladder(7, True), ladder(5, True), ladder(0.7, False)
-    ((5, 10, 20, 40), (1, 5), (1, 2), (0.05, 0.1, 0.2, 0.4))
+    ((5, 10, 20), (1, 5), (1, 2), (0.05, 0.1, 0.2))
     """
     first, exponent = _round_width(span / 14, integer)
+    if integer and (first, exponent) == (2, 0):
+        first = 5  # whole numbers of this span are mostly years of age, which nobody tells by twos
     steps = (1, 2) if integer and (first, exponent) == (1, 0) and span < FEW else _LADDERS[first]
     widths = [float(f"{w}e{exponent}") for w in steps]
     kept = [w for w in widths if w <= span / 1.4] or widths[:1]

@@ -9,15 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
-from shoal.model.requirement import Requirement, Verdict
+from shoal.model.requirement import Verdict
 from shoal.model.roles import Schema
+from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.on_list import class_columns
@@ -98,8 +99,11 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
 def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> CheckResult:
     """Count a table where it is and judge it; nothing is written.
 
-    Direct identifiers that the policy names must be gone: each one still there is a failed requirement.
+    Direct identifiers that the policy names must be gone: each one still there is a failed requirement; so is each column that
+    no line names where the policy says ``rest: drop``. Else only the columns of which something is asked need a role, unless the
+    policy names a preset, which is about the whole table.
     """
+    named = {c for c in (*policy.direct, *table.schema.direct) if c in table.schema}
     policy = policy.completed(table.schema)
     schema = _apply(policy, table.schema)
     check_insensitive(table, policy)
@@ -107,7 +111,9 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
     )
     facts = facts_of_counts(counts, recursive_levels(policy.requirements), sensitive_trees(policy, counts))
-    extra = [NoDirect().judged(len(schema.direct))] if policy.direct else []
+    extra: list[Verdict] = [NoDirect().judged(len(named))] if set(policy.direct) - (set(schema.direct) - named) else []
+    if policy.rest == "drop":
+        extra.append(NoneDropped().judged(len(schema.direct) - len(named)))
     small = counts.sizes[counts.sizes < policy.smallest_class]
     given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
     judged = judge(policy.requirements, facts, given)
@@ -169,49 +175,6 @@ class StaysOffTheList(Requirement):
         return f"column '{self.column}' keeps to the list of the preset ({self.why})"
 
 
-@dataclass(frozen=True)
-class PresetHolds(Requirement):
-    """No part of the preset that the policy names is missed: asked by the gate, not by a policy in words."""
-
-    preset: str
-    kind: ClassVar[str] = "preset"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("preset", self.preset)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
-
-    def sentence(self) -> str:
-        return f"no part of preset '{self.preset}' is missed"
-
-
-@dataclass(frozen=True)
-class NoDirect(Requirement):
-    """No direct identifier is left: asked by the gate where a policy names some, not by a policy in words."""
-
-    kind: ClassVar[str] = "direct"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("direct",)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
-
-    def sentence(self) -> str:
-        return "no direct identifier is left in the table"
-
-
 def _file(table: Any) -> str:
     """The file of a table with slashes, relative as it was named; empty where the table is not a file."""
     source = Path(str(table.source.get("source", "")))
@@ -224,7 +187,7 @@ def _file(table: Any) -> str:
 
 def _apply(policy: Policy, schema: Schema) -> Schema:
     there = {c: m for c, m in policy.direct.items() if c in schema.names}
-    return replace(policy, direct=there).apply(schema)
+    return replace(policy, direct=there).apply(schema, all_roles=policy.preset is not None)
 
 
 def facts_of_counts(

@@ -1,60 +1,67 @@
-"""A plan that loses too much is no success: it stops the run, and the nearest sensible plans are offered with their cost."""
+"""A plan that tells too little is no success: it stops the run, and the nearest sensible plans are offered with their cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.requirement import K, Requirement
+from shoal.release.plan.blank import blank_shares, mean_share, wholly
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
 
 LOSS_LIMIT = 0.8
-"""Loss above which the command stops where the policy says nothing (``allow: {loss: …}``)."""
+"""Loss above which a run stops where the policy says nothing (``allow: {loss: …}``)."""
+BLANK_LIMIT = 0.5
+"""Share of blank cells of quasi-identifiers above which a run stops where the policy says nothing (``allow: {blank: …}``)."""
 OFFER_SECONDS = 2.0
 """Seconds that the search for one offer may take."""
 
 
 def check_loss(prepared: Prepared, decision: Decision) -> None:
-    """Refuse a plan above the loss allowed, and one that leaves every quasi-identifier blank unless a loss of 1 is allowed."""
-    limit = _limit(prepared)
-    blank, several = blank_columns(prepared, decision)
-    nothing = several > 0 and len(blank) == several and limit < 1
-    above = decision.loss_name in ("loss", "ncp") and decision.loss > limit
-    if not nothing and not above:
+    """Refuse a plan above the loss or the blank cells allowed; one that leaves everything blank unless all of it is allowed."""
+    most_loss, most_blank = _limits(prepared)
+    shares = blank_shares(prepared, decision)
+    if not shares:  # nothing to tell, or the policy says itself what every column becomes
         return
-    found = f"every quasi-identifier would be blank ({', '.join(blank)})" if nothing else f"the loss would be {decision.loss:.2g}"
-    if blank and not nothing:
-        found += f", with {len(blank)} of {several} quasi-identifiers blank ({', '.join(blank)})"
-    offers = list(_offers(prepared))
-    near = " ".join(f"{i}. {offer}." for i, offer in enumerate(offers, start=1))
+    gone = wholly(shares)
+    nothing = len(gone) == len(shares) and most_blank < 1
+    if nothing:
+        found = f"every quasi-identifier would be blank ({', '.join(gone)})"
+    elif decision.loss_name in ("loss", "ncp") and decision.loss > most_loss:
+        found = f"the loss would be {decision.loss:.2g}, and {most_loss:.2g} is allowed"
+    elif mean_share(shares) > most_blank:
+        found = (
+            f"{100 * mean_share(shares):.0f} % of the quasi-identifying cells would be blank, and {100 * most_blank:.0f} % may be"
+        )
+    else:
+        return
+    if gone and not nothing:
+        found += f"; {len(gone)} of {len(shares)} quasi-identifiers would be wholly blank ({', '.join(gone)})"
+    near = " ".join(f"{i}. {offer}." for i, offer in enumerate(_offers(prepared), start=1))
     raise InfeasibleError(
-        f"the plan that loses least tells too little: {found}; a loss of {limit:.2g} is allowed. Nothing was written.",
-        hint=f"Nearest plans: {near} " * bool(near) + "Or name fewer quasi-identifiers, or accept it with allow: {loss: 1}.",
+        f"the plan that loses least tells too little: {found}. Nothing was written.",
+        hint=f"Nearest plans: {near} " * bool(near)
+        + "Or name fewer quasi-identifiers, or accept it with allow: {loss: 1, blank: 1}.",
     )
 
 
-def _limit(prepared: Prepared) -> float:
-    said = prepared.policy.loss_limit
-    return LOSS_LIMIT if said is None else said
-
-
-def blank_columns(prepared: Prepared, decision: Decision) -> tuple[tuple[str, ...], int]:
-    """Quasi-identifiers of which the published records hold one value, and how many held several before."""
-    several = [j for j, c in enumerate(prepared.base.codes) if len(np.unique(c)) > 1]
-    blank = tuple(prepared.quasi[j] for j in several if len(np.unique(decision.released.codes[j])) == 1)
-    return blank, len(several)
+def _limits(prepared: Prepared) -> tuple[float, float]:
+    """The loss and the share of blank cells that are allowed; who accepts any loss accepts blank cells too."""
+    policy = prepared.policy
+    loss = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
+    accepted = 1.0 if policy.loss_limit == 1 else BLANK_LIMIT
+    return loss, accepted if policy.blank_limit is None else policy.blank_limit
 
 
 def _offers(prepared: Prepared) -> Iterator[str]:
-    """Plans near to what was asked: more suppression, a smaller k, a quasi-identifier less; each with its loss."""
+    """Plans near to what was asked: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
     policy, asked = prepared.policy, requirements(prepared)
-    k = policy.smallest_class
+    yield from _local(prepared, asked)
     for suppress in (0.05, 0.1, 0.2):
         if suppress > policy.suppress:
             yield from _tried(prepared, f"allow: {{suppress: {suppress}}}", asked, suppress=suppress)
+    k = policy.smallest_class
     for smaller in sorted({k // 2, 3, 2} - {0, 1}, reverse=True):
         if smaller < k:
             fewer = [K(smaller) if isinstance(r, K) else r for r in asked]
@@ -65,6 +72,33 @@ def _offers(prepared: Prepared) -> Iterator[str]:
         yield from _tried(prepared, f"'{column}' left out", asked, bounds={column: (top, top)})
 
 
+def _local(prepared: Prepared, asked: list[Requirement]) -> Iterator[str]:
+    """Local recoding, where the policy could ask for it and does not."""
+    from shoal.search import local
+
+    policy = prepared.policy
+    bounded = any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values())
+    if policy.method == "local" or policy.sample is not None or policy.hardened or bounded or prepared.population is not None:
+        return
+    if policy.optimize not in ("loss", "ncp"):
+        return
+    weights = {c: r.weight for c, r in policy.quasi.items()}
+    try:
+        found = local(
+            prepared.base,
+            prepared.hierarchies,
+            asked,
+            weights=weights,
+            people=prepared.people,
+            time_budget=OFFER_SECONDS,
+        )
+    except ShoalError:
+        return
+    kept = sum(len(set(labels)) > 1 for labels in found.labels)
+    if found.loss <= _limits(prepared)[0] and kept:
+        yield f"method: local: {_cost(found.loss, kept, len(found.labels))}"
+
+
 def _tried(
     prepared: Prepared,
     words: str,
@@ -73,7 +107,7 @@ def _tried(
     suppress: float | None = None,
     bounds: Mapping[str, tuple[int, int]] | None = None,
 ) -> Iterator[str]:
-    """The offer, where it is found quickly and stays inside the loss allowed."""
+    """The offer, where it is found quickly and stays inside what is allowed."""
     from shoal.search import lattice
 
     policy = prepared.policy
@@ -93,6 +127,13 @@ def _tried(
         )
     except ShoalError:
         return
-    kept = sum(level < prepared.hierarchies[c].height for c, level in found.levels.items())
-    if found.loss <= _limit(prepared) and kept:
-        yield f"{words}: loss {found.loss:.2g}, {kept} of {len(found.levels)} columns tell something"
+    most_loss, most_blank = _limits(prepared)
+    left = [c for c in found.levels if bounds is None or c not in bounds]
+    kept = sum(found.levels[c] < prepared.hierarchies[c].height for c in left)
+    too_much = policy.optimize in ("loss", "ncp") and found.loss > most_loss
+    if kept and not too_much and 1 - kept / len(left) <= most_blank:
+        yield f"{words}: {_cost(found.loss, kept, len(found.levels))}"
+
+
+def _cost(loss: float, kept: int, of: int) -> str:
+    return f"loss {loss:.2g}, {kept} of {of} columns tell something"

@@ -43,7 +43,7 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
         decision = _probabilistic(prepared, progress)
     if prepared.on_list:
         check_coarse(prepared, safe_harbor_steps(prepared), decision.plan.steps)
-    if given is None and prepared.policy.loss_limit is not None:
+    if given is None:
         check_loss(prepared, decision)
     return decision
 

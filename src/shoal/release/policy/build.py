@@ -53,6 +53,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "direct": {c: _mask(r or {}) for c, r in _named(roles.get("direct", {})).items()},
         "sensitive": {c: (r or {}).get("hierarchy") for c, r in sensitive.items()},
         "insensitive": tuple(roles.get("insensitive", ())),
+        "rest": roles.get("rest", ""),
         "transform": transforms_of(plain.get("transform", {})),
         "unit": unit.get("column"),
         "publish_unit": unit.get("publish", "drop"),
@@ -60,6 +61,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "requirements": asked,
         "suppress": float(allow.get("suppress", 0.0)),
         "loss_limit": float(allow["loss"]) if "loss" in allow else None,
+        "blank_limit": float(allow["blank"]) if "blank" in allow else None,
         "scope": allow.get("scope", "rows"),
         "identifying": _reasons(allow.get("identifying", {}), "identifying"),
         "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
@@ -113,7 +115,7 @@ def _listed(stated: dict[str, str], rule: Preset | None) -> dict[str, str]:
 def _one_role_each(roles: Mapping[str, Any]) -> None:
     seen: dict[str, str] = {}
     for role, columns in roles.items():
-        for column in columns or ():
+        for column in columns or () if role != "rest" else ():
             if column in seen:
                 raise RoleError(
                     f"column '{column}' is given two roles: {seen[column]} and {role}.",

@@ -1,4 +1,4 @@
-"""A first policy for a table: suggested roles with their reasons, to be read and corrected by a person."""
+"""A first policy for a table: suggested roles with a reason beside each line, questions as comments, for a person to correct."""
 
 from __future__ import annotations
 
@@ -11,42 +11,114 @@ title: My release
 # preset: internal            # or ema-public, cms-11, strict-public ...
 roles:
 """
-
-_TAIL = """\
-require: {k: 5}
-allow: {suppress: 0.05}
-"""
-
-
+_MEANING = {
+    "direct": "name a person by themselves: removed",
+    "quasi": "others may know them: made coarser until everybody has company",
+    "sensitive": "what must not be learnt about a person",
+    "insensitive": "neither: published as they are",
+}
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 """Bare words that some readers of YAML do not take as text."""
 
+MANY = 40
+"""Insensitive columns up to which each has a line; more are named by ``rest: insensitive``."""
+DOUBT = 0.45
+"""Confidence up to which a role is asked."""
+ASKED = 12
+"""Questions about roles that are written out."""
 
-def draft_policy(found: Any) -> str:
-    """YAML text from an :class:`~shoal.api.inspect.Inspection`.
+
+def draft_policy(found: Any, plan: Any = None) -> str:
+    """YAML text from an :class:`~shoal.api.inspect.Inspection` and, where one was tried, the plan to propose.
 
     >>> from types import SimpleNamespace as S
-    >>> column = S(name="age", reason="an age", role=S(value="quasi"), mark="")
-    >>> "age" in draft_policy(S(columns=(column,), unit=None, weight=None))
-    True
+    >>> column = S(name="age", reason="an age", role=S(value="quasi"), mark="", confidence=0.9, missing_values=(), change="")
+    >>> print(draft_policy(S(columns=(column,), unit=None, weight=None)))  # doctest: +ELLIPSIS
+    # A draft...
+      quasi:   # others may know them: made coarser until everybody has company
+        age: {}   # an age
+    ...
     """
     own = {found.unit, found.weight} - {None}
+    left_out = {} if plan is None else dict(plan.left_out)
+    named = [c for c in found.columns if c.name not in own]
+    plain = [c for c in named if c.role.value == "insensitive"]
+    many = len(plain) > MANY
     parts = [_HEAD]
-    for role in ("direct", "quasi", "sensitive", "insensitive"):
-        mine = [c for c in found.columns if c.role.value == role and c.name not in own]
-        if mine:
-            parts.append(f"  {role}:\n" + "".join(_line(c, role) for c in mine))
+    for role in _MEANING:
+        mine = [c for c in named if c.role.value == role and c.name not in left_out]
+        lines = [_line(c, role) for c in (() if role == "insensitive" and many else mine)]
+        if role == "direct" and many:
+            lines += [_line(c, role, _blank(left_out[c.name])) for c in named if c.name in left_out]
+        if lines:
+            parts.append(f"  {role}:   # {_MEANING[role]}\n" + "".join(lines))
     if len(parts) == 1:
         parts.append("  quasi: {}\n")
-    for word, name in (("unit", found.unit), ("weight", found.weight)):
-        if name:
-            parts.append(f"{word}: {_key(name)}\n")
-    return "".join([*parts, _TAIL])
+    parts += _rest([c for c in named if c.name in left_out], left_out, len(plain) if many else 0)
+    parts += _own(found)
+    parts += _ending(plan)
+    return "".join([*parts, *_questions(found, left_out)])
 
 
-def _line(column: Any, role: str) -> str:
-    key, why = _key(column.name), _why(column.reason)
-    return f"    - {key}{why}\n" if role == "insensitive" else f"    {key}: {{}}{why}\n"
+def _rest(columns: list[Any], left_out: dict[str, float], plain: int) -> list[str]:
+    """What becomes of the columns that have no line."""
+    if plain:
+        return [f"  rest: insensitive   # {plain:,} columns about which nothing speaks; 'rest: drop' leaves them out\n"]
+    if not columns:
+        return []
+    head = "  # Left out, so that the other quasi-identifiers can stay finer (name one under quasi to keep it):\n"
+    lines = [f"  #   {_key(c.name)}: {_blank(left_out[c.name])}; {_clean(c.reason)}\n" for c in columns]
+    return [head, *lines, "  rest: drop   # columns that no line names\n"]
+
+
+def _blank(share: float) -> str:
+    return f"{100 * share:.0f} % of its cells would be blank"
+
+
+def _own(found: Any) -> list[str]:
+    why = {c.name: c.reason for c in found.columns}
+    words = (("unit", found.unit, "k counts people, not rows"), ("weight", found.weight, ""))
+    return [
+        f"{word}: {_key(name)}   # {'; '.join(p for p in (_clean(why.get(name, '')), more) if p)}\n"
+        for word, name, more in words
+        if name
+    ]
+
+
+def _ending(plan: Any) -> list[str]:
+    """Requirements, limits and method, each with what it means."""
+    lines = [
+        "require: {k: 5}   # everybody is like at least 4 others; 11 or more for a table that anyone may have\n",
+        "allow: {suppress: 0.05}   # up to 5 % of the records may be left out\n",
+    ]
+    if plan is None or not plan.method:
+        return lines
+    cost = f"loss {plan.loss:.2g}"
+    if plan.method == "lattice":
+        return [*lines, f"method: lattice   # one level per column: {cost}\n"]
+    other = ""
+    if plan.one_level_loss is not None:
+        gone = f", {len(plan.one_level_blank)} columns wholly blank" if plan.one_level_blank else ""
+        other = f"; lattice (one level per column) would have loss {plan.one_level_loss:.2g}{gone}"
+    return [*lines, f"method: local   # values as fine as each group allows: {cost}{other}\n"]
+
+
+def _questions(found: Any, left_out: dict[str, float]) -> list[str]:
+    """What only a person can answer, as comments."""
+    asked = []
+    if found.unit is None:
+        asked.append("Does a person have several rows? Then write 'unit: COLUMN', the column that names people.")
+    doubtful = [c for c in found.columns if c.confidence <= DOUBT and c.name not in left_out and not c.mark]
+    asked += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
+    if len(doubtful) > ASKED:
+        asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
+    return ["# Questions\n", *(f"# ? {_clean(q)}\n" for q in asked)] if asked else []
+
+
+def _line(column: Any, role: str, more: str = "") -> str:
+    key, why = _key(column.name), "; ".join(p for p in (more, _clean(column.reason)) if p)
+    beside = f"   # {why}" if why else ""
+    return f"    - {key}{beside}\n" if role == "insensitive" else f"    {key}: {{}}{beside}\n"
 
 
 def _key(name: str) -> str:
@@ -65,6 +137,6 @@ def _sign(c: str) -> str:
     return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
-def _why(reason: str) -> str:
-    clean = " ".join(reason.split())
-    return f"   # {clean}" if clean else ""
+def _clean(text: str) -> str:
+    """One line that a comment can hold, whatever names it repeats."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

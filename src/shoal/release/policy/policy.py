@@ -49,6 +49,7 @@ class Policy:
     direct: Mapping[str, str] = field(default_factory=dict)
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     insensitive: tuple[str, ...] = ()
+    rest: Literal["", "drop", "insensitive"] = ""
     transform: Mapping[str, Step] = field(default_factory=dict)
     unit: str | None = None
     publish_unit: Publish = "drop"
@@ -56,6 +57,7 @@ class Policy:
     requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
     loss_limit: float | None = None
+    blank_limit: float | None = None
     scope: Literal["rows", "cells"] = "rows"
     identifying: Mapping[str, str] = field(default_factory=dict)
     none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +130,7 @@ class Policy:
     def of(cls, asked: Policy | Mapping[str, Any] | str | Path | None = None, **words: Any) -> Policy:
         """A policy from whatever the caller has: a policy, a path, a dictionary, or keywords.
 
-        Keywords ``direct, quasi, sensitive, insensitive`` go under ``roles``, a keyword ``k`` under ``require``.
+        Keywords ``direct, quasi, sensitive, insensitive, rest`` go under ``roles``, a keyword ``k`` under ``require``.
         """
         if isinstance(asked, Policy):
             if words:
@@ -138,7 +140,7 @@ class Policy:
             return cls.load(asked)
         plain = policy_file.plain(dict(asked or {}))
         for name, value in words.items():
-            if name in ("direct", "quasi", "sensitive", "insensitive"):
+            if name in ("direct", "quasi", "sensitive", "insensitive", "rest"):
                 plain.setdefault("roles", {})[name] = policy_file.plain(value)
             elif name == "k":
                 plain.setdefault("require", {})["k"] = policy_file.plain(value)
@@ -173,12 +175,16 @@ class Policy:
             "sensitive": {c: {"hierarchy": h} if h is not None else {} for c, h in self.sensitive.items()},
             "insensitive": list(self.insensitive),
         }
+        if self.rest:
+            out["roles"]["rest"] = self.rest
         if self.transform:
             out["transform"] = {c: _transform_json(s) for c, s in self.transform.items()}
         out["require"] = self.require_json()
         out["allow"] = {"suppress": self.suppress, "scope": self.scope}
         if self.loss_limit is not None:
             out["allow"]["loss"] = self.loss_limit
+        if self.blank_limit is not None:
+            out["allow"]["blank"] = self.blank_limit
         if self.identifying:
             reasons = all(self.identifying.values())
             out["allow"]["identifying"] = dict(self.identifying) if reasons else list(self.identifying)
@@ -226,25 +232,35 @@ class Policy:
     def completed(self, schema: Schema) -> Policy:
         """The policy with the roles that the table was opened with, where it says nothing about a column.
 
-        What its preset asks of each sensitive column is asked of those too.
+        What its preset asks of each sensitive column is asked of those too. Columns that neither names become what ``rest`` says.
         """
         said = {*self.quasi, *self.direct, *self.sensitive, *self.insensitive}
-        new = [c for c in schema.roles if c not in said]
+        new = {c for c in schema.roles if c not in said}
+        own = {self.unit or schema.unit, self.weight or schema.weight}
+        rest = tuple(c for c in schema.names if self.rest and c not in said and c not in schema.roles and c not in own)
         sensitive = {**self.sensitive, **{c: None for c in schema.sensitive if c in new}}
         check_sensitive_named(self.preset, tuple(sensitive))
         return replace(
             self,
             quasi={**self.quasi, **{c: QuasiRule() for c in schema.quasi if c in new}},
-            direct={**self.direct, **{c: "drop" for c in schema.direct if c in new}},
+            direct={
+                **self.direct,
+                **{c: "drop" for c in schema.direct if c in new},
+                **{c: "drop" for c in rest if self.rest == "drop"},
+            },
             sensitive=sensitive,
-            insensitive=(*self.insensitive, *(c for c in schema.insensitive if c in new)),
+            insensitive=(
+                *self.insensitive,
+                *(c for c in schema.insensitive if c in new),
+                *(c for c in rest if self.rest == "insensitive"),
+            ),
             unit=self.unit or schema.unit,
             weight=self.weight or schema.weight,
             requirements=filled(self.requirements, self.preset, sensitive),
         )
 
-    def apply(self, schema: Schema) -> Schema:
-        """The table's schema with the roles of the policy; a column without a role stops the run."""
+    def apply(self, schema: Schema, *, all_roles: bool = True) -> Schema:
+        """The table's schema with the roles of the policy; with ``all_roles`` a column without one stops the run."""
         own = {r for r in (self.unit, self.weight) if r}
         out = schema.with_roles(
             direct=self.direct,
@@ -255,11 +271,12 @@ class Policy:
             weight=self.weight,
         )
         left = [c for c in out.unclassified if c not in own]
-        if left:
-            shown = ", ".join(left[:20]) + (f", … ({len(left)} in all)" if len(left) > 20 else "")
+        if left and all_roles:
             raise RoleError(
-                f"{len(left)} of {len(out.names)} columns of '{schema.table}' have no role: {shown}.",
-                hint="Name each under roles: direct, quasi, sensitive or insensitive. 'shoal inspect' suggests roles.",
+                f"{len(left)} of {len(out.names)} columns of '{schema.table}' have no role: {_all_or_how_many(left)}.",
+                hint="Name each under roles: direct, quasi, sensitive or insensitive; or say what becomes of all others: "
+                "rest: drop (left out) or rest: insensitive (published as they are). "
+                "'shoal anonymize TABLE --draft policy.yml' writes a line with a suggestion for each.",
                 columns=tuple(left),
             )
         if not out.quasi:
@@ -268,6 +285,17 @@ class Policy:
                 hint="Name the columns an attacker may know under roles.quasi.",
             )
         return out
+
+
+NAMED_AT_MOST = 60
+"""Columns that an error names one by one."""
+
+
+def _all_or_how_many(columns: list[str]) -> str:
+    """All the names; of very many the first, with where to see the others."""
+    if len(columns) <= NAMED_AT_MOST:
+        return ", ".join(columns)
+    return f"{', '.join(columns[:10])} and {len(columns) - 10:,} more ('shoal inspect TABLE' lists all)"
 
 
 def _transform_json(step: Step) -> dict[str, Any]:

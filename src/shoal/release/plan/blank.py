@@ -1,0 +1,45 @@
+"""How much of a release is blank: cells of quasi-identifiers that tell nothing any more.
+
+A cell is blank where the whole domain is published in its place (``*``), and everywhere in a column of which the published
+records hold one value. Not counted are columns that held one value before, columns whose level the policy fixes (it asks for what
+they become), and records left out or blanked as suppressed: how many there may be is another limit (``allow: {suppress: …}``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import Decision
+
+
+def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
+    """Share of blank cells among the published records, by quasi-identifier that is judged."""
+    base = prepared.base
+    records = np.asarray(base.sizes if base.records is None else base.records, dtype=np.float64)
+    stays, out = decision.stays, {}
+    for j, name in enumerate(base.columns):
+        if len(np.unique(base.codes[j])) < 2 or _fixed(prepared, name):
+            continue
+        top = prepared.hierarchies[name].levels[-1].labels[0]
+        blank = np.array([label == top for label in (*decision.labels[j], None)])[decision.codes[j]]
+        one = len(np.unique(decision.codes[j][stays])) == 1
+        out[name] = 1.0 if one else float(records[stays & blank].sum() / records[stays].sum())
+    return out
+
+
+def _fixed(prepared: Prepared, name: str) -> bool:
+    rule, height = prepared.policy.quasi[name], prepared.hierarchies[name].height
+    return (rule.min_level or 0) >= (height if rule.max_level is None else rule.max_level)
+
+
+def wholly(shares: Mapping[str, float]) -> tuple[str, ...]:
+    """The columns that are blank in every record."""
+    return tuple(name for name, share in shares.items() if share == 1.0)
+
+
+def mean_share(shares: Mapping[str, float]) -> float:
+    """Share of all cells that are blank; 0 where no column held several values."""
+    return sum(shares.values()) / len(shares) if shares else 0.0

@@ -1,0 +1,108 @@
+"""The plan that a draft proposes, so that the first release tells something: how to recode, and what had better stay out.
+
+Takes    a table and the policy of its suggested roles
+Returns  the method and the quasi-identifiers to leave out, with what each choice would cost
+Keeps    one level per column where that leaves every column something to tell; else local recoding; and where that leaves too
+         many cells blank, the column of which most would be blank stays out, one after the other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from shoal.errors import ShoalError
+from shoal.model.progress import Progress, silent
+from shoal.release.plan.blank import blank_shares, mean_share, wholly
+from shoal.release.plan.decide import decide
+from shoal.release.plan.prepare import Prepared, prepare
+from shoal.release.plan.published_classes import Decision
+from shoal.release.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+
+MOST_LOSS = 0.4
+"""Loss up to which one level per column is proposed."""
+MOST_BLANK = 0.3
+"""Share of blank cells of a local recoding above which a column is left out."""
+FEWEST = 2
+"""Quasi-identifiers that are never left out."""
+MOST_CLASSES = 100_000
+"""Base classes up to which plans are tried for a draft."""
+SECONDS = 5.0
+"""Seconds of search for each plan that is tried."""
+
+
+PRECIOUS = ("age", "birth_date", "sex")
+"""What columns are about that are the last to stay out: most analyses need them."""
+
+
+@dataclass(frozen=True)
+class FirstPlan:
+    """What a draft proposes. ``left_out`` holds the share of cells that would be blank, by column that had better stay out."""
+
+    method: str = ""
+    loss: float = 0.0
+    blank: float = 0.0
+    one_level_blank: tuple[str, ...] = ()
+    one_level_loss: float | None = None
+    left_out: Mapping[str, float] = field(default_factory=dict)
+    problem: str = ""
+    """Why the policy cannot be carried out as it stands, where that is so."""
+
+
+def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), progress: Progress = silent) -> FirstPlan:
+    """Try one level per column, then local recoding with ever fewer columns; ``precious`` ones are the last to stay out."""
+    try:
+        prepared = prepare(table, policy)
+        if prepared.base.n_classes > MOST_CLASSES:
+            return FirstPlan()
+        progress(0.5, "trying one level per column")
+        levels = _tried(prepared, "lattice")
+        if levels is not None and levels[0].loss <= MOST_LOSS and not wholly(levels[1]):
+            return FirstPlan("lattice", levels[0].loss, mean_share(levels[1]))
+        return _local(table, prepared, levels, precious, progress)
+    except ShoalError as error:
+        return FirstPlan(problem=f"{error.message} {error.hint or ''}".strip())
+
+
+def _local(
+    table: Table,
+    prepared: Prepared,
+    levels: tuple[Decision, dict[str, float]] | None,
+    precious: Collection[str],
+    progress: Progress,
+) -> FirstPlan:
+    gone, loss = ((), None) if levels is None else (wholly(levels[1]), levels[0].loss)
+    left_out: dict[str, float] = {}
+    while True:
+        progress(0.6, f"trying local recoding of {len(prepared.quasi)} columns")
+        found = _tried(prepared, "local")
+        if found is None:
+            return FirstPlan()
+        decision, shares = found
+        blank = mean_share(shares)
+        if blank <= MOST_BLANK or len(prepared.quasi) <= FEWEST:
+            return FirstPlan("local", decision.loss, blank, gone, loss, left_out)
+        worst = max(shares, key=lambda c: (c not in precious, shares[c]))
+        left_out[worst] = shares[worst]
+        prepared = prepare(table, _without(prepared.policy, worst))
+
+
+def _without(policy: Policy, column: str) -> Policy:
+    """The policy with a quasi-identifier dropped."""
+    rest = {c: r for c, r in policy.quasi.items() if c != column}
+    return replace(policy, quasi=rest, direct={**policy.direct, column: "drop"})
+
+
+def _tried(prepared: Prepared, method: str) -> tuple[Decision, dict[str, float]] | None:
+    """The decision of a method within a few seconds, and the share of blank cells by column; nothing where it finds none."""
+    policy = replace(prepared.policy, method=method, loss_limit=1.0, blank_limit=1.0, time_limit=SECONDS)  # type: ignore[arg-type]
+    asked = replace(prepared, policy=policy)
+    try:
+        decision = decide(asked)
+    except ShoalError:
+        return None
+    return decision, blank_shares(asked, decision)

@@ -1,0 +1,146 @@
+"""The first release makes sense: a draft proposes a plan that tells something, and names what had better stay out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.errors import RoleError
+from shoal.release.plan.blank import blank_shares, mean_share, wholly
+from shoal.release.plan.first import MOST_BLANK, MOST_LOSS, first_plan
+from shoal.release.policy.draft import MANY, draft_policy
+from shoal.release.policy.policy import Policy
+
+
+def people(n: int, towns: int, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "age": rng.integers(18, 90, n),
+            "town": [f"town {i}" for i in rng.integers(0, towns, n)],
+            "work": [f"firm {i}" for i in rng.integers(0, towns, n)],
+            "ill": rng.choice(["flu", "cold", "asthma"], n),
+        }
+    )
+
+
+ROLES = {"quasi": ["sex", "age", "town", "work"], "sensitive": ["ill"], "k": 5, "allow": {"suppress": 0.05}}
+
+
+def test_one_level_per_column_where_every_column_tells_something():
+    table = shoal.open(people(4000, 3))
+    found = first_plan(table, Policy.of(**ROLES))
+    assert (found.method, found.left_out) == ("lattice", {})
+    made = shoal.anonymize(table, method="lattice", **ROLES)
+    assert made.decision.loss == pytest.approx(found.loss)
+    assert found.loss <= MOST_LOSS
+    assert not wholly(blank_shares(made.prepared, made.decision))
+
+
+def test_columns_that_would_be_blank_stay_out_and_the_precious_ones_last():
+    """Two hundred people in 150 towns and 150 firms: nothing can be told of either."""
+    table = shoal.open(people(200, 150))
+    found = first_plan(table, Policy.of(**ROLES), precious=["age", "sex"])
+    assert found.method == "local"
+    assert set(found.left_out) == {"town", "work"}
+    assert all(share > MOST_BLANK for share in found.left_out.values())
+    assert found.blank <= MOST_BLANK
+    rest = {**ROLES, "quasi": [c for c in ROLES["quasi"] if c not in found.left_out]}
+    made = shoal.anonymize(table, rest="drop", method="local", **rest)
+    assert mean_share(blank_shares(made.prepared, made.decision)) <= MOST_BLANK
+    assert made.certificate.k >= 5
+
+
+def test_a_policy_that_cannot_be_carried_out_is_said_not_raised():
+    table = shoal.open(people(30, 3))
+    found = first_plan(table, Policy.of(quasi=["sex"], k=5))
+    assert found.method == ""
+    assert "have no role" in found.problem
+
+
+def test_the_draft_unchanged_gives_a_release_that_verifies(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source, draft, out = tmp_path / "people.csv", tmp_path / "draft.yml", tmp_path / "out"
+    pacsv.write_csv(people(200, 150), source)
+    for words, code in ((["--draft", str(draft)], 0), (["--policy", str(draft), "--out", str(out)], 0)):
+        with pytest.raises(SystemExit) as left:
+            main(["anonymize", str(source), *words])
+        assert left.value.code == code
+    text = draft.read_text()
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#") and "title" not in line]
+    assert all("#" in line or line == "roles:" for line in lines), "a reason stands beside every line"
+    assert "# ? Does a person have several rows?" in text
+    assert re.search(r"^  rest: drop", text, re.M)
+    assert shoal.verify(out).ok
+    header = (out / "data.csv").read_text().splitlines()[0]
+    assert "town" not in header
+    assert "work" not in header
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(("more", "listed"), [(0, True), (1, False)])
+def test_many_columns_about_which_nothing_speaks_are_named_together(more, listed):
+    n = MANY + more
+    table = {"sex": ["f", "m"] * 20} | {f"detail {i}": ["left", "right"] * 20 for i in range(n)}
+    found = shoal.inspect(table)
+    assert len(found.insensitive) == n
+    text = draft_policy(found)
+    assert ("rest: insensitive" in text) is not listed
+    assert ('- "detail 0"' in text) is listed
+    policy = Policy.parse(text).completed(shoal.open(table).schema)
+    assert set(policy.insensitive) == set(found.insensitive)
+
+
+# ---------------------------------------------------------------- rest
+
+
+ROWS = {"age": [30, 30, 40, 40], "ill": ["x", "y"] * 2, "side": ["a", "b"] * 2, "id": ["q1", "q2", "q3", "q4"]}
+
+
+@pytest.mark.parametrize(("rest", "published"), [("drop", {"age", "ill"}), ("insensitive", {"age", "ill", "side"})])
+def test_what_becomes_of_the_rest(tmp_path, rest, published):
+    words = {"direct": ["id"]} if rest == "insensitive" else {}
+    made = shoal.anonymize(ROWS, quasi=["age"], sensitive=["ill"], k=2, rest=rest, **words)
+    folder = made.write(tmp_path / "out")
+    assert set((folder / "data.csv").read_text().splitlines()[0].replace('"', "").split(",")) == published
+    assert shoal.verify(folder).ok
+    assert Policy.of(Policy.of(quasi=["age"], k=2, rest=rest).to_json()).rest == rest
+
+
+def test_the_unit_and_the_weight_are_no_rest():
+    policy = Policy.of(quasi=["age"], k=2, rest="drop", unit="id", weight="ill").completed(shoal.open(ROWS).schema)
+    assert policy.direct == {"side": "drop"}
+
+
+def test_a_rest_that_names_people_is_still_refused():
+    table = {"age": [30, 40] * 20, "x": [f"ann.{i}@example.org" for i in range(40)]}
+    with pytest.raises(RoleError, match="'x' is called insensitive"):
+        shoal.anonymize(table, quasi=["age"], k=2, rest="insensitive")
+
+
+def test_an_error_about_roles_names_all_columns_and_offers_rest():
+    wide = {f"c{i:02d}": [1, 2] * 4 for i in range(61)}
+    with pytest.raises(RoleError, match="rest: drop") as told:
+        shoal.anonymize(wide, quasi=["c00"], k=2)
+    assert all(f"c{i:02d}" in told.value.message for i in range(1, 61))
+    assert "rest: drop" in told.value.hint
+    with pytest.raises(RoleError, match=r"c09, c10 and 51 more \('shoal inspect TABLE' lists all\)"):
+        shoal.anonymize({**wide, "c61": [1, 2] * 4}, quasi=["c00"], k=2)
+
+
+def test_check_needs_only_the_roles_it_uses():
+    assert shoal.check(ROWS, quasi=["age"], sensitive=["ill"], k=2).met
+    found = shoal.check(ROWS, quasi=["age"], k=2, rest="drop")
+    assert [(f.requirement.name, f.found) for f in found.failed] == [("rest", 3)]
+    assert shoal.check({"age": [30, 30]}, quasi=["age"], k=2, rest="drop").met
+    named = shoal.check(ROWS, quasi=["age"], direct=["id"], k=2, rest="drop")
+    assert [(f.requirement.name, f.found) for f in named.failed] == [("direct", 1), ("rest", 2)]
+    with pytest.raises(RoleError, match="3 of 4 columns"):
+        shoal.check(ROWS, quasi=["age"], preset="internal")
