@@ -70,3 +70,26 @@ class NoneDropped(Requirement):
 
     def sentence(self) -> str:
         return "no column is left that 'rest: drop' leaves out"
+
+
+@dataclass(frozen=True)
+class StaysOffTheList(Requirement):
+    """A column that the list of the preset does not let stay as it is: found by the gate, not asked by a policy in words."""
+
+    column: str
+    why: str
+    kind: ClassVar[str] = "identifiers"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("identifiers", self.column)
+
+    @property
+    def limit(self) -> int:
+        return 0
+
+    def holds(self, found: float) -> bool:
+        return found == 0
+
+    def sentence(self) -> str:
+        return f"column '{self.column}' keeps to the list of the preset ({self.why})"

@@ -18,7 +18,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
 from shoal.model.requirement import Verdict
 from shoal.model.roles import Schema
-from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds
+from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.on_list import class_columns
@@ -150,29 +150,6 @@ def _columns(table: Any, policy: Policy) -> list[Verdict]:
         for name, one in found.items()
         if one.why and name not in policy.direct
     ]
-
-
-@dataclass(frozen=True)
-class StaysOffTheList(Requirement):
-    """A column that the list of the preset does not let stay as it is: found by the gate, not asked by a policy in words."""
-
-    column: str
-    why: str
-    kind: ClassVar[str] = "identifiers"
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        return ("identifiers", self.column)
-
-    @property
-    def limit(self) -> int:
-        return 0
-
-    def holds(self, found: float) -> bool:
-        return found == 0
-
-    def sentence(self) -> str:
-        return f"column '{self.column}' keeps to the list of the preset ({self.why})"
 
 
 def _file(table: Any) -> str:
