@@ -23,19 +23,19 @@ SUPPRESS = 0.05
 ROLES = ("direct", "quasi", "sensitive", "insensitive")
 
 
-def protect(frame: Source, *, rest: str | None = None, **words: Unpack[PolicyWords]) -> Release:
+def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
     """Make a data frame safe to share: five lines, the same search, second count, attacks and certificate as a release.
 
     Parameters
     ----------
     frame : pandas, polars or Arrow table, or whatever :func:`shoal.open` takes
-    rest : "drop" or "insensitive", optional
-        What happens to columns without a role. By default the same guess is made: what names a person is left out, the rest is
-        published, and a column that looks like a further quasi-identifier stops the run when you named the others.
     **words
         The words of a policy. ``quasi=[…]``: what a neighbour, colleague or public list could know; left out, it is guessed as in
         :func:`shoal.inspect`. ``k=5``: everybody is alike with at least k - 1 others (5 where nothing is required).
         ``sensitive=…, direct=…, unit=…, require=…, preset=…``; ``allow={"suppress": 0.05}`` where nothing is said.
+        ``rest="drop"`` or ``"insensitive"`` says what happens to columns without a role. By default the same guess is made: what
+        names a person is left out, the rest is published, and a column that looks like a further quasi-identifier stops the run
+        when you named the others.
 
     Returns
     -------
@@ -50,9 +50,10 @@ def protect(frame: Source, *, rest: str | None = None, **words: Unpack[PolicyWor
     >>> r.to_pandas().groupby(["age", "sex"]).size().min() >= 3
     np.True_
     """
+    said: dict[str, Any] = {key: value for key, value in words.items() if value is not None}
+    rest = said.pop("rest", None)
     if rest not in (None, "drop", "insensitive"):
         raise UsageError("rest is not known.", hint='Use rest="drop" or rest="insensitive", or leave it out.')
-    said: dict[str, Any] = {key: value for key, value in words.items() if value is not None}
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
     if not said.keys() & {"k", "require", "preset"}:
