@@ -27,7 +27,7 @@ class Scene:
     (per column) are what the release claims. Optional: the published ``table`` and its ``files``; ``external``, an attacker's
     table counted through the published plan; ``recoded``, the base classes with published and finer codes (only the holder of the
     original has it); ``previous``, an earlier published table, with ``shared``, the columns that both publish unchanged;
-    ``alone``, for each further column that is published as it is, the records that are one of a kind once it is known too.
+    ``alone``, for each further column, the records that are singled out once it is known too.
     """
 
     released: ClassCounts

@@ -1,6 +1,7 @@
 """Further knowledge: what if the attacker knows a published column that is not called a quasi-identifier?
 
-Takes    for each column that is published as it is, how many records are one of a kind with the quasi-identifiers and that column
+Takes    for each such column, how many records the quasi-identifiers and that column single out: one of a kind where it is
+         published as it is, nearest to the true value in their class where it is changed
 Returns  the share for the worst column
 Keeps    k holds for the quasi-identifiers only; this says how much rests on the choice of them
 """
@@ -15,7 +16,7 @@ from shoal.model.attack import AttackResult, Verdict
 if TYPE_CHECKING:
     from shoal.engines.table import Table
 
-QUESTION = "Somebody also knows one published column that is not called a quasi-identifier: is the record one of a kind?"
+QUESTION = "Somebody also knows one published column that is not called a quasi-identifier: is the record singled out?"
 SHOWN = 3
 
 
@@ -33,7 +34,7 @@ def further_knowledge(alone: Mapping[str, int], records: int, k: int) -> AttackR
     >>> found.rate, found.verdict
     (0.95, 'warning')
     >>> print(found.sentence.split(". ")[0])
-    With 'date_of_birth' known as well, 95 of 100 records are one of a kind ('visits': fewer than 5)
+    With 'date_of_birth' known as well, 95 of 100 records are singled out ('visits': fewer than 5)
     >>> further_knowledge({"visits": 2}, 100, 5).verdict
     'holds'
     """
@@ -45,7 +46,7 @@ def further_knowledge(alone: Mapping[str, int], records: int, k: int) -> AttackR
     more = f", and {len(others) - SHOWN} more columns" if len(others) > SHOWN else ""
     beside = f" ({also}{more})" if also else ""
     sentence = (
-        f"With '{worst}' known as well, {_told(most, k)} of {records:,} records are one of a kind{beside}. "
+        f"With '{worst}' known as well, {_told(most, k)} of {records:,} records are singled out{beside}. "
         "The policy takes it that nobody knows this."
     )
     exposed = f"{sum(n > records / k for _, n in ranked)} of {len(ranked)} columns single out more than one record in {k}"

@@ -43,7 +43,7 @@ CASES = {
     "noise": {
         "roles": {**ROLES, "direct": ["who"]},
         **ASKED,
-        "transform": {"pay": {"noise": {"scale": 10.0}}},
+        "transform": {"pay": {"noise": {"scale": 1000.0}}},
         "analyses": [{"mean": "pay"}],
         "population": 5000,
     },

@@ -60,6 +60,7 @@ ALL = [
         0.01,
         0.01001,
     ),
+    (req.Linkage(0.05), "linkage<=0.05", {"linkage": 0.05}, 0.05, 0.05001),
 ]
 IDS = [text for _, text, _, _, _ in ALL]
 
@@ -228,7 +229,7 @@ def test_a_policy_form_that_does_not_fit_is_refused(said, words):
 def test_all_at_once_come_back_in_order():
     asked = [r for r, *_ in ALL if r.name != "closeness.ill.t"] + [req.TCloseness("ill", 0.2)]
     said = require_of(asked)
-    assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness"]
+    assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage"]
     assert require_of(requirements_of(said)) == said
     assert set(requirements_of(said)) == set(asked)
 

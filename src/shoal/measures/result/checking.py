@@ -127,6 +127,11 @@ def number_for(measured: Figures, asked: Requirement) -> float | None:
             if measured.presence is None:
                 raise UsageError("k_map needs a population table.", hint="Name one (population=…, --population FILE).")
             return measured.presence.k_map
+        case req.Linkage():
+            raise UsageError(
+                "linkage is tried on a release, with the original beside it.",
+                hint="Ask for it in a policy.",
+            )
         case req.RecursiveDiversity():
             return diversity.least_c(measured.counts, asked.column, l=asked.l)
         case req.TCloseness():

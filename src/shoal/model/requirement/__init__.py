@@ -40,7 +40,7 @@ from shoal.model.requirement.root import (
     spellings,
 )
 from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_class
-from shoal.model.requirement.table import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.model.requirement.table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
     "TOLERANCE",
@@ -57,6 +57,7 @@ __all__ = [
     "K",
     "KMap",
     "Law",
+    "Linkage",
     "MaxRisk",
     "PSensitive",
     "PopulationUniqueness",

@@ -9,6 +9,7 @@
       uniqueness: {sample: 0.1, population: {share: 0.01, of: 17500000, method: dankar}}
       diversity: {diagnosis: {distinct: 3, p_sensitive: 3, entropy: 2.5, recursive: {c: 3, l: 2}, alpha: 0.5}}
       closeness: {diagnosis: {t: 0.2, distance: ordered, delta: 1.5, beta: 1, enhanced_beta: 1}}
+      linkage: 0.05                               # share of records that one known value may find
 
 A list of texts (``["k>=5", "t[diagnosis]<=0.2"]``) says the same. Nothing is said twice.
 """
@@ -24,9 +25,9 @@ from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Enhanc
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
 from shoal.model.requirement.root import Requirement
 from shoal.model.requirement.sizes import K, KMap, MaxRisk
-from shoal.model.requirement.table import AverageRisk, PopulationUniqueness, SampleUniqueness
+from shoal.model.requirement.table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
 
-_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness")
+_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage")
 _RISKS = ("average", "journalist", "marketer", "prosecutor")
 _DIVERSITY = ("distinct", "p_sensitive", "entropy", "recursive", "alpha")
 _CLOSENESS = ("t", "delta", "beta", "enhanced_beta")
@@ -55,6 +56,8 @@ def requirements_of(require: Mapping[str, Any] | Sequence[str]) -> tuple[Require
         out += _diversity(column, _group(require["diversity"], column, _DIVERSITY, "require.diversity"))
     for column in _group(require, "closeness"):
         out += _closeness(column, _group(require["closeness"], column, (*_CLOSENESS, "distance"), "require.closeness"))
+    if "linkage" in require:
+        out.append(Linkage(require["linkage"]))
     return ordered(out)
 
 

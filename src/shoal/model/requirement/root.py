@@ -42,6 +42,7 @@ class Requirement:
     words: ClassVar[Words] = {}  # how text names it, and what each name says of other fields
     sign: ClassVar[str] = "<="
     needs_population: ClassVar[bool] = False
+    needs_original: ClassVar[bool] = False  # decided by whoever holds the table before the release; nobody can count it again
 
     @property
     def sensitive(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Requirements on the released table as a whole: average risk, uniques in the sample, estimated uniques in the population."""
+"""Requirements on the released table as a whole: average risk, uniques in the sample, estimated uniques, linkage by value."""
 
 from __future__ import annotations
 
@@ -118,3 +118,34 @@ class PopulationUniqueness(Requirement):
 
     def sentence(self) -> str:
         return f"an estimated share of at most {self.share:g} is unique in a population of {self.population}"
+
+
+@register
+@dataclass(frozen=True)
+class Linkage(Requirement):
+    """At most ``share`` of the records are found by one who knows the true value of one published column, and nothing else.
+
+    It is about every number, date and place that is not a quasi-identifier, changed or not; the worst column decides. Only the
+    holder of the original can try it, and no law about joining classes is proven.
+    """
+
+    share: float
+    kind: ClassVar[str] = "linkage"
+    words: ClassVar[Words] = {"linkage": {}}
+    scope: ClassVar[Scope] = "table"
+    law: ClassVar[Law] = "none"
+    bound: ClassVar[str] = "share"
+    needs_original: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share(self.share, "the share of records found by value", above_zero=True)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return ("linkage",)
+
+    def holds(self, found: float) -> bool:
+        return at_most(float(found), self.share)
+
+    def sentence(self) -> str:
+        return f"knowing one published value finds at most {self.share:.4g} of the records"

@@ -17,6 +17,7 @@ GUESSED = "guessed hierarchy: "
 ONE_EACH = "Each record is taken as one person. If people have several records, name the person column (unit)."
 NOTHING_SENSITIVE = "No column is named as sensitive, so nothing is said about what a class reveals."
 POPULATION_SIGNED = "The k-map was counted against a population table that is not in the folder: signed, not counted again."
+LINKAGE_SIGNED = "Linkage by value was tried against the original, which is not in the folder: signed, not counted again."
 PROVEN = "No plan that meets the requirements loses less; that it was chosen tells a little (minimality, downcoding)."
 NOT_PROVEN = "The plan meets the requirements but is not proven to lose least."
 _GUESSED_FOR = "Hierarchies were guessed from the data for: "
@@ -89,12 +90,15 @@ def limits(certificate: Certificate) -> tuple[str, ...]:
         out.append(f"{_GUESSED_FOR}{', '.join(guessed)}.")
     if any(r.needs_population for r in certificate.asked):
         out.append(POPULATION_SIGNED)
+    if any(r.needs_original for r in certificate.asked):
+        out.append(LINKAGE_SIGNED)
     return (*out, PROVEN if certificate.utility.proven else NOT_PROVEN)
 
 
 def contradicting(sentence: str) -> bool:
     """Whether a further limit is one of those that :func:`limits` decides about."""
-    return sentence in (ONE_EACH, NOTHING_SENSITIVE, POPULATION_SIGNED, PROVEN, NOT_PROVEN) or sentence.startswith(_GUESSED_FOR)
+    decided = (ONE_EACH, NOTHING_SENSITIVE, POPULATION_SIGNED, LINKAGE_SIGNED, PROVEN, NOT_PROVEN)
+    return sentence in decided or sentence.startswith(_GUESSED_FOR)
 
 
 def who_note(minimum: int) -> str:

@@ -305,12 +305,15 @@ def _count(place: Path, certificate: Certificate, table: Any, counted: tuple[str
 
 
 def signed_only(certificate: Certificate) -> Given:
-    """Numbers that only the publisher's population table tells: they are signed and cannot be counted again from the folder."""
-    asked = [r for r in certificate.asked if r.needs_population]
+    """Numbers that only the population table or the original tells: signed, and not to be counted again from the folder."""
+    asked = [r for r in certificate.asked if r.needs_population or r.needs_original]
     stated = {f.requirement: f.found for f in certificate.requirements}
     for r in asked:
         found = stated.get(r.name)
-        if found is None or found != round(found) or found < certificate.k:
+        if r.needs_original:
+            if found is None or not 0 <= found <= 1:
+                raise VerificationError(f"the number stated for '{r.name}' is not possible: it is a share.")
+        elif found is None or found != round(found) or found < certificate.k:
             raise VerificationError(f"the number stated for '{r.name}' is not possible: the population holds the release.")
     return {r.place: stated[r.name] for r in asked}
 

@@ -24,6 +24,7 @@ from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.on_list import class_columns
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.gate.values import linkage_as_it_is
 from shoal.release.policy.floor import floor_of
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.facts import Facts, Inside
@@ -115,7 +116,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     if policy.rest == "drop":
         extra.append(NoneDropped().judged(len(schema.direct) - len(named)))
     small = counts.sizes[counts.sizes < policy.smallest_class]
-    given = {**estimates(policy.requirements, facts), **_against_population(policy, counts)}
+    given = {**estimates(policy.requirements, facts), **_against_population(policy, counts), **linkage_as_it_is(table, policy)}
     judged = judge(policy.requirements, facts, given)
     columns = _columns(table, policy)
     findings = (*judged, *extra, *columns, *_preset(policy, (*judged, *columns)))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shoal.attack.by_value import ValueLink, by_value, default_limit
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
-from shoal.model.requirement import DistinctDiversity, TCloseness
+from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
 from shoal.release.earlier.composition import composition
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
@@ -26,6 +27,8 @@ STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 
 HINTS = {
     "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
+    "linkage: values": "Round or group the column (microaggregate, top_bottom), take more noise, name it under roles.quasi, or "
+    "state another limit (require: {linkage: 0.3}). If a person has looked and it names nobody: allow: {identifying: [column]}",
     "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
 }
 
@@ -36,7 +39,9 @@ MOST_COUNTED = 20_000_000
 """Published records up to which it is counted whom one further column would single out."""
 
 
-def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...]) -> list[AttackResult]:
+def run_attacks(
+    prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...], links: Sequence[ValueLink]
+) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
     from shoal.attack import Scene, run_all
     from shoal.attack.intersection import joined_records
@@ -50,11 +55,13 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
-        alone=_alone(prepared, decision, data),
+        alone={**_alone(prepared, decision, data), **{n.column: round(n.found_in_class) for n in links if n.changed}},
         files=(data,) if data.is_file() else (),
         seed=prepared.policy.seed,
     )
     results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
+    if links:
+        results.append(by_value(links, prepared.policy.smallest_class, _limit(prepared)))
     for place in earlier:
         before = read_certificate(place / NAME)
         old = published_table(place / str(before.data.file), before.after.records, before.data.columns)
@@ -67,7 +74,7 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
     if broken:
         raise VerificationError(
             f"an attack does better than the release would claim ({broken[0].name}): {broken[0].sentence} Nothing was released.",
-            hint=HINTS.get(broken[0].name.split(":")[0], "Use coarser levels."),
+            hint=HINTS.get(broken[0].name, HINTS.get(broken[0].name.split(":")[0], "Use coarser levels.")),
             attacks=tuple(broken),
         )
     told = tells(results) if prepared.policy.hardened else None
@@ -78,6 +85,12 @@ def run_attacks(prepared: Prepared, decision: Decision, data: Path, earlier: tup
             attacks=(told,),
         )
     return worst_first(results)
+
+
+def _limit(prepared: Prepared) -> float:
+    """The share of records that one known value may find: as the policy asks, or the default."""
+    stated = [r.share for r in prepared.policy.requirements if isinstance(r, Linkage)]
+    return stated[0] if stated else default_limit(prepared.policy.smallest_class)
 
 
 def _alone(prepared: Prepared, decision: Decision, data: Path) -> dict[str, int]:

@@ -26,6 +26,7 @@ from shoal.release.make.links import check_links
 from shoal.release.make.objections import objections
 from shoal.release.make.published_plan import published_plan
 from shoal.release.make.recode import ENDINGS, published_unit, recode
+from shoal.release.make.value_links import share_found, value_links
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.plan.trade_off import trade_off
@@ -80,6 +81,9 @@ def carry_out(
     check_links(prepared, decision)
     progress(0.6, "writing the data")
     done = recode(prepared, decision, data)
+    progress(0.75, "looking for people by their values")
+    links = value_links(prepared, decision, data, stage)
+    decision = replace(decision, given={**decision.given, ("linkage",): share_found(links)})
     progress(0.8, "counting the written file again")
     counted = count_again(prepared, decision, data, done)
     people = count_people(prepared, decision, stage, counted)
@@ -92,7 +96,7 @@ def carry_out(
     identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
-    attacks = run_attacks(prepared, decision, data, output.earlier)
+    attacks = run_attacks(prepared, decision, data, output.earlier, links)
     written = Written(
         facts=counted.facts,
         findings=counted.findings,

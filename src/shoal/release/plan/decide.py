@@ -231,7 +231,7 @@ def _given(prepared: Prepared, plan: Plan, progress: Progress, method: str, note
 
 def shortfalls(prepared: Prepared, decision: Decision) -> list[Verdict]:
     """Requirements that the classes to be published would not meet, counted by people and, where they differ, by records."""
-    asked = prepared.policy.requirements
+    asked = [r for r in prepared.policy.requirements if not r.needs_original]  # decided on the written file
     counted = [decision.released]
     if prepared.by_record is not None:
         counted.append(published(prepared, prepared.by_record, decision.codes, decision.stays))

@@ -77,7 +77,7 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     policy, tight = prepared.policy, tightened or {}
     out: list[Requirement] = [K(policy.smallest_class)] if policy.smallest_class >= 2 else []
     for r in policy.requirements:
-        if isinstance(r, K | MaxRisk):
+        if isinstance(r, K | MaxRisk) or r.needs_original:
             continue
         asked = replace(r, **{r.bound: tight.get(r.name, r.limit)}) if r.name in tight else r
         out.append(replace(asked, hierarchy=prepared.trees.get(asked.column)) if isinstance(asked, TCloseness) else asked)

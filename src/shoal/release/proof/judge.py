@@ -40,7 +40,9 @@ def _found(r: Requirement, facts: Facts, given: Given) -> float | None:
             return facts.average_risk
         case req.SampleUniqueness():
             return facts.unique_share
-    raise UsageError(f"'{r.name}' cannot be counted in a written file.", hint="It needs a population table, or an estimate.")
+    raise UsageError(
+        f"'{r.name}' cannot be counted in a written file.", hint="It needs a population table, an estimate or the original."
+    )
 
 
 def _inside(r: Requirement, inside: Inside) -> float | None:
