@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal.measures.columns.find import find_column
 from shoal.measures.columns.finding import Scale
-from shoal.release.gate.identifying import suggestion
+from shoal.release.gate.identifying import facts_of_column
 from shoal.release.proof.judge import Given
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ SCALES = (Scale.NUMBER, Scale.DATE, Scale.PLACE)
 def has_values(table: Table, name: str) -> bool:
     """Whether a column holds numbers, dates or places."""
     kind = table.schema[name].kind
-    return kind in NUMBERS or (kind == "text" and suggestion(table, name).scale in SCALES)
+    return kind in NUMBERS or (kind == "text" and find_column(facts_of_column(table, name)).scale in SCALES)
 
 
 def linkage_as_it_is(table: Table, policy: Policy) -> Given:
