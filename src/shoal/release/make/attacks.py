@@ -28,7 +28,7 @@ STOPPING = ("intersection", "linkage", "differencing", "leftovers")
 HINTS = {
     "intersection": "Publish the same plan as before (--plan), coarser levels, or only people who are new.",
     "linkage: values": "Round or group the column (microaggregate, top_bottom), take more noise, name it under roles.quasi, or "
-    "state another limit (require: {linkage: 0.3}). If a person has looked and it names nobody: allow: {identifying: {column: why}}",
+    "state another limit (require: {linkage: 0.3}). If a person has looked at it: allow: {identifying: {column: why}}",
     "differencing": "Let every class change by at least k records or not at all: wait for more people, or use coarser levels.",
 }
 
