@@ -6,16 +6,18 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shoal.protector import Session, Vault, keys
+from shoal.protector import Limit, Session, Vault, keys
 from shoal.protector.crypto.master_keys import LocalKey
 from shoal.protector.crypto.secret import Secret
+from shoal.protector.people.changes import Change, SecondPersonNeeded
+from shoal.protector.people.limits import DEFAULTS
 
 PEOPLE = {"Olga": "operator", "Rita": "requester", "Aldo": "approver", "Ana": "approver"}
 
@@ -48,6 +50,41 @@ class House:
     def __getitem__(self, name: str) -> Session:
         return self.vault.login(self.tokens[name])
 
+    def add(self, name: str, roles: list[str], **token: Any) -> str:
+        """A new person, by owner and auditor, who claims her token."""
+        return self._enrol(self.owner.add_actor(name, roles, **token))
+
+    def token(self, name: str, **token: Any) -> str:
+        """Another token of a person, likewise."""
+        return self._enrol(self.owner.issue_token(name, **token))
+
+    def _enrol(self, proposed: Change) -> str:
+        return self.vault.enrol(proposed.code, self.auditor.confirm(proposed.id).code)
+
+    def grant(self, name: str, roles: list[str], **more: Any) -> None:
+        """Other roles for a person, with the auditor where that is needed."""
+        proposed = self.owner.grant(name, roles, **more)
+        if proposed is not None:
+            self.auditor.confirm(proposed.id)
+
+    def set_limit(self, action: str, limit: Limit, **more: Any) -> None:
+        """Another limit, by owner and auditor."""
+        self.auditor.confirm(self.owner.set_limit(action, limit, **more).id)
+
+    def without_limits(self, *actions: str) -> None:
+        """Room for bulk work."""
+        for action in actions:
+            for limit in DEFAULTS[action]:
+                self.set_limit(action, Limit(limit.seconds, None, None))
+
+    def agree(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        """What the owner calls, with the auditor's confirmation between."""
+        try:
+            return call(self.owner, *args, **more)
+        except SecondPersonNeeded as needed:
+            self.auditor.confirm(needed.change.id)
+        return call(self.owner, *args, **more)
+
     @property
     def operator(self) -> Session:
         return self["Olga"]
@@ -78,7 +115,7 @@ def build(place: str, folder: Path) -> House:
     owner, auditor = made.vault.login(made.owner_token), made.vault.login(made.auditor_token)
     house = House(made.vault, place, key, folder, clock, owner, auditor, made.owner_share, made.auditor_share)
     for name, role in PEOPLE.items():
-        house.tokens[name] = owner.add_actor(name, [role])
+        house.tokens[name] = house.add(name, [role])
     house.tokens |= {"Otto": made.owner_token, "Udo": made.auditor_token}
     return house
 

@@ -15,7 +15,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from common import record  # noqa: E402
 
-from shoal.protector import Vault, keys  # noqa: E402
+from shoal.protector import Limit, Vault, keys  # noqa: E402
+from shoal.protector.people.limits import DEFAULTS  # noqa: E402
 from shoal.protector.pseudonyms.domains import Context  # noqa: E402
 
 BATCH = 250_000
@@ -31,7 +32,11 @@ def main(largest: int) -> None:
     os.environ["BENCH_KEY"] = keys.generate()
     made = Vault.create(folder / "a.vault", key=keys.from_env("BENCH_KEY"), owner="a", auditor="b", anchor=folder / "anchor")
     owner = made.vault.login(made.owner_token)
-    operator = made.vault.login(owner.add_actor("o", ["operator"]))
+    auditor = made.vault.login(made.auditor_token)
+    change = owner.add_actor("o", ["operator"])
+    operator = made.vault.login(made.vault.enrol(change.code, auditor.confirm(change.id).code))
+    for limit in DEFAULTS["pseudonymize"]:
+        auditor.confirm(owner.set_limit("pseudonymize", Limit(limit.seconds, None, None)).id)
     for kind in ("keyed", "reversible", "random", "format-preserving"):
         owner.create_domain(kind, kind=kind)
     for kind, n in (("keyed", 1_000_000), ("reversible", 1_000_000), ("format-preserving", 50_000)):

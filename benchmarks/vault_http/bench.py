@@ -24,6 +24,7 @@ from shoal.protector import (  # noqa: E402
     Vault,
     keys,
 )
+from shoal.protector.people.limits import DEFAULTS  # noqa: E402
 
 STORED = 100_000
 SERVER = """
@@ -72,8 +73,12 @@ def main(length: float, connections: int) -> None:
     made = Vault.create(folder / "a.vault", key=keys.from_env("BENCH_KEY"), owner="a", auditor="b", anchor=folder / "anchor")
     owner = made.vault.login(made.owner_token)
     owner.create_domain("d")
-    owner.set_limit("find", Limit(3600.0, 100_000_000, None))
-    token = owner.add_actor("o", ["operator"])
+    auditor = made.vault.login(made.auditor_token)
+    change = owner.add_actor("o", ["operator"])
+    token = made.vault.enrol(change.code, auditor.confirm(change.id).code)
+    for action in ("find", "pseudonymize"):
+        for limit in DEFAULTS[action]:
+            auditor.confirm(owner.set_limit(action, Limit(limit.seconds, 100_000_000, None)).id)
     ids = [f"{i:06d}" for i in range(STORED)]
     expected = dict(zip(ids, made.vault.login(token).pseudonymize("d", ids), strict=True))
     made.vault.close()

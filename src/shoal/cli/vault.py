@@ -15,6 +15,7 @@ from shoal.cli._vault.shared import (
     KeyFile,
     Place,
     acting,
+    lines_of,
     master_key,
     opening,
     read_secret,
@@ -36,6 +37,7 @@ def register(app: typer.Typer) -> None:
     from shoal.cli._vault import holder as _vault_holder
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
+    from shoal.cli._vault import second as _vault_second
 
     vault = typer.Typer(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
     vault.command("key")(key)
@@ -46,6 +48,7 @@ def register(app: typer.Typer) -> None:
     vault.command("find")(find)
     vault.command("translate")(translate)
     _vault_people.register(vault)
+    _vault_second.register(vault)
     _vault_owner.register(vault)
     _vault_holder.register(vault)
     app.add_typer(vault)
@@ -73,14 +76,14 @@ def init(
     vault: Place,
     owner: Annotated[str, typer.Option("--owner", help="Name of the owner.")],
     auditor: Annotated[str, typer.Option("--auditor", help="Name of the auditor, another person.")],
-    secrets: Annotated[Path, typer.Option("--secrets", help="New folder for the first tokens and shares (mode 0700).")],
+    secrets: Annotated[Path, typer.Option("--secrets", help="New folder for the first token, code and shares (mode 0700).")],
     domain: Annotated[str | None, typer.Option("--domain", help="Make this domain at once.")] = None,
     kind: Annotated[str, typer.Option("--kind", help="Kind of its pseudonyms.")] = "random",
     key_file: KeyFile = None,
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
-    """Make a vault: owner and auditor get a token and a share each, to be handed over and deleted here."""
+    """Make a vault. The owner gets a token, the auditor a code to claim hers (`enrol`), each a share; delete them here then."""
     from shoal.protector.vault import Vault
 
     provider = master_key(key_file)
@@ -96,7 +99,7 @@ def init(
     parts = {
         "owner.token": made.owner_token,
         "owner.share": made.owner_share,
-        "auditor.token": made.auditor_token,
+        "auditor.code": made.auditor_code,
         "auditor.share": made.auditor_share,
     }
     for name, text in parts.items():
@@ -165,13 +168,15 @@ def find(
 @acting
 def translate(
     session: Any,
-    pseudonyms: Annotated[list[str], typer.Argument(help="Pseudonyms of the source domain.")],
     source: Annotated[str, typer.Option("--from", help="Domain the pseudonyms belong to.")],
     target: Annotated[str, typer.Option("--to", help="Domain of the new pseudonyms.")],
     purpose: Purpose,
+    pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms of the source domain.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
     """Pseudonyms of another domain for the same people; no identity is shown."""
-    made = session.translate(pseudonyms, source=source, target=target, purpose=purpose, role=role, relation=relation)
+    given = lines_of(pseudonyms, file, "pseudonyms")
+    made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.protector.actions.confirming import ConfirmingActions
 from shoal.protector.actions.frame import Frame
 from shoal.protector.actions.holders import HolderActions
 from shoal.protector.actions.open_vault import OpenVault
@@ -53,6 +54,11 @@ class Session:
         self.revoke_tokens = owner.revoke_tokens
         self.set_limit = owner.set_limit
         self.plant_honeytoken = owner.plant_honeytoken
+
+        second = ConfirmingActions(self.frame)
+        self.changes = second.changes
+        self.confirm = second.confirm
+        self.refuse = second.refuse
 
     def __repr__(self) -> str:
         return "<Session>"

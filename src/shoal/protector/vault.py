@@ -8,7 +8,9 @@
 ...                     anchor=f"{folder}/anchor")
 >>> owner = made.vault.login(made.owner_token)
 >>> domain = owner.create_domain("study7")
->>> olga = made.vault.login(owner.add_actor("Olga", ["operator"]))
+>>> proposed = owner.add_actor("Olga", ["operator"])
+>>> confirmed = made.vault.login(made.auditor_token).confirm(proposed.id)
+>>> olga = made.vault.login(made.vault.enrol(proposed.code, confirmed.code))
 >>> first, again, other = olga.pseudonymize("study7", ["0012", "0012", "12"])
 >>> first == again, first == other, len(first)
 (True, False, 28)
@@ -17,6 +19,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time as _time
 from collections.abc import Callable
@@ -29,7 +32,7 @@ from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.log import audit, shares
-from shoal.protector.people import accounts
+from shoal.protector.people import accounts, enrolment
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
 from shoal.protector.store import connection as database
@@ -44,13 +47,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Created:
-    """A new vault, and the secrets that are shown once: tokens of owner and auditor, and their shares for the log."""
+    """A new vault, and the secrets that are shown once: the owner's token, the code with which the auditor claims hers, and
+    their shares for the log."""
 
     vault: Vault
     owner_token: str
-    auditor_token: str
+    auditor_code: str
     owner_share: str
     auditor_share: str
+
+    @functools.cached_property
+    def auditor_token(self) -> str:
+        """Claim the auditor's token here and now, for trying out alone: in earnest the auditor does it herself."""
+        return self.vault.enrol(self.auditor_code)
 
     def __repr__(self) -> str:
         return "<Created: tokens and shares are attributes>"
@@ -126,7 +135,9 @@ class Vault:
             for name, role in ((owner, "owner"), (auditor, "auditor")):
                 accounts.add(tx, name, [role], now)
                 self._open.recorder.remember_actor(tx, name)
-            tokens = accounts.issue_token(tx, owner), accounts.issue_token(tx, auditor)
+            code = enrolment.new_code()
+            enrolment.invite(tx, auditor, [code], now)
+            tokens = accounts.issue_token(tx, owner), code
             self._open.recorder.record(tx, now, owner, "create", detail="vault")
         return Created(self, *tokens, *pair)
 
@@ -137,13 +148,14 @@ class Vault:
         *,
         key: KeyProvider,
         anchor: str | Path | None = None,
-        accept: str | None = None,
+        accept: tuple[str, str] | None = None,
         clock: Callable[[], float] = _time.time,
     ) -> Vault:
         """Open a vault; an older or damaged database is refused.
 
-        ``accept`` is an owner's token: with it, a machine that has no anchor yet (or one that contradicts a database
-        restored on purpose) takes the present state as its beginning, and the log says so.
+        ``accept`` are the tokens of an owner and of a second person (another owner, or the auditor): with them, a machine that
+        has no anchor yet (or one that contradicts a database restored on purpose) takes the present state as its beginning. The
+        log keeps both, generation and number of events before and after, and :func:`care.verify_log` says so for ever.
         """
         provider = require_provider(key)
         if "://" not in str(place) and not Path(place).is_file():
@@ -161,7 +173,7 @@ class Vault:
             raise
         return vault
 
-    def _meet_anchor(self, accept: str | None) -> None:
+    def _meet_anchor(self, accept: tuple[str, str] | None) -> None:
         anchor = self.store.anchor
         assert anchor is not None
         if accept is not None:
@@ -173,14 +185,25 @@ class Vault:
             )
         self.store.check_anchor()
 
-    def _accept_anchor(self, anchor: Anchor, token: str) -> None:
+    def _accept_anchor(self, anchor: Anchor, tokens: tuple[str, str]) -> None:
+        known = anchor.known()
         self.store.anchor = None
         try:
             with self.store.write() as tx:
                 now = tx.now(self._open.clock)
-                who = accounts.caller(tx, accounts.token_digest(self.store, token), now)
-                who.require("anchor")
-                self._open.recorder.record(tx, now, who.name, "anchor", detail="accepted")
+                owner, second = (accounts.caller(tx, accounts.token_digest(self.store, token), now) for token in tokens)
+                owner.require("anchor")
+                second.require("confirm")
+                if accounts.same_name(owner.name, second.name):
+                    raise AccessError("one person alone cannot accept a state.", hint="Two people do.", reason="self-approval")
+                told: dict[str, Any] = {
+                    "generation": tx.state.generation,
+                    "events": tx.state.audit_seq,
+                    "generation_before": None if known is None else known.generation,
+                    "events_before": None if known is None else known.audit_seq,
+                }
+                together = audit.actor_pseudonym(self.store, second.name)
+                self._open.recorder.record(tx, now, owner.name, "anchor", detail="accepted", together_with=together, **told)
                 state = tx.state
         finally:
             self.store.anchor = anchor
@@ -206,6 +229,18 @@ class Vault:
             self._open.recorder.failed_login()
             raise refusal from None
         return Session(self._open, digest, found.name)
+
+    def enrol(self, *codes: str) -> str:
+        """The token of the person who holds these codes: claimed once, by herself. A wrong code is refused and logged."""
+        try:
+            with self.store.write() as tx:
+                now = tx.now(self._open.clock)
+                name, token = enrolment.claim(tx, codes, now)
+                self._open.recorder.record(tx, now, name, "enrol")
+        except AccessError as refusal:
+            self._open.recorder.failed_login()
+            raise refusal from None
+        return token
 
     def status(self) -> dict[str, Any]:
         """What may be told without logging in: ids and places, the proof that key and data are kept apart."""

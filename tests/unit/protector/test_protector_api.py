@@ -47,7 +47,7 @@ def served(house: House) -> Iterator[tuple[House, dict[str, Client]]]:
     house.owner.create_domain("e")
     house.owner.allow_translation("d", "e")
     house.owner.create_domain("k", kind="keyed")
-    tokens = {**house.tokens, "Otto": house.owner.issue_token("Otto"), "Udo": house.owner.issue_token("Udo")}
+    tokens = {**house.tokens, "Otto": house.token("Otto"), "Udo": house.token("Udo")}
     with TestClient(create_app(house.vault), base_url="http://127.0.0.1", raise_server_exceptions=False) as inner:
         yield house, {name: Client(inner, token) for name, token in tokens.items()}
 
@@ -152,7 +152,7 @@ def test_one_bad_lookup_does_not_spoil_the_others(sqlite_house: House) -> None:
 
     house = sqlite_house
     house.owner.create_domain("d")
-    house.owner.set_limit("find", Limit(3600.0, 5, None))
+    house.set_limit("find", Limit(3600.0, 5, None))
     ids = ["a", "b", "\u00e9" * 4000, "c", "d", "e", "f"]
     made = dict(zip(ids[:2], house.operator.pseudonymize("d", ids[:2]), strict=True))
 
@@ -181,7 +181,7 @@ def test_schemathesis_finds_no_server_error(sqlite_house: House) -> None:
     for name, kind in (("d", "random"), ("k", "keyed"), ("own", "self-generated"), ("f", "format-preserving")):
         house.owner.create_domain(name, kind=kind)
     app = create_app(house.vault, hosts=("127.0.0.1", "testserver"))
-    tokens = [house.owner.add_actor("All", ["operator", "requester", "approver", "owner"]), house.owner.issue_token("Udo")]
+    tokens = [house.add("All", ["operator", "requester", "approver", "owner"]), house.token("Udo")]
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     checks = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
     seen: dict[str, set[int]] = {}

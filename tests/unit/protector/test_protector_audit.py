@@ -144,7 +144,7 @@ def test_the_log_is_pseudonymous(busy: House) -> None:
         assert name not in text
     actors = {e["actor"] for e in care.read_log(busy.auditor)}
     assert all(a.startswith("A-") for a in actors)
-    assert len(actors) == 4  # Otto, Olga, Rita and Aldo have acted
+    assert len(actors) == 6  # Otto, Olga, Rita and Aldo have acted; Ana enrolled, and Udo confirmed
 
 
 def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import stat
 from collections.abc import Callable
@@ -50,9 +52,21 @@ def shoal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         "study7",
     ]
     assert run(*init)["domain"] == "study7"
+    run("enrol", "--code-file", "hands/auditor.code", "--token-out", "hands/auditor.token")
     for name, role in (("Olga", "operator"), ("Rita", "requester"), ("Aldo", "approver")):
-        run("actor", "add", name, "--role", role, "--token-out", f"hands/{name}.token", who="owner")
+        asked = run("actor", "add", name, "--role", role, "--code-out", f"hands/{name}.one", who="owner")
+        run("confirm", asked["change"], "--code-out", f"hands/{name}.two", who="auditor")
+        halves = [f"--code-file=hands/{name}.{half}" for half in ("one", "two")]
+        run("enrol", *halves, "--token-out", f"hands/{name}.token")
     return run
+
+
+def agree(shoal: Callable[..., Any], *words: str) -> Any:
+    """A command of the owner that takes a second person: proposed, confirmed, done."""
+    needed = shoal(*words, who="owner", code=1)["error"]
+    assert needed["type"] == "SecondPersonNeeded"
+    shoal("confirm", needed["message"].split()[0], who="auditor")
+    return shoal(*words, who="owner")
 
 
 def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
@@ -109,21 +123,36 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
     secret.write_text("0012\n")
     secret.chmod(0o600)
     assert shoal("find", "--domain", "study7", "--identity-file", "ids.txt", who="Olga")["pseudonyms"] == [first]
-    assert shoal("rotate", "--domain", "study7", who="owner")["key_id"].split(".")[1] == "2"
-    assert shoal("rotate", "--signing", who="owner")["key_id"]
+    assert agree(shoal, "rotate", "--domain", "study7")["key_id"].split(".")[1] == "2"
+    assert agree(shoal, "rotate", "--signing")["key_id"]
     shoal("rotate", who="owner", code=2)
-    shoal("limit", "reveal", "--max", "10", "--alarm", "5", who="owner")
+    asked = shoal("limit", "reveal", "--max", "10", "--alarm", "5", who="owner")["change"]
+    assert [c["what"]["limit"]["max"] for c in shoal("changes", who="auditor")["changes"]] == [10]
+    shoal("confirm", asked, who="owner", code=1)
+    assert shoal("refuse", asked, who="auditor")["status"] == "denied"
     shoal("limit", "reveal", who="owner", code=2)
     shoal("honeytoken", "study7", "--identity-file", "ids.txt", who="owner")
     shoal("checkpoint", "--out", "outside.json", who="owner")
     assert shoal("audit", "--verify", "--against", "outside.json", who="auditor")["ok"]
     assert shoal("verify", who="owner")["ok"]
     assert shoal("status")["storage"] == "sqlite"
-    assert shoal("anchor", "--accept", who="owner")["accepted"]
-    certificate = shoal("shred", "second", "--confirm", "second", "--out", "shred.json", who="owner")
+    certificate = agree(shoal, "shred", "second", "--confirm", "second", "--out", "shred.json")
     assert certificate["name"] == "second"
-    shoal("actor", "token", "Olga", "--token-out", "hands/extra.token", "--days", "1", "--domain", "study7", who="owner")
-    shoal("actor", "grant", "Olga", "--role", "requester", who="owner")
+    shoal("anchor", "--accept", who="owner", code=2)
+    assert shoal("anchor", "--accept", "--second-token-file", "hands/auditor.token", who="owner")["accepted"]
+    assert "accepted" in shoal("audit", "--verify", who="auditor", code=1)["error"]["message"]
+    assert shoal("audit", "--verify", "--acknowledge", "1", who="auditor")["ok"]
+    more = ["actor", "token", "Olga", "--days", "1", "--domain"]
+    shoal(*more, "nothing", "--code-out", "hands/extra.one", who="owner", code=2)
+    change = shoal(*more, "study7", "--code-out", "hands/extra.one", who="owner")["change"]
+    shoal("confirm", change, who="auditor", code=2)  # where shall the second half go?
+    shoal("confirm", change, "--code-out", "hands/extra.two", who="auditor")
+    halves = [f"--code-file=hands/extra.{half}" for half in ("one", "two")]
+    shoal("enrol", *halves, "--token-out", "hands/extra.token")
+    shoal("enrol", *halves, "--token-out", "hands/again.token", code=1)
+    assert [d["name"] for d in shoal("domain", "list", who="extra")["domains"]] == ["study7"]
+    change = shoal("actor", "grant", "Olga", "--role", "requester", who="owner")["change"]
+    shoal("confirm", change, who="auditor")
     assert shoal("actor", "revoke", "Olga", who="owner")["revoked"] == 2
     shoal("deny", "REQ-NONE", who="Aldo", code=1)
     shoal("withdraw", "REQ-NONE", who="Rita", code=1)
@@ -132,7 +161,7 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
 def test_master_key_by_command(shoal: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "safe2").mkdir()
     shoal("key", "--out", "safe2/new.key")
-    shoal("rotate", "--new-key-file", "safe2/new.key", who="owner")
+    agree(shoal, "rotate", "--new-key-file", "safe2/new.key")
     assert shoal("status", code=1)["error"]["type"] == "TamperError"
     monkeypatch.setenv("SHOAL_VAULT_KEY_FILE", "safe2/new.key")
     assert shoal("status")["storage"] == "sqlite"
@@ -185,6 +214,38 @@ def test_a_reveal_without_a_place_is_not_used_up(shoal: Callable[..., Any], tmp_
     shoal("reveal", asked, "-o", "nowhere/found.json", who="Rita", code=2)
     assert shoal("reveal", asked, "-o", "found.json", who="Rita")["known"] == 1
     assert json.loads((tmp_path / "found.json").read_text())["identities"] == {pseudonym: "0012"}
+
+
+def test_pseudonyms_from_files_and_answers_sealed_to_a_key(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("patient\n0012\n0013\n")
+    shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
+    made = [line.strip('"') for line in (tmp_path / "out.csv").read_text().split()[1:]]
+    (tmp_path / "list.txt").write_text("\n".join(made) + "\n")
+    shoal("domain", "add", "second", who="owner")
+    shoal("domain", "allow", "study7", "second", who="owner")
+    words = ["translate", "--from", "study7", "--to", "second", "--purpose", "p"]
+    assert len(shoal(*words, "--file", "list.txt", who="Olga")["pseudonyms"]) == 2
+    shoal(*words, made[0], "--file", "list.txt", who="Olga", code=2)
+    shoal(*words, who="Olga", code=2)
+    key = shoal_alone("recipient", "--out", "me.secret")["public"]
+    asked = shoal(
+        *("request", "--file", "list.txt", "--domain", "study7", "--reason", "r", "--case", "1", "--recipient", key), who="Rita"
+    )
+    assert (asked["records"], asked["recipient"]) == (2, key)
+    shoal("approve", asked["id"], who="Aldo")
+    shoal("reveal", asked["id"], "-o", "sealed.json", who="Rita")
+    assert "0012" not in (tmp_path / "sealed.json").read_text()
+    shoal_alone("unseal", "sealed.json", "--secret-file", "me.secret", "-o", "open.json")
+    assert json.loads((tmp_path / "open.json").read_text())["identities"] == {made[0]: "0012", made[1]: "0013"}
+
+
+def shoal_alone(*words: str) -> Any:
+    """A command that needs no vault."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+        main(["vault", *words, "--json"])
+    assert stop.value.code == 0
+    return json.loads(out.getvalue())
 
 
 @pytest.mark.parametrize("out", ["in.csv", "link.csv"])

@@ -208,7 +208,7 @@ def test_rotation_leaves_one_index(house: House) -> None:
     house.owner.create_domain("d")
     made = house.operator.pseudonymize("d", [f"{i}" for i in range(100)])
     before = shape(house)
-    care.rotate_domain(house.owner, "d")
+    house.agree(care.rotate_domain, "d")
     after = shape(house)
     assert [length for _, length in after] == [length for _, length in before]
     assert after[0][0] - before[0][0] == 1 << 32

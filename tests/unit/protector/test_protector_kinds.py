@@ -44,7 +44,7 @@ def test_base_32_there_and_back(value: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["random", "keyed", "reversible"])
 def test_same_person_same_pseudonym(house: House, kind: str) -> None:
-    house.owner.create_domain("d", kind=kind)
+    house.owner.create_domain("d", kind=kind, clean=())
     made = house.operator.pseudonymize("d", [*AWKWARD, None, *AWKWARD])
     n = len(AWKWARD)
     assert made[:n] == made[n + 1 :]
@@ -59,7 +59,7 @@ def test_same_person_same_pseudonym(house: House, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["random", "reversible"])
 def test_round_trip_of_awkward_texts(house: House, kind: str) -> None:
-    house.owner.create_domain("d", kind=kind)
+    house.owner.create_domain("d", kind=kind, clean=())
     made = house.operator.pseudonymize("d", AWKWARD)
     back = house.reveal("d", made)
     assert [back[p] for p in made] == AWKWARD
@@ -71,7 +71,7 @@ def test_round_trip_law(sqlite_house: House, texts: list[str]) -> None:
     known = {d.name for d in sqlite_house.owner.domains()}
     for kind in ("random", "reversible"):
         if kind not in known:
-            sqlite_house.owner.create_domain(kind, kind=kind)
+            sqlite_house.owner.create_domain(kind, kind=kind, clean=())
         made = sqlite_house.operator.pseudonymize(kind, texts)
         with sqlite_house.vault.store.read() as tx:
             opened = sqlite_house.vault.keyring.opened(tx, sqlite_house.vault.keyring.domain(tx, kind))
@@ -201,10 +201,8 @@ def test_one_way_stays_one_way(house: House) -> None:
     made = house.operator.pseudonymize("k", ["person"])
     with pytest.raises(AccessError, match="one-way"):
         house.operator.translate(made, source="k", target="other", purpose="x")
-    asked = house.request("k", made)
-    house["Aldo"].approve(asked.id)
     with pytest.raises(AccessError, match="one-way"):
-        house["Rita"].reveal(asked.id)
+        house.request("k", made)
 
 
 def test_forged_pseudonyms_lead_nowhere(house: House) -> None:

@@ -39,8 +39,9 @@ def test_a_million_there_and_back(house: House) -> None:
     texts = identities()
     assert len(set(texts)) == N
     column = pa.array(texts)
-    house.owner.create_domain("table")
-    house.owner.create_domain("cipher", kind="reversible")
+    house.without_limits("pseudonymize")
+    house.owner.create_domain("table", clean=())
+    house.owner.create_domain("cipher", kind="reversible", clean=())
     for name in ("table", "cipher") if house.vault.store.dialect == "sqlite" else ("table",):  # a cipher has no rows
         made = pa.concat_arrays([house.operator.pseudonymize(name, column.slice(start, N // 4)) for start in range(0, N, N // 4)])
         assert len(made.unique()) == N

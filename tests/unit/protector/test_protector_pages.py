@@ -68,8 +68,8 @@ def test_texts_of_every_length_there_and_back(house: House) -> None:
                 opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, name))
                 assert opened.resolve(tx, pseudonyms) == [i.encode() for i in ids]
         assert care.verify(house.owner).ok
-        care.rotate_domain(house.owner, "d")
-        care.rotate_domain(house.owner, "r")
+        house.agree(care.rotate_domain, "d")
+        house.agree(care.rotate_domain, "r")
     with house.vault.store.read() as tx:
         assert [r.used for r in tx.state.domains.values()] > [len(ids)]
 

@@ -54,7 +54,7 @@ def test_delivered_once(asked: tuple[House, str, str]) -> None:
 
 def test_nobody_approves_their_own_request(asked: tuple[House, str, str]) -> None:
     house, _, pseudonym = asked
-    both = house.vault.login(house.owner.add_actor("Both", ["requester", "approver", "operator", "owner"]))
+    both = house.vault.login(house.add("Both", ["requester", "approver", "operator", "owner"]))
     mine = both.request("d", [pseudonym], purpose="p", case="1")
     with pytest.raises(AccessError, match="nobody approves their own"):
         both.approve(mine.id)
@@ -105,7 +105,7 @@ def test_denied_withdrawn_and_strangers(asked: tuple[House, str, str]) -> None:
     with pytest.raises(AccessError, match="denied"):
         house["Rita"].reveal(request)
     second = house.request("d", [pseudonym])
-    other = house.vault.login(house.owner.add_actor("Rolf", ["requester"]))
+    other = house.vault.login(house.add("Rolf", ["requester"]))
     house["Aldo"].approve(second.id)
     with pytest.raises(AccessError, match="somebody else"):
         other.reveal(second.id)
@@ -140,6 +140,7 @@ ACTIONS: dict[str, Any] = {
     "checkpoint": lambda s: care.checkpoint(s),
     "verify": lambda s: care.verify(s),
     "audit": lambda s: care.verify_log(s),
+    "confirm": lambda s: s.confirm("CHG-X"),
 }
 
 
@@ -154,7 +155,7 @@ def test_roles_do_only_what_they_may(sqlite_house: House, role: str) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("k", kind="keyed")
     house.owner.create_domain("own", kind="self-generated")
-    acting = house.vault.login(house.owner.add_actor("Somebody", [role]))
+    acting = house.vault.login(house.add("Somebody", [role]))
     for action, call in ACTIONS.items():
         try:
             call(acting)
@@ -170,13 +171,13 @@ def test_roles_do_only_what_they_may(sqlite_house: House, role: str) -> None:
 
 def test_auditor_stands_alone(house: House) -> None:
     with pytest.raises(UsageError, match="only audits"):
-        house.owner.add_actor("X", ["auditor", "operator"])
+        house.add("X", ["auditor", "operator"])
     with pytest.raises(UsageError, match="Did you mean 'approver'"):
-        house.owner.add_actor("X", ["aprover"])
+        house.add("X", ["aprover"])
     with pytest.raises(UsageError):
-        house.owner.add_actor("X", [])
+        house.add("X", [])
     with pytest.raises(UsageError, match="exists already"):
-        house.owner.add_actor("Olga", ["operator"])
+        house.add("Olga", ["operator"])
 
 
 def test_tokens(house: House) -> None:
@@ -186,7 +187,7 @@ def test_tokens(house: House) -> None:
         with pytest.raises(AccessError, match="not valid"):
             house.vault.login(wrong)
     assert len(log(house, action="login", outcome="refused")) == 5
-    narrow = house.vault.login(house.owner.issue_token("Olga", domains=["d"], expires=house.clock.now + 100))
+    narrow = house.vault.login(house.token("Olga", domains=["d"], expires=house.clock.now + 100))
     narrow.pseudonymize("d", ["x"])
     with pytest.raises(AccessError, match="does not reach"):
         narrow.pseudonymize("e", ["x"])
@@ -198,12 +199,12 @@ def test_tokens(house: House) -> None:
     with pytest.raises(AccessError, match="not valid"):
         olga.pseudonymize("d", ["x"])
     with pytest.raises(UsageError, match="more roles"):
-        house.owner.issue_token("Olga", scopes=["owner"])
+        house.token("Olga", scopes=["owner"])
     aldo = house["Aldo"]
-    house.owner.grant("Aldo", ["operator"])
+    house.grant("Aldo", ["operator"])
     with pytest.raises(AccessError, match="role approver"):
         aldo.approve("REQ-X")
-    house.owner.grant("Aldo", ["operator"], enabled=False)
+    house.grant("Aldo", ["operator"], enabled=False)
     with pytest.raises(AccessError, match="not valid"):
         aldo.pseudonymize("d", ["x"])
 
@@ -218,8 +219,8 @@ def test_failed_logins_do_not_flood_the_log(sqlite_house: House) -> None:
 def test_limits_and_alarms(house: House) -> None:
     """V7: bulk look-ups raise an alarm, then are refused, per purpose; the next window is fresh."""
     house.owner.create_domain("d")
-    house.owner.set_limit("find", Limit(3600.0, 10, 5))
-    house.owner.set_limit("find", Limit(3600.0, 2, None), purpose="research")
+    house.set_limit("find", Limit(3600.0, 10, 5))
+    house.set_limit("find", Limit(3600.0, 2, None), purpose="research")
     operator = house.operator
     operator.find_many("d", ["x", "y"], purpose="research")
     with pytest.raises(AccessError, match="over the limit"):
@@ -236,7 +237,7 @@ def test_limits_and_alarms(house: House) -> None:
 
 def test_reveals_are_limited(house: House) -> None:
     house.owner.create_domain("d")
-    house.owner.set_limit("reveal", Limit(86400.0, 3, 2))
+    house.set_limit("reveal", Limit(86400.0, 3, 2))
     made = house.operator.pseudonymize("d", list("abcdef"))
     assert len(house.reveal("d", made[:3])) == 3
     asked = house.request("d", made[3:4])
@@ -245,7 +246,7 @@ def test_reveals_are_limited(house: House) -> None:
         house["Rita"].reveal(asked.id)
     for limit in (Limit(86400.0, None, None), Limit(1.0, 1000, None)):
         with pytest.raises(UsageError, match="unlimited"):
-            house.owner.set_limit("reveal", limit)
+            house.set_limit("reveal", limit)
     house.clock.now += 86400
     assert house["Rita"].reveal(asked.id).identities == {made[3]: "d"}
 

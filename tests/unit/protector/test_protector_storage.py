@@ -37,7 +37,7 @@ def fill(house: House) -> list[str]:
     registration = Holder.generate().registration(house.vault.id, own.id)
     house.operator.register(own.name, registration, identity=planted("holder"))
     made.append(registration["pseudonym"])
-    house.owner.add_actor(planted("actor"), ["operator"])
+    house.add(planted("actor"), ["operator"])
     asked = house["Rita"].request(planted("random"), made[:3], purpose=planted("why"), case=planted("case"))
     house["Aldo"].approve(asked.id)
     assert set(house["Rita"].reveal(asked.id).identities.values()) == {planted(f"id-{i}") for i in range(3)}
@@ -139,7 +139,7 @@ def filled(house: House) -> House:
     """A vault with a few people in it, its owner's token at hand."""
     house.owner.create_domain("d")
     house.operator.pseudonymize("d", [f"{i:04d}" for i in range(40)])
-    house.owner_token = house.owner.issue_token("Otto")  # type: ignore[attr-defined]
+    house.owner_token = house.token("Otto")  # type: ignore[attr-defined]
     assert not detected(house)
     return house
 
@@ -234,7 +234,7 @@ def test_truncated_file_is_noticed(tmp_path: Path) -> None:
     house = build(str(tmp_path / "data.vault"), tmp_path)
     house.owner.create_domain("d")
     house.operator.pseudonymize("d", [f"{i:04d}" for i in range(3000)])
-    house.owner_token = house.owner.issue_token("Otto")  # type: ignore[attr-defined]
+    house.owner_token = house.token("Otto")  # type: ignore[attr-defined]
     house.vault.close()
     file = Path(house.place)
     whole = file.read_bytes()
@@ -290,18 +290,20 @@ def test_rollback_of_postgresql_is_noticed(filled: House) -> None:
 
 def test_anchor_rules(tmp_path: Path) -> None:
     house = build(str(tmp_path / "data.vault"), tmp_path)
-    token = house.owner.issue_token("Otto")
+    token, auditor = house.token("Otto"), house.token("Udo")
     anchor = tmp_path / "anchor"
-    kept = anchor.read_bytes()
     assert stat.S_IMODE(anchor.stat().st_mode) == 0o600
     anchor.unlink()
     with pytest.raises(TamperError, match="no anchor"):
         house.reopen()
-    with pytest.raises(ShoalError, match="role"):
-        Vault.open(house.place, key=house.key, anchor=anchor, accept=house.tokens["Olga"], clock=house.clock)
-    assert not anchor.exists()
-    Vault.open(house.place, key=house.key, anchor=anchor, accept=token, clock=house.clock).close()
+    olga = house.tokens["Olga"]
+    for pair, words in (((olga, auditor), "role"), ((token, olga), "role"), ((token, token), "alone")):
+        with pytest.raises(ShoalError, match=words):
+            Vault.open(house.place, key=house.key, anchor=anchor, accept=pair, clock=house.clock)
+        assert not anchor.exists()
+    Vault.open(house.place, key=house.key, anchor=anchor, accept=(token, auditor), clock=house.clock).close()
     house.reopen().close()
+    kept = anchor.read_bytes()
     anchor.write_bytes(bytes(1024))
     with pytest.raises(TamperError, match="damaged"):
         house.reopen()

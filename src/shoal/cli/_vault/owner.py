@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +15,11 @@ from shoal.cli._shared import Json
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
+    CodeOut,
     KeyFile,
     Name,
     Place,
     TokenFile,
-    TokenOut,
     acting,
     opened,
     read_secret,
@@ -26,6 +27,7 @@ from shoal.cli._vault.shared import (
     secret_file,
     tell,
     token,
+    waits,
     write_json,
 )
 from shoal.errors import UsageError
@@ -60,6 +62,10 @@ def domain_add(
     scope: Annotated[str, typer.Option("--scope", help="person, role, relationship, role-relationship, transaction.")] = "person",
     prefix: Annotated[str, typer.Option("--prefix", help="Start of every pseudonym.")] = "P-",
     matching: Annotated[str, typer.Option("--matching", help="exact, or nfc (Unicode composed first).")] = "exact",
+    clean: Annotated[
+        str, typer.Option("--clean", help="How identities are cleaned: blanks, case, separators, zeros, or none. Several: a,b.")
+    ] = "blanks",
+    check: Annotated[str, typer.Option("--check", help="Check digit they carry: luhn, nhs, bsn or mod97.")] = "",
     alphabet: Annotated[
         str, typer.Option("--alphabet", help="digits, letters, LETTERS, alphanumeric, ALPHANUMERIC, or characters.")
     ] = "digits",
@@ -88,6 +94,8 @@ def domain_add(
         scope=scope,
         prefix=prefix,
         matching=matching,
+        clean=() if clean == "none" else _shared.names(clean),
+        check=check,
         alphabet=ALPHABETS.get(alphabet, alphabet),
         keep=keep,
         renewal=renewal,
@@ -127,12 +135,10 @@ def actor_add(
     session: Any,
     name: Name,
     role: Annotated[list[str], typer.Option("--role", help="operator, requester, approver, auditor, owner (repeat).")],
-    token_out: TokenOut,
+    code_out: CodeOut = None,
 ) -> Answer:
-    """Add a person; the token goes into a file, to be handed over."""
-    with secret_file(token_out) as put:
-        put(session.add_actor(name, role))
-    return {"actor": name, "roles": list(role), "token_file": str(token_out)}, f"Token of {name} in {token_out}."
+    """Propose a person. A second person confirms; the new one claims her token with both halves of the code."""
+    return _proposed(lambda: session.add_actor(name, role), code_out, {"actor": name, "roles": list(role)})
 
 
 @acting
@@ -140,27 +146,40 @@ def actor_grant(
     session: Any,
     name: Name,
     role: Annotated[list[str], typer.Option("--role", help="All roles the actor shall have.")],
-    disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out.")] = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Lock the actor out, at once.")] = False,
 ) -> Answer:
-    """Set the roles of a person, or lock the person out."""
-    session.grant(name, role, enabled=not disable)
-    return {"actor": name, "roles": list(role), "enabled": not disable}, f"{name}: {', '.join(role)}."
+    """Set the roles of a person, or lock the person out. More roles need a second person."""
+    change = session.grant(name, role, enabled=not disable)
+    told = {"actor": name, "roles": list(role), "enabled": not disable}
+    if change is None:
+        return {**told, "change": None}, f"{name}: {'locked out' if disable else ', '.join(role)}."
+    return {**told, "change": change.id}, waits(change)
 
 
 @acting
 def actor_token(
     session: Any,
     name: Name,
-    token_out: TokenOut,
     scope: Annotated[list[str] | None, typer.Option("--scope", help="Only these of the actor's roles (repeat).")] = None,
     domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
     days: Annotated[float | None, typer.Option("--days", help="Valid for so many days.")] = None,
+    code_out: CodeOut = None,
 ) -> Answer:
-    """Another token for a person, narrowed as you like."""
+    """Propose another token for a person, narrowed as you like; she claims it as she did the first."""
     expires = None if days is None else time.time() + days * 86400
-    with secret_file(token_out) as put:
-        put(session.issue_token(name, scopes=scope or (), domains=domain or (), expires=expires))
-    return {"actor": name, "token_file": str(token_out)}, f"Token of {name} in {token_out}."
+    asked = {"scopes": scope or (), "domains": domain or (), "expires": expires}
+    return _proposed(lambda: session.issue_token(name, **asked), code_out, {"actor": name})
+
+
+def _proposed(propose: Callable[[], Any], code_out: Path | None, told: dict[str, Any]) -> Answer:
+    """Propose a change that enrols somebody; the owner's half of the code goes into a file."""
+    if code_out is None:
+        raise UsageError("where shall your half of the enrolment code go?", hint="Add --code-out FILE.")
+    with secret_file(code_out) as put:
+        change = propose()
+        put(change.code)
+    words = f"{waits(change)} Your half of the code is in {code_out}."
+    return {**told, "change": change.id, "code_file": str(code_out)}, words
 
 
 @acting
@@ -219,11 +238,11 @@ def limit(
     hours: Annotated[float, typer.Option("--hours", help="Length of the window.")] = 24.0,
     purpose: Annotated[str, typer.Option("--purpose", help="Only for this purpose.")] = "*",
 ) -> Answer:
-    """Change a rate limit."""
+    """Propose another rate limit; it replaces the one of the same window when a second person confirms."""
     from shoal.protector.people.limits import Limit
 
-    session.set_limit(action, Limit(hours * 3600, most, alarm), purpose=purpose)
-    return {"action": action, "max": most, "alarm": alarm, "hours": hours}, f"Limit on {action} set."
+    change = session.set_limit(action, Limit(hours * 3600, most, alarm), purpose=purpose)
+    return {"action": action, "max": most, "alarm": alarm, "hours": hours, "change": change.id}, waits(change)
 
 
 @acting
@@ -231,10 +250,12 @@ def honeytoken(
     session: Any,
     domain: Name,
     identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the invented identity.")],
+    role: Annotated[str, typer.Option("--role", help="Role, for a pseudonym to lay out in a domain of roles.")] = "",
+    relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
-    """Plant an invented identity; whoever asks for it raises an alarm."""
-    made = session.plant_honeytoken(domain, read_secret(identity_file))
-    return {"domain": domain, "pseudonym": made}, made
+    """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym."""
+    made = session.plant_honeytoken(domain, read_secret(identity_file), role=role, relation=relation)
+    return {"domain": domain, "pseudonym": made}, made or "Planted; name a role or relation for a pseudonym to lay out."
 
 
 @acting
@@ -263,13 +284,19 @@ def checkpoint(
 def anchor_command(
     vault: Place,
     accept: Annotated[bool, typer.Option("--accept", help="Take the present state as this machine's beginning.")] = False,
+    second: Annotated[
+        Path | None, typer.Option("--second-token-file", help="Token of the second person: another owner, or the auditor.")
+    ] = None,
     key_file: KeyFile = None,
     token_file: TokenFile = None,
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
-    """Show this machine's anchor, or let an owner accept the present state of the vault."""
-    place = opened(vault, key_file, anchor, accept=token(token_file) if accept else None)
+    """Show this machine's anchor, or let two people accept the present state of the vault: the log says so for ever."""
+    if accept and second is None:
+        raise UsageError("accepting a state takes two people.", hint="Add --second-token-file FILE.")
+    pair = (token(token_file), read_secret(second)) if accept and second is not None else None
+    place = opened(vault, key_file, anchor, accept=pair)
     mark = place.store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._vault.shared import Answer, acting, opening, read_json, read_secret, require_ok, secret_file
+from shoal.cli._vault.shared import Answer, acting, lines_of, opening, read_json, read_secret, require_ok, secret_file
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
@@ -31,10 +31,12 @@ def register(vault: typer.Typer) -> None:
 @acting
 def request(
     session: Any,
-    pseudonyms: Annotated[list[str], typer.Argument(help="Pseudonyms to be revealed.")],
     domain: Annotated[str, typer.Option("--domain", help="Domain the pseudonyms belong to.")],
     reason: Annotated[str, typer.Option("--reason", "--purpose", help="Why; goes into the log.")],
     case: Annotated[str, typer.Option("--case", help="Case number.")],
+    pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms to be revealed.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
+    recipient: Annotated[str, typer.Option("--recipient", help="Public key the answer is sealed to (`recipient`).")] = "",
     days: Annotated[float, typer.Option("--days", help="Expires after so many days (at most 30).")] = 7.0,
     key_version: Annotated[int | None, typer.Option("--key-version", help="For format-preserving pseudonyms.")] = None,
     role: Annotated[str, typer.Option("--role", help="Role, for format-preserving role pseudonyms.")] = "",
@@ -42,7 +44,15 @@ def request(
 ) -> Answer:
     """Ask for the identities behind pseudonyms; another person has to approve."""
     made = session.request(
-        domain, pseudonyms, purpose=reason, case=case, seconds=days * 86400, version=key_version, role=role, relation=relation
+        domain,
+        lines_of(pseudonyms, file, "pseudonyms"),
+        purpose=reason,
+        case=case,
+        seconds=days * 86400,
+        version=key_version,
+        role=role,
+        relation=relation,
+        recipient=recipient,
     )
     return made.to_json(), f"{made.id} waits for approval by another person."
 
@@ -76,8 +86,12 @@ def reveal(
     """Fetch the identities of your approved request, once, into a file."""
     with secret_file(out) as put:
         found = session.reveal(request_id)
-        body = {"request": found.request.id, "domain": found.request.domain, "identities": dict(found.identities)}
+        body: dict[str, Any] = {"request": found.request.id, "domain": found.request.domain}
+        body |= {"sealed": found.sealed} if found.sealed else {"identities": dict(found.identities)}
         put(json.dumps(body, ensure_ascii=False, indent=1))
+    if found.sealed:
+        sealed = {"request": found.request.id, "records": found.request.records, "sealed": True, "out": str(out)}
+        return sealed, f"The answer is in {out}, sealed to your key: `shoal vault unseal {out}`. The log remembers it."
     known = sum(v is not None for v in found.identities.values())
     result = {"request": found.request.id, "records": len(found.identities), "known": known, "out": str(out)}
     return result, f"{known} of {len(found.identities)} identities in {out}. The log remembers it."
@@ -93,13 +107,17 @@ def audit(
     ] = "actor",
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the timeline as SVG.")] = None,
     checkpoint: Annotated[Path | None, typer.Option("--against", help="Checkpoint kept outside, to check against.")] = None,
+    acknowledge: Annotated[
+        int, typer.Option("--acknowledge", help="Accepted older states that you know of; one more is a problem.", min=0)
+    ] = 0,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
     """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
     from shoal.protector import care
 
     if verify or checkpoint is not None:
-        verdict = care.verify_log(session, anchors=[] if checkpoint is None else [read_json(checkpoint, "a checkpoint")])
+        anchors = [] if checkpoint is None else [read_json(checkpoint, "a checkpoint")]
+        verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
         require_ok(verdict.ok, verdict.problems)
         return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
     if report is not None or plot is not None:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,6 +43,9 @@ TokenFile = Annotated[
 AnchorFile = Annotated[Path | None, typer.Option("--anchor", help="Anchor file (default: beside the key file).")]
 Name = Annotated[str, typer.Argument(help="Name.")]
 TokenOut = Annotated[Path, typer.Option("--token-out", help="New file for the token (mode 0600).")]
+CodeOut = Annotated[
+    Path | None, typer.Option("--code-out", help="New file for your half of the person's enrolment code (mode 0600).")
+]
 
 
 def acting(command: Callable[..., Answer]) -> Callable[..., None]:
@@ -128,6 +132,19 @@ def secret_file(file: Path) -> Iterator[Callable[[str], object]]:
         raise
 
 
+def lines_of(given: list[str] | None, file: Path | None, what: str) -> list[str]:
+    """Texts from the command line or from a file with one on each line (``-`` is standard input); exactly one of them."""
+    if bool(given) == (file is not None):
+        raise UsageError(f"give {what} as arguments or with --file, one of the two.")
+    if file is None:
+        return list(given or ())
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"'{file.name}' cannot be read as UTF-8 text.") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def read_json(file: Path, what: str) -> dict[str, Any]:
     """An object from a file."""
     import json
@@ -159,6 +176,11 @@ def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
         typer.echo("\n".join(_shared.printable(line) for line in words.split("\n")))
     else:
         _shared.console().print(words)
+
+
+def waits(change: Any) -> str:
+    """What is said of a change that was proposed."""
+    return f"{change.id} waits for a second person: another owner or the auditor runs `shoal vault confirm {change.id}`."
 
 
 def require_ok(ok: bool, problems: tuple[str, ...]) -> None:

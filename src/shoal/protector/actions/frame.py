@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shoal.protector.actions.open_vault import OpenVault
-from shoal.protector.log import shares
-from shoal.protector.people import accounts, limits
+from shoal.protector.log import audit, shares
+from shoal.protector.people import accounts, changes, limits
 from shoal.protector.people.accounts import Caller
+from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 
@@ -20,7 +21,7 @@ class Frame:
     def __init__(self, vault: OpenVault, digest: str, name: str) -> None:
         self.vault = vault
         self.name = name
-        self._digest = digest
+        self.token = digest
 
     @contextlib.contextmanager
     def acting(self, action: str, domain: str | None = None, **details: Any) -> Iterator[tuple[Tx, float]]:
@@ -40,13 +41,42 @@ class Frame:
 
     def caller(self, tx: Tx, now: float) -> Caller:
         """The caller, whatever the roles; a token that is no longer valid is refused."""
-        return accounts.caller(tx, self._digest, now)
+        return accounts.caller(tx, self.token, now)
 
     def require(self, tx: Tx, now: float, action: str, domain: str | None = None) -> Caller:
         """The caller, if the token permits the action in the domain."""
         found = self.caller(tx, now)
         found.require(action, domain)
         return found
+
+    def propose(self, tx: Tx, now: float, action: str, what: dict[str, Any], *, code: str = "") -> Change:
+        """A change that waits for a second person."""
+        made = changes.propose(tx, action, what, proposer=self.name, token=self.token, time=now, code=code)
+        self.log(tx, now, "propose", change=made.id, detail=action)
+        return made
+
+    def agreed(self, action: str, domain: str | None = None, **what: Any) -> Change:
+        """The caller's change of exactly this content that a second person confirmed.
+
+        Where there is none, it is proposed, and :class:`~.changes.SecondPersonNeeded` is raised: after the confirmation, the
+        same call goes through, once.
+        """
+        content = {"domain": domain, **what} if domain is not None else what
+        with self.acting(action, domain) as (tx, now):
+            found = changes.same(tx, action, content, proposer=self.name, time=now)
+            if found is None:
+                found = self.propose(tx, now, action, content)
+        if found.status != "confirmed":
+            raise SecondPersonNeeded(found)
+        return found
+
+    def use(self, tx: Tx, now: float, change: Change) -> None:
+        """Carry out a confirmed change in this transaction: the log names both people."""
+        used = changes.use(tx, change, time=now)
+        self.log(tx, now, "agreed", change=used.id, detail=used.action, together_with=self._pseudonym(used.second))
+
+    def _pseudonym(self, name: str) -> str:
+        return audit.actor_pseudonym(self.vault.store, name)
 
     def log(self, tx: Tx, now: float, action: str, **details: Any) -> None:
         """Write an event of the caller into the log."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import Frame
 from shoal.protector.pseudonyms import self_generated
+from shoal.protector.pseudonyms.identities import encoded
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import SETTING
@@ -28,14 +29,16 @@ class HolderActions:
             name = _entry(opened, given["pseudonym"])
             if tx.get(SETTING, name) is not None:
                 raise AccessError("this pseudonym is registered already.", reason="replay")
-            sealed = "" if identity is None else opened.holder_box.seal(identity.encode(), given["pseudonym"].encode()).hex()
+            sealed = "" if identity is None else opened.holder_box.seal(encoded([identity])[0], given["pseudonym"].encode()).hex()
             tx.put(SETTING, name, {"public": given["public_key"], "identity": sealed})
             frame.log(tx, now, "register", domain=domain, linked=identity is not None)
 
     def challenge(self, domain: str, pseudonym: str) -> str:
         """A fresh challenge for the holder of a self-generated pseudonym."""
         with self._frame.acting("prove", domain) as (tx, now):
-            return self_generated.new_challenge(tx, self._open(tx, domain).domain.id, pseudonym, now)
+            made = self_generated.new_challenge(tx, self._open(tx, domain).domain.id, pseudonym, now)
+            self._frame.log(tx, now, "prove", domain=domain, detail="challenge")
+        return made
 
     def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
         """Whether the challenge was answered by the one who made the pseudonym."""

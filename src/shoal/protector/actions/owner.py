@@ -1,21 +1,22 @@
-"""What an owner does: domains, accounts, limits, honeytokens."""
+"""What an owner does: domains and honeytokens alone; rights, tokens and limits together with a second person."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from shoal.errors import UsageError
+from shoal.protector.actions import honeytokens
+from shoal.protector.actions.confirming import apply_grant, log_grant
 from shoal.protector.actions.frame import Frame
-from shoal.protector.log.audit import actor_pseudonym
-from shoal.protector.people import accounts, limits
+from shoal.protector.people import accounts, enrolment, limits
+from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
 from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
-from shoal.protector.pseudonyms.identities import text_column
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import ACTOR, DOMAIN, HONEY
+from shoal.protector.store.kinds import ACTOR, DOMAIN
 
 
 class OwnerActions:
@@ -39,11 +40,12 @@ class OwnerActions:
         return made
 
     def domains(self) -> list[Domain]:
-        """All domains (for every role)."""
+        """The domains that the token reaches (for every role)."""
         vault = self._frame.vault
         with vault.store.read() as tx:
-            self._frame.caller(tx, tx.now(vault.clock))
-            return sorted((Domain.from_json(body) for body in tx.all(DOMAIN)), key=lambda d: d.number)
+            caller = self._frame.caller(tx, tx.now(vault.clock))
+            found = (Domain.from_json(body) for body in tx.all(DOMAIN))
+            return sorted((d for d in found if caller.reaches(d.name)), key=lambda d: d.number)
 
     def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
         """Let operators translate from one domain to another (or no longer)."""
@@ -57,67 +59,77 @@ class OwnerActions:
             self._frame.log(tx, now, "domain", domain=source, target=target, detail=detail)
         return made
 
-    def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> str:
-        """A new actor with these roles; its first token, shown once."""
-        with self._frame.acting("actor") as (tx, now):
-            accounts.add(tx, name, roles, now)
-            self._frame.vault.recorder.remember_actor(tx, name)
-            made = accounts.issue_token(tx, name, **token)
-            self._log_grant(tx, now, name, roles)
-        return made
+    def add_actor(self, name: str, roles: Sequence[str], **token: Any) -> Change:
+        """Propose a new person with these roles (and ``scopes``, ``domains``, ``expires``, ``label`` of the token).
 
-    def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> None:
-        """Set the roles of an actor, or disable it; its tokens follow at once."""
+        It takes effect when a second person confirms it. The change holds one half of the code (``code``) with which the person
+        claims her token; the second person gets the other half.
+        """
         with self._frame.acting("actor") as (tx, now):
-            actor = tx.get(ACTOR, name)
-            if actor is None:
-                raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
-            for role in ("owner", "auditor"):
-                if not enabled or role not in roles:
-                    accounts.require_another(tx, name, role)
-            if ("auditor" in actor["roles"]) != ("auditor" in roles):
-                raise UsageError(
-                    "an auditor has no other role, before or after: an auditor stays one, and nobody else becomes one.",
-                    hint="Disable this actor, or add another person.",
-                )
-            actor["roles"] = list(accounts.check_roles(roles))
-            actor["enabled"] = enabled
-            tx.put(ACTOR, name, actor)
-            self._log_grant(tx, now, name, roles if enabled else ())
+            accounts.check_new(tx, name)
+            what = {"name": name, "roles": list(accounts.check_roles(roles)), "token": _plain(token)}
+            return self._frame.propose(tx, now, "actor", what, code=enrolment.new_code())
 
-    def issue_token(self, name: str, **token: Any) -> str:
-        """Another token for an actor (``scopes``, ``domains``, ``expires``, ``label``)."""
+    def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> Change | None:
+        """Set the roles of an actor, or disable it; its tokens follow at once.
+
+        Taking rights away takes effect at once (None). Giving any is a change that a second person confirms.
+        """
         with self._frame.acting("actor") as (tx, now):
-            made = accounts.issue_token(tx, name, **token)
-            self._log_grant(tx, now, name, token.get("scopes", ()), detail="token")
-        return made
+            actor = self._settled(tx, name, roles, enabled=enabled)
+            if enabled and (not actor["enabled"] or not set(roles) <= set(actor["roles"])):
+                return self._frame.propose(tx, now, "grant", {"name": name, "roles": list(accounts.check_roles(roles))})
+            apply_grant(self._frame, tx, now, {"name": name, "roles": list(roles)}, enabled=enabled)
+        return None
+
+    def _settled(self, tx: Tx, name: str, roles: Sequence[str], *, enabled: bool) -> dict[str, Any]:
+        """The actor, if it may have these roles."""
+        actor = tx.get(ACTOR, name)
+        if actor is None:
+            raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
+        for role in ("owner", "auditor"):
+            if not enabled or role not in roles:
+                accounts.require_another(tx, name, role)
+        if ("auditor" in actor["roles"]) != ("auditor" in roles):
+            raise UsageError(
+                "an auditor has no other role, before or after: an auditor stays one, and nobody else becomes one.",
+                hint="Disable this actor, or add another person.",
+            )
+        return actor
+
+    def issue_token(self, name: str, **token: Any) -> Change:
+        """Propose another token for a person (``scopes``, ``domains``, ``expires``, ``label``), to be claimed like the first."""
+        with self._frame.acting("actor") as (tx, now):
+            accounts.check_token(tx, name, **token)
+            return self._frame.propose(tx, now, "token", {"name": name, "token": _plain(token)}, code=enrolment.new_code())
 
     def revoke_tokens(self, name: str) -> int:
-        """Take back every token of an actor."""
+        """Take back every token of a person, and every enrolment code."""
         with self._frame.acting("actor") as (tx, now):
             accounts.require_another(tx, name, "owner")
             gone = accounts.revoke_tokens(tx, name)
-            self._log_grant(tx, now, name, (), detail=f"{gone} tokens revoked")
+            enrolment.withdraw(tx, name)
+            log_grant(self._frame, tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
 
-    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> None:
-        """Change a rate limit."""
+    def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> Change:
+        """Propose another rate limit; it holds when a second person confirms it."""
+        limits.check_limit(action, limit)
         with self._frame.acting("limit") as (tx, now):
-            limits.set_limit(tx, action, purpose, limit)
-            detail = f"{action} {purpose}: {limit.max} in {limit.seconds:g} s, alarm {limit.alarm}"
-            self._frame.log(tx, now, "limit", detail=detail)
+            return self._frame.propose(tx, now, "limit", {"on": action, "purpose": purpose, "limit": asdict(limit)})
 
-    def plant_honeytoken(self, domain: str, identity: str) -> str:
-        """Plant an invented identity; whoever asks for it raises an alarm. Its pseudonym."""
+    def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
+        """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym.
+
+        A pseudonym of it to lay out; None where the domain needs a role or relation for one, or its people make their own.
+        """
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
-            made: str = opened.pseudonymize(tx, text_column([identity])[0], Context(), now)[0].as_py()
-            body = tx.get(HONEY, domain) or {"pseudonyms": []}
-            body["pseudonyms"] = sorted({*body["pseudonyms"], made})
-            tx.put(HONEY, domain, body)
+            made = honeytokens.plant(tx, opened, identity, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made
 
-    def _log_grant(self, tx: Tx, now: float, name: str, roles: Sequence[str], *, detail: str = "") -> None:
-        subject = actor_pseudonym(self._frame.vault.store, name)
-        self._frame.log(tx, now, "grant", subject=subject, roles=list(roles), detail=detail)
+
+def _plain(token: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a token as a change keeps them."""
+    return {name: list(value) if name in ("scopes", "domains") else value for name, value in token.items()}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
+from shoal.protector.actions import honeytokens
 from shoal.protector.actions.frame import Frame, log_names
-from shoal.protector.people import requests
+from shoal.protector.people import enumeration
 from shoal.protector.pseudonyms.domains import Context
-from shoal.protector.pseudonyms.identities import text_column
+from shoal.protector.pseudonyms.identities import encoded, text_column
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import HONEY
 
 NAMES_LOGGED = 100
 """People whose audit pseudonyms are logged for one translation."""
@@ -31,11 +31,13 @@ class PseudonymActions:
         column, as_list = text_column(values)
         with frame.acting("pseudonymize", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
-            frame.count(tx, now, "pseudonymize", purpose, len(column), domain=domain)
+            asked = column.unique()
+            frame.count(tx, now, "pseudonymize", purpose, len(asked), domain=domain)
             made = opened.pseudonymize(tx, column, Context(role, relation), now)
             key = opened.domain.key_id
             frame.log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
-            self._watch(tx, now, "pseudonymize", domain, purpose, made)
+            planted = honeytokens.touched_by(tx, opened, asked)
+            self._watch(tx, now, "pseudonymize", domain, purpose, asked.slice(0, enumeration.SAMPLE).to_pylist(), planted=planted)
         return made.to_pylist() if as_list else made
 
     def find(self, domain: str, identity: str, *, purpose: str = "", role: str = "", relation: str = "") -> str | None:
@@ -52,7 +54,8 @@ class PseudonymActions:
             frame.count(tx, now, "find", purpose, len(identities), domain=domain)
             found = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            self._watch(tx, now, "find", domain, purpose, found)
+            planted = honeytokens.touched(tx, opened, encoded(identities))
+            self._watch(tx, now, "find", domain, purpose, identities, missed=found.count(None), planted=planted)
         return found
 
     def translate(
@@ -84,9 +87,9 @@ class PseudonymActions:
                     reason="not allowed",
                 )
             frame.count(tx, now, "translate", purpose, len(pseudonyms), domain=source)
-            if requests.touches_honeytoken(tx, source, pseudonyms):
-                raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             plain = known.resolve(tx, pseudonyms, version=version, time=now)
+            if honeytokens.touched(tx, known, plain):
+                raise AccessError("the translation is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             column = pa.array([None if p is None else p.decode() for p in plain], pa.string())
             made = wanted.pseudonymize(tx, column, Context(role, relation), now)
             told = {"domain": source, "target": target, "purpose": purpose, "count": len(pseudonyms)}
@@ -94,9 +97,19 @@ class PseudonymActions:
         out: list[str | None] = made.to_pylist()
         return out
 
-    def _watch(self, tx: Tx, now: float, action: str, domain: str, purpose: str, pseudonyms: Any) -> None:
-        """Raise an alarm when a planted identity was asked for."""
-        if tx.get(HONEY, domain) is not None and requests.touches_honeytoken(
-            tx, domain, pseudonyms if isinstance(pseudonyms, list) else pseudonyms.to_pylist()
-        ):
-            self._frame.log(tx, now, action, outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
+    def _watch(
+        self,
+        tx: Tx,
+        now: float,
+        action: str,
+        domain: str,
+        purpose: str,
+        identities: Sequence[str | None],
+        *,
+        missed: int = 0,
+        planted: bool,
+    ) -> None:
+        """Raise an alarm when a planted identity was asked for, and when identities look tried out."""
+        signs = enumeration.watch(tx, self._frame.name, action, identities, missed, now)
+        for reason in (*signs, *(("honeytoken",) if planted else ())):
+            self._frame.log(tx, now, action, outcome="alarm", reason=reason, domain=domain, purpose=purpose)

@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shoal.errors import UsageError
+from shoal.errors import AccessError, UsageError
+from shoal.protector.actions import honeytokens
 from shoal.protector.actions.frame import Frame, log_names
 from shoal.protector.actions.holders import sealed_identity
+from shoal.protector.crypto import recipients
 from shoal.protector.people import requests
 from shoal.protector.people.requests import Request
 from shoal.protector.pseudonyms.domains import Context
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store.database import Tx
 
 
 @dataclass(frozen=True)
 class Revealed:
-    """The identities of one request, delivered once. Its text form shows none of them."""
+    """The identities of one request, delivered once. Its text form shows none of them.
+
+    Where the request names a recipient's key, they are only in ``sealed``, which that key opens.
+    """
 
     request: Request
     identities: Mapping[str, str | None] = field(repr=False)
+    sealed: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
-        return f"<Revealed {self.request.id}: {len(self.identities)} identities>"
+        return f"<Revealed {self.request.id}: {self.request.records} identities>"
 
 
 class RequestActions:
@@ -41,8 +49,14 @@ class RequestActions:
         version: int | None = None,
         role: str = "",
         relation: str = "",
+        recipient: str = "",
     ) -> Request:
-        """Ask for the identities behind pseudonyms; another person has to approve."""
+        """Ask for the identities behind pseudonyms; another person has to approve.
+
+        ``recipient`` is a public key (:mod:`shoal.protector.crypto.recipients`): the answer is sealed to it.
+        """
+        if recipient:
+            recipients.check(recipient)
         frame = self._frame
         with frame.acting("request", domain, purpose=purpose, case=case) as (tx, now):
             opened = frame.open_domain(tx, domain)
@@ -53,6 +67,8 @@ class RequestActions:
                     hint="Copy each one whole, with its prefix and without quotation marks.",
                 )
             frame.count(tx, now, "request", purpose, len(pseudonyms), domain=domain, case=case)
+            context = Context(role, relation) if role or relation else None
+            plain = _resolved(tx, opened, pseudonyms, version=version, context=context, time=now)
             made = requests.create(
                 tx,
                 requester=frame.name,
@@ -65,6 +81,8 @@ class RequestActions:
                 key_version=version,
                 role=role,
                 relation=relation,
+                recipient=recipient,
+                flagged=honeytokens.touched(tx, opened, plain),
             )
             told = {"request": made.id, "domain": domain, "purpose": purpose, "case": case, "count": made.records}
             frame.log(tx, now, "request", **told)
@@ -80,19 +98,21 @@ class RequestActions:
         sees_all = bool(caller.roles & {"approver", "auditor", "owner"})
         return [r for r in everything if (sees_all or r.requester == self._frame.name) and caller.reaches(r.domain)]
 
-    def approve(self, request_id: str) -> Request:
-        """Approve somebody else's request."""
-        return self._decide(request_id, approve=True)
+    def approve(self, request_id: str, *, digest: str | None = None) -> Request:
+        """Approve somebody else's request; with ``digest``, only the one that was read (:attr:`Request.digest`)."""
+        return self._decide(request_id, approve=True, digest=digest)
 
     def deny(self, request_id: str) -> Request:
         """Deny somebody else's request."""
         return self._decide(request_id, approve=False)
 
-    def _decide(self, request_id: str, *, approve: bool) -> Request:
+    def _decide(self, request_id: str, *, approve: bool, digest: str | None = None) -> Request:
         frame = self._frame
         action = "approve" if approve else "deny"
         with frame.acting(action, request=_for_log(request_id)) as (tx, now):
-            made = requests.decide(tx, request_id, approver=frame.name, approve=approve, time=now)
+            made = requests.decide(
+                tx, request_id, approver=frame.name, token=frame.token, approve=approve, time=now, digest=digest
+            )
             frame.require(tx, now, action, made.domain)
             frame.log(tx, now, action, **_told(made))
         return made
@@ -115,14 +135,31 @@ class RequestActions:
             opened = frame.open_domain(tx, made.domain)
             frame.count(tx, now, "reveal", made.purpose, made.records, domain=made.domain, case=made.case)
             context = Context(made.role, made.relation) if made.role or made.relation else None
-            if opened.domain.kind == "self-generated":
-                plain = [sealed_identity(tx, opened, p) for p in made.pseudonyms]
-            else:
-                plain = opened.resolve(tx, made.pseudonyms, version=made.key_version, context=context, time=made.created)
+            plain = _resolved(tx, opened, made.pseudonyms, version=made.key_version, context=context, time=made.created)
+            if honeytokens.touched(tx, opened, plain):
+                raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
             frame.log(tx, now, "reveal", **_told(made), subjects=subjects)
         texts = (None if p is None else p.decode() for p in plain)
-        return Revealed(made, dict(zip(made.pseudonyms, texts, strict=True)))
+        found = dict(zip(made.pseudonyms, texts, strict=True))
+        if made.recipient:
+            return Revealed(made, {}, recipients.seal(made.recipient, found, made.id))
+        return Revealed(made, found)
+
+
+def _resolved(
+    tx: Tx,
+    opened: OpenDomain,
+    pseudonyms: Sequence[str],
+    *,
+    version: int | None,
+    context: Context | None,
+    time: float,
+) -> list[bytes | None]:
+    """The identity behind each pseudonym, for every kind."""
+    if opened.domain.kind == "self-generated":
+        return [sealed_identity(tx, opened, p) for p in pseudonyms]
+    return opened.resolve(tx, pseudonyms, version=version, context=context, time=time)
 
 
 def _told(made: Request) -> dict[str, str | int]:

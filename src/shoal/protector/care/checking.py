@@ -51,14 +51,14 @@ class Findings:
         }
 
 
-def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Findings:
+def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Findings:
     """Check everything: each row and object opens in its place, none is missing or put back, and the log holds."""
     vault = session.vault
     problems: list[str] = []
     with session.frame.reading("verify") as (tx, _):
         objects = check_objects(tx, problems)
         rows = _check_rows(vault, tx, problems)
-        log = audit.verify(tx, anchors=anchors)
+        log = audit.verify(tx, anchors=anchors, acknowledged=acknowledged)
     if vault.store.anchor is not None:
         try:
             vault.store.check_anchor()
@@ -67,10 +67,10 @@ def verify(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Fi
     return Findings(log.ok and not problems, rows, objects, log, tuple(problems))
 
 
-def verify_log(session: Session, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
+def verify_log(session: Session, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Verdict:
     """The auditor's check of the log (see :func:`shoal.protector.log.audit.verify`); the check itself is logged."""
     with session.frame.reading("audit") as (tx, _):
-        verdict = audit.verify(tx, anchors=anchors)
+        verdict = audit.verify(tx, anchors=anchors, acknowledged=acknowledged)
     if verdict.ok:
         with session.frame.acting("audit") as (tx, now):
             session.frame.log(tx, now, "audit", detail="log verified")

@@ -26,17 +26,21 @@ _CHUNK = 20_000
 
 
 def rotate_domain(session: Session, name: str) -> Domain:
-    """A new key version for a domain, while it stays in use.
+    """A new key version for a domain, while it stays in use; takes a second person, as every rotation does.
 
     ``random``: every row is sealed anew, part by part, pseudonyms stay, and the old key is destroyed at the end. Other kinds:
     new pseudonyms come from the new key; the old key is retired and still leads back (see :func:`destroy_key`).
     """
+    with session.vault.store.read() as tx:
+        broken_off = bool(session.vault.keyring.domain(tx, name).reseal)
+    change = None if broken_off else session.frame.agreed("rotate", name, key="domain")
     with session.frame.acting("rotate", name) as (tx, now):
         domain = session.vault.keyring.domain(tx, name)
         old = domain.active
-        if domain.reseal:
+        if domain.reseal or change is None:
             made = domain  # an earlier rotation was broken off: go on with it
         else:
+            session.frame.use(tx, now, change)
             if old >= 250:
                 raise UsageError("a domain can have at most 250 key versions.", hint="Make a new domain and translate.")
             made = session.vault.keyring.new_version(tx, domain.with_version(old, "retired"), old + 1)
@@ -87,7 +91,9 @@ def _reseal_pages(tx: Tx, opened: OpenDomain, slot: int) -> int:
 
 def destroy_key(session: Session, name: str, version: int) -> Domain:
     """Destroy a retired key version: its pseudonyms no longer lead back."""
+    change = session.frame.agreed("rotate", name, destroy=version)
     with session.frame.acting("rotate", name) as (tx, now):
+        session.frame.use(tx, now, change)
         domain = session.vault.keyring.domain(tx, name)
         state = {v: s for v, s, _ in domain.versions}.get(version)
         if state != "retired" or domain.reseal:
@@ -104,7 +110,9 @@ def rotate_master(session: Session, new_key: KeyProvider) -> str:
     provider = require_provider(new_key)
     head.require_separation(session.vault.place, provider)
     vault = session.vault
+    change = session.frame.agreed("rotate", master_key=provider.key_id)
     with session.frame.acting("rotate") as (tx, now):
+        session.frame.use(tx, now, change)
         from shoal.protector.store.schema import meta
 
         wrapped = provider.wrap(vault.root.expose(), head.context(vault.id))
@@ -128,7 +136,9 @@ def _move_anchor(vault: OpenVault, provider: KeyProvider) -> None:
 
 def rotate_signer(session: Session) -> str:
     """A new key for signing the log; checkpoints of the old one stay valid. Its id."""
+    change = session.frame.agreed("rotate", key="signing")
     with session.frame.acting("rotate") as (tx, now):
+        session.frame.use(tx, now, change)
         session.frame.log(tx, now, "rotate", detail="last event signed by the old signing key")
         key_id = audit.new_signer(tx)
         session.frame.log(tx, now, "rotate", detail=f"signing key {key_id}")

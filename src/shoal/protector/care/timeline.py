@@ -24,8 +24,8 @@ def timeline(session: Session, out: str | Path, *, period: str = "month", action
 
     rows = report(session, period=period, action=action)
     with session.frame.reading("audit") as (tx, _):
-        limit = read(tx, action, "").get("*")
-    most = limit.max if limit is not None and period == "day" and limit.seconds == DAY else None
+        daily = [limit.max for purpose, limit in read(tx, action, "") if purpose == "*" and limit.seconds == DAY]
+    most = daily[0] if daily and period == "day" else None
     charts.save(drawn(rows, action, period, most), out)
     return rows
 

@@ -28,7 +28,9 @@ FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
-SIGNED_AT_ONCE = frozenset({"reveal", "approve", "shred", "rotate", "resolve", "create", "checkpoint", "grant"})
+SIGNED_AT_ONCE = frozenset(
+    {"reveal", "approve", "shred", "rotate", "resolve", "create", "checkpoint", "grant", "agreed", "anchor", "enrol"}
+)
 _BLOCK = 128
 _CHUNK = 2000
 ZERO = b"\0" * 32
@@ -36,16 +38,21 @@ ZERO = b"\0" * 32
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of checking the log: ``ok``, how many events and checkpoints, and every problem in words."""
+    """The result of checking the log: ``ok``, how many events and checkpoints, and every problem in words.
+
+    ``accepted`` lists every state that two people accepted in place of the one this machine knew.
+    """
 
     ok: bool
     events: int
     checkpoints: int
     head: str
     problems: tuple[str, ...] = ()
+    accepted: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "accepted": list(self.accepted),
             "ok": self.ok,
             "events": self.events,
             "checkpoints": self.checkpoints,
@@ -67,7 +74,9 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     rows = []
     for event in events:
         state.audit_seq += 1
-        body = json.dumps({"time": stamp, **event}, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
+        body = json.dumps({"time": stamp, **event}, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode(
+            "utf-8", "backslashreplace"
+        )
         sealed = tx.store.audit_box.seal(padded(body, _BLOCK), _place(tx.store, state.audit_seq))
         head = chained(head, state.audit_seq, sealed)
         rows.append((state.audit_seq, sealed, head))
@@ -139,10 +148,11 @@ def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> I
             yield {"n": seq, **event}
 
 
-def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
+def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Verdict:
     """Check the whole log: chain, sealed state, signatures, and checkpoints kept outside.
 
     ``anchors`` are checkpoints as :func:`sign_checkpoint` returned them, kept where an intruder cannot reach them.
+    ``acknowledged`` is the number of accepted older states that the auditor knows of: one more is a problem.
     """
     problems: list[str] = []
     hashes = _check_chain(tx, problems)
@@ -155,7 +165,27 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = ()) -> Verdict:
     signed = _check_checkpoints(tx, keys, hashes, problems)
     for given in anchors:
         _check_outside(tx, keys, given, hashes, problems)
-    return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems))
+    accepted = tuple(_acceptances(tx)) if not problems else ()
+    if len(accepted) > acknowledged:
+        problems.append(
+            f"{len(accepted)} times a state was accepted in place of the one this machine knew, {acknowledged} are acknowledged; "
+            + _told(accepted[-1])
+        )
+    return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems), accepted)
+
+
+def _acceptances(tx: Tx) -> Iterator[dict[str, Any]]:
+    """Every acceptance of another state: when, by whom, generation and events then and before."""
+    for event in events(tx, actions=["anchor"]):
+        if event["outcome"] == "done":
+            yield {k: v for k, v in event.items() if k not in ("action", "outcome", "detail")}
+
+
+def _told(acceptance: Mapping[str, Any]) -> str:
+    """An acceptance in words: how many events may be lost."""
+    before = acceptance.get("events_before")
+    lost = "an unknown number of" if before is None else str(max(0, before - acceptance["events"]))
+    return f"the last on {acceptance['time'][:10]} at event {acceptance['events']}, with {lost} events lost."
 
 
 def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:

@@ -13,16 +13,11 @@ from typing import Any
 
 from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto import base32
+from shoal.protector.crypto.recipients import suite
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import SETTING
 
 _INFO = b"shoal-vault audit name"
-
-
-def _suite() -> Any:
-    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-
-    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 def create(tx: Tx) -> tuple[str, str]:
@@ -45,7 +40,7 @@ def remember(tx: Tx, pseudonym: str, name: bytes) -> None:
     setting = tx.get(SETTING, "resolution")
     assert setting is not None
     public = X25519PublicKey.from_public_bytes(bytes.fromhex(setting["public"]))
-    sealed: bytes = _suite().encrypt(name, public, info=_INFO + pseudonym.encode())
+    sealed: bytes = suite().encrypt(name, public, info=_INFO + pseudonym.encode())
     tx.put(SETTING, f"name {pseudonym}", {"sealed": sealed.hex()})
 
 
@@ -58,7 +53,7 @@ def open_name(tx: Tx, pseudonym: str, owner_share: str, auditor_share: str) -> b
     if stored is None:
         raise UsageError("the log knows no such audit pseudonym.", hint="Audit pseudonyms begin with A- or S-.")
     try:
-        opened: bytes = _suite().decrypt(bytes.fromhex(stored["sealed"]), private, info=_INFO + pseudonym.encode())
+        opened: bytes = suite().decrypt(bytes.fromhex(stored["sealed"]), private, info=_INFO + pseudonym.encode())
     except (InvalidTag, ValueError):
         raise AccessError("the name cannot be opened.", reason="shares") from None
     return opened

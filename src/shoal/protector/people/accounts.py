@@ -9,23 +9,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shoal.errors import AccessError, AmbiguousColumnError, UsageError, nearest
 from shoal.model.roles import check_names
 from shoal.protector.crypto import base32
 from shoal.protector.store.database import Store, Tx
-from shoal.protector.store.kinds import ACTOR, TOKEN
+from shoal.protector.store.kinds import ACTOR, DOMAIN, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove"}),
     "requester": frozenset({"request", "reveal", "withdraw", "requests"}),
     "approver": frozenset({"approve", "deny", "requests"}),
-    "auditor": frozenset({"audit", "resolve", "requests"}),
+    "auditor": frozenset({"audit", "resolve", "requests", "confirm"}),
     "owner": frozenset(
-        {"domain", "actor", "limit", "honeytoken", "rotate", "shred", "anchor", "checkpoint", "verify", "resolve", "requests"}
+        {
+            "domain",
+            "actor",
+            "limit",
+            "honeytoken",
+            "rotate",
+            "shred",
+            "anchor",
+            "checkpoint",
+            "verify",
+            "resolve",
+            "requests",
+            "confirm",
+        }
     ),
 }
-"""What each role may do. Approving one's own request is not among it for anybody."""
+"""What each role may do. Approving one's own request or confirming one's own change is not among it for anybody."""
 
 ROLES = tuple(PERMITS)
 TOKEN_PREFIX = "shoal-"  # noqa: S105  the public start of every token, for secret scanners
@@ -99,32 +113,44 @@ def require_another(tx: Tx, name: str, role: str) -> None:
 
 def add(tx: Tx, name: str, roles: Sequence[str], time: float) -> None:
     """A new actor."""
+    check_new(tx, name)
+    tx.put(ACTOR, name, {"name": name, "roles": list(check_roles(roles)), "enabled": True, "created": time})
+
+
+def check_new(tx: Tx, name: str) -> None:
+    """Refuse a name that an actor has, or that looks like one."""
     check_name(name)
     if any(same_name(actor["name"], name) for actor in tx.all(ACTOR)):
         raise UsageError(
             "an actor of that name, or one that looks the same, exists already.",
             hint="Change its roles with `shoal vault actor grant`.",
         )
-    tx.put(ACTOR, name, {"name": name, "roles": list(check_roles(roles)), "enabled": True, "created": time})
 
 
 def issue_token(
     tx: Tx, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None, label: str = ""
 ) -> str:
-    """A new token of an actor, shown once; the vault keeps its HMAC."""
+    """A new token of an actor, shown once to the person who claims it; the vault keeps its HMAC."""
+    body = check_token(tx, name, scopes=scopes, domains=domains, expires=expires, label=label)
+    text = TOKEN_PREFIX + base32.encode(os.urandom(20))
+    tx.put(TOKEN, token_digest(tx.store, text), {"actor": name, **body})
+    return text
+
+
+def check_token(
+    tx: Tx, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None, label: str = ""
+) -> dict[str, Any]:
+    """The settings of a token as they are kept; roles the actor does not have and domains that are not there are refused."""
     actor = tx.get(ACTOR, name)
     if actor is None:
         raise UsageError("there is no actor of that name.", hint="Add it with `shoal vault actor add`.")
     wanted = set(scopes) or set(actor["roles"])
     if not wanted <= set(actor["roles"]):
         raise UsageError("a token cannot have more roles than its actor.", hint=f"The actor has: {', '.join(actor['roles'])}.")
-    text = TOKEN_PREFIX + base32.encode(os.urandom(20))
-    tx.put(
-        TOKEN,
-        token_digest(tx.store, text),
-        {"actor": name, "scopes": sorted(wanted), "domains": sorted(domains), "expires": expires, "label": label},
-    )
-    return text
+    for domain in domains:
+        if tx.get(DOMAIN, domain) is None:
+            raise UsageError(f"there is no domain '{domain}' in this vault.", hint="`shoal vault domain list` shows them.")
+    return {"scopes": sorted(wanted), "domains": sorted(domains), "expires": expires, "label": label}
 
 
 def token_digest(store: Store, token: str) -> str:

@@ -1,8 +1,8 @@
 """Rate limits and alarms per actor, action and purpose.
 
 Each limit counts records in a window of time: above ``alarm`` an alarm is logged (once per window), above ``max`` the action
-is refused. The limit for all purposes (``*``) counts them together, whatever a requester writes as a purpose; a limit for one
-purpose stands beside it.
+is refused. An action may have limits for several windows (an hour, a day): all hold. Those for all purposes (``*``) count them
+together, whatever a requester writes as a purpose; limits for one purpose stand beside them.
 """
 
 from __future__ import annotations
@@ -33,28 +33,41 @@ class Limit:
             raise UsageError("a limit needs a window longer than zero seconds.")
 
 
-DEFAULTS = {
-    "find": Limit(HOUR, 1_000_000, 100_000),
-    "translate": Limit(DAY, 10_000_000, 1_000_000),
-    "request": Limit(DAY, 1_000, 100),
-    "reveal": Limit(DAY, 1_000, 100),
-    "pseudonymize": Limit(DAY, None, 100_000_000),
+DEFAULTS: dict[str, tuple[Limit, ...]] = {
+    "find": (Limit(HOUR, 100_000, 20_000), Limit(DAY, 1_000_000, 200_000)),
+    "translate": (Limit(HOUR, 200_000, 100_000), Limit(DAY, 1_000_000, 500_000)),
+    "request": (Limit(DAY, 1_000, 100),),
+    "reveal": (Limit(DAY, 1_000, 100),),
+    "pseudonymize": (Limit(HOUR, 200_000, 100_000), Limit(DAY, 1_000_000, 500_000)),
 }
-"""What holds until an owner says otherwise; reveals always have a bound."""
+"""What holds until two people say otherwise. Who may pseudonymise or find can try identities out, so that is bounded too;
+for a bulk import the limits are raised, and put back afterwards. Reveals always have a bound."""
 
 LARGEST_REVEAL = 100_000
 """No owner can raise the number of identities revealed to one person in a day above this."""
 
 
-def read(tx: Tx, action: str, purpose: str) -> dict[str, Limit]:
-    """The limits that hold for an action: that for all purposes together (``*``), and that of the purpose if it has one."""
+def read(tx: Tx, action: str, purpose: str) -> list[tuple[str, Limit]]:
+    """The limits that hold for an action: those for all purposes together (``*``), and those of the purpose if it has any."""
     stored = tx.get(LIMIT, "limits") or {}
-    found = {name: Limit(**stored[f"{action}|{name}"]) for name in ("*", _plain(purpose)) if f"{action}|{name}" in stored}
-    return {"*": DEFAULTS[action], **found} if action in DEFAULTS else found
+    found = {("*", limit.seconds): limit for limit in DEFAULTS.get(action, ())}
+    for key, body in stored.items():
+        what, name, _ = key.split("|", 2)
+        if what == action and name in ("*", _plain(purpose)):
+            found[name, body["seconds"]] = Limit(**body)
+    return [(name, limit) for (name, _), limit in found.items()]
 
 
 def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
-    """Change a limit (an owner's right); those on reveals can be moved but not lifted."""
+    """Set the limit of an action for one window; those on reveals can be moved but not lifted."""
+    check_limit(action, limit)
+    stored = tx.get(LIMIT, "limits") or {}
+    stored[f"{action}|{_plain(purpose)}|{limit.seconds:g}"] = {"seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm}
+    tx.put(LIMIT, "limits", stored)
+
+
+def check_limit(action: str, limit: Limit) -> None:
+    """Refuse a limit on what is not limited, and one that would leave reveals unlimited."""
     if action not in DEFAULTS:
         raise UsageError(f"there is no limit on '{action}'.", hint=f"Known: {', '.join(DEFAULTS)}.")
     if action in ("request", "reveal"):
@@ -63,16 +76,13 @@ def set_limit(tx: Tx, action: str, purpose: str, limit: Limit) -> None:
             raise UsageError(
                 f"reveals cannot go unlimited: at most {LARGEST_REVEAL:,} records a day.", hint="Name a lower limit."
             )
-    stored = tx.get(LIMIT, "limits") or {}
-    stored[f"{action}|{_plain(purpose)}"] = {"seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm}
-    tx.put(LIMIT, "limits", stored)
 
 
 def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> bool:
     """Count records against the limits; True when this crossed an alarm line. Above a limit: refused."""
     crossed = [
-        _count_one(tx, f"{actor}|{action}|{name}", action, limit, records, time)
-        for name, limit in read(tx, action, purpose).items()
+        _count_one(tx, f"{actor}|{action}|{name}|{limit.seconds:g}", action, limit, records, time)
+        for name, limit in read(tx, action, purpose)
         if limit.max is not None or limit.alarm is not None
     ]
     return any(crossed)
@@ -99,4 +109,4 @@ def _count_one(tx: Tx, name: str, action: str, limit: Limit, records: int, time:
 
 def _plain(purpose: str) -> str:
     """A purpose as limits know it: case and blanks around it do not matter."""
-    return purpose.strip().casefold() or "*"
+    return purpose.strip().casefold().replace("|", "/") or "*"

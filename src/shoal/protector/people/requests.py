@@ -1,11 +1,14 @@
 """Reveal requests: asked by one person, approved by another, delivered once.
 
-A request names the domain, the pseudonyms, the purpose, the case and an expiry. The approver sees all of that and no
-identity. There is no setting by which one person could do both.
+A request names the domain, the pseudonyms, the purpose, the case, an expiry and, if the requester gives one, the public key that
+the answer is sealed to. The approver sees all of that and no identity, and approves exactly that: the approval holds its
+digest, and dies with the approver's rights. There is no setting by which one person could do both.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,8 +16,9 @@ from typing import Any, Literal
 
 from shoal.errors import AccessError, UsageError
 from shoal.protector.crypto import base32
+from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import HONEY, REQUEST
+from shoal.protector.store.kinds import REQUEST
 
 Status = Literal["pending", "approved", "denied", "withdrawn", "delivered"]
 
@@ -24,7 +28,10 @@ MOST_RECORDS = 10_000
 
 @dataclass(frozen=True)
 class Request:
-    """A request to reveal; ``flagged`` when it names a honeytoken."""
+    """A request to reveal; ``flagged`` when it names a honeytoken, ``recipient`` the key its answer is sealed to.
+
+    ``approved`` is the digest that was approved, when, and by which token.
+    """
 
     id: str
     requester: str
@@ -40,6 +47,14 @@ class Request:
     role: str = ""
     relation: str = ""
     flagged: bool = False
+    recipient: str = ""
+    approved: tuple[str, float, str] = ("", 0.0, "")
+
+    @property
+    def digest(self) -> str:
+        """What an approval is bound to: requester, records, purpose, case, expiry and recipient."""
+        parts = "id requester domain pseudonyms purpose case expires key_version role relation recipient".split()
+        return hashlib.sha256(json.dumps([getattr(self, part) for part in parts]).encode()).hexdigest()
 
     @property
     def records(self) -> int:
@@ -59,6 +74,8 @@ class Request:
             "created": self.created,
             "expires": self.expires,
             "status": self.status,
+            "recipient": self.recipient,
+            "digest": self.digest,
         }
         return body | ({"pseudonyms": list(self.pseudonyms)} if pseudonyms else {})
 
@@ -76,8 +93,10 @@ def create(
     key_version: int | None,
     role: str = "",
     relation: str = "",
+    recipient: str = "",
+    flagged: bool = False,
 ) -> Request:
-    """A new request; nothing is looked up yet, so it tells nobody whether a pseudonym exists."""
+    """A new request; its answer says nothing about whether a pseudonym exists."""
     unique = tuple(dict.fromkeys(pseudonyms))
     if not unique or len(unique) > MOST_RECORDS:
         raise UsageError(f"a request names 1 to {MOST_RECORDS:,} pseudonyms; found {len(unique):,}.")
@@ -100,7 +119,8 @@ def create(
         key_version=key_version,
         role=role,
         relation=relation,
-        flagged=touches_honeytoken(tx, domain, unique),
+        flagged=flagged,
+        recipient=recipient,
     )
     save(tx, request)
     return request
@@ -121,10 +141,17 @@ def all_requests(tx: Tx) -> list[Request]:
     return sorted((_parsed(body) for body in tx.all(REQUEST)), key=lambda r: (r.created, r.id))
 
 
-def decide(tx: Tx, request_id: str, *, approver: str, approve: bool, time: float) -> Request:
-    """Approve or deny, as another person than the requester, while the request is open and alive."""
+def decide(
+    tx: Tx, request_id: str, *, approver: str, token: str, approve: bool, time: float, digest: str | None = None
+) -> Request:
+    """Approve or deny, as another person than the requester, while the request is open and alive.
+
+    ``digest``, if given, is that of the request the approver has read; another one is refused.
+    """
     request = load(tx, request_id)
-    if request.requester == approver:
+    if digest is not None and digest != request.digest:
+        raise AccessError(f"{request.id} is not the request that was read.", hint="Read it again.", reason="digest")
+    if accounts.same_name(request.requester, approver):
         raise AccessError(
             f"{request.id}: nobody approves their own request.", hint="Ask another approver.", reason="self-approval"
         )
@@ -134,7 +161,8 @@ def decide(tx: Tx, request_id: str, *, approver: str, approve: bool, time: float
         raise AccessError(f"{request.id} has expired.", hint="The requester can make a new one.", reason="expired")
     if approve and request.flagged:
         raise AccessError(f"{request.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
-    decided = replace(request, status="approved" if approve else "denied", approver=approver)
+    status: Status = "approved" if approve else "denied"
+    decided = replace(request, status=status, approver=approver, approved=(request.digest, time, token))
     save(tx, decided)
     return decided
 
@@ -150,9 +178,26 @@ def deliver(tx: Tx, request_id: str, *, requester: str, time: float) -> Request:
         raise AccessError(f"{request.id} is {request.status}: a second person has to approve it first.", reason="unapproved")
     if time >= request.expires:
         raise AccessError(f"{request.id} has expired.", hint="Make a new request.", reason="expired")
+    _require_approval(tx, request)
     delivered = replace(request, status="delivered")
     save(tx, delivered)
     return delivered
+
+
+def _require_approval(tx: Tx, request: Request) -> None:
+    """The approval is for this very request, and its approver still has the right to give it."""
+    digest, when, token = request.approved
+    try:
+        approver = accounts.caller(tx, token, when)
+        able = approver.name == request.approver and "approver" in approver.roles and approver.reaches(request.domain)
+    except AccessError:
+        able = False
+    if not able:
+        raise AccessError(
+            f"{request.id}: the approval died with the approver's rights.", hint="Make a new request.", reason="approval died"
+        )
+    if digest != request.digest:
+        raise AccessError(f"{request.id} is not what was approved.", hint="Make a new request.", reason="digest")
 
 
 def withdraw(tx: Tx, request_id: str, *, requester: str) -> Request:
@@ -166,11 +211,5 @@ def withdraw(tx: Tx, request_id: str, *, requester: str) -> Request:
     return withdrawn
 
 
-def touches_honeytoken(tx: Tx, domain: str, pseudonyms: Sequence[str]) -> bool:
-    """Whether one of the pseudonyms, in canonical spelling, belongs to a planted identity."""
-    planted = set((tx.get(HONEY, domain) or {}).get("pseudonyms", ()))
-    return bool(planted) and not planted.isdisjoint(pseudonyms)
-
-
 def _parsed(body: dict[str, Any]) -> Request:
-    return Request(**{**body, "pseudonyms": tuple(body["pseudonyms"])})
+    return Request(**{**body, "pseudonyms": tuple(body["pseudonyms"]), "approved": tuple(body["approved"])})

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from shoal.errors import UsageError, nearest
+from shoal.errors import DataError, UsageError, nearest
+from shoal.protector.pseudonyms.cleaning import CHECKS, CLEANING
 
 Kind = Literal["random", "keyed", "reversible", "format-preserving", "self-generated"]
 Scope = Literal["person", "role", "relationship", "role-relationship", "transaction"]
@@ -74,8 +75,9 @@ class Renewal:
 class Domain:
     """Settings of a domain, without secrets.
 
-    ``number`` and ``id`` are given by the vault. ``matching`` says when two identities are the same (``exact``: byte for
-    byte; ``nfc``: after Unicode composition). ``alphabet`` and ``keep`` belong to format-preserving pseudonyms: the
+    ``number`` and ``id`` are given by the vault. ``clean`` says how identities are cleaned before anything else, ``check`` which
+    check digit they carry (:mod:`.cleaning`); ``matching`` when two cleaned ones are the same (``exact``: byte for byte;
+    ``nfc``: after Unicode composition). ``alphabet`` and ``keep`` belong to format-preserving pseudonyms: the
     characters that are encrypted, and those that stay in place (separators). ``versions`` maps key versions to their state.
     """
 
@@ -84,6 +86,8 @@ class Domain:
     scope: Scope = "person"
     prefix: str = "P-"
     matching: Matching = "exact"
+    clean: tuple[str, ...] = ("blanks",)
+    check: str = ""
     alphabet: str = "0123456789"
     keep: str = ""
     renewal: Renewal = field(default_factory=Renewal)
@@ -99,6 +103,10 @@ class Domain:
         _check_choice("kind", self.kind, KINDS)
         _check_choice("scope", self.scope, SCOPES)
         _check_choice("matching", self.matching, get_args(Matching))
+        for rule in self.clean:
+            _check_choice("cleaning", rule, CLEANING)
+        if self.check:
+            _check_choice("check digit", self.check, tuple(CHECKS))
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 "the name of a domain has 1 to 63 letters, digits, blanks, dots, dashes or underscores and starts with a "
@@ -145,6 +153,7 @@ class Domain:
         renewal = dict(body.pop("renewal"))
         renewal["on"] = tuple(renewal["on"])
         body["translate_to"] = tuple(body["translate_to"])
+        body["clean"] = tuple(body["clean"])
         body["versions"] = tuple((int(v), str(s), str(f)) for v, s, f in body["versions"])
         return cls(renewal=Renewal(**renewal), **body)
 
@@ -178,7 +187,10 @@ class Context:
                     f"domain '{domain.name}' has {domain.scope} pseudonyms: a {word} has no place in them.",
                     hint=f"Leave {word} out, or make a domain with scope '{word}'.",
                 )
-        parts = [p.encode() for p in (self.role, self.relation, epoch)]
+        try:
+            parts = [p.encode() for p in (self.role, self.relation, epoch)]
+        except UnicodeEncodeError:
+            raise DataError("a role or relation is not valid Unicode text.") from None
         if max(map(len, parts)) > 255:
             raise UsageError("a role or relation has at most 255 bytes.")
         return b"".join(len(p).to_bytes(2, "big") + p for p in parts)

@@ -15,9 +15,9 @@ from shoal.protector.crypto import base32, ciphers
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.crypto.secret import Opaque, Secret
-from shoal.protector.pseudonyms import references
+from shoal.protector.pseudonyms import cleaning, references
 from shoal.protector.pseudonyms.domains import REVERSIBLE, Context, Domain, day
-from shoal.protector.pseudonyms.identities import encoded
+from shoal.protector.pseudonyms.identities import encoded, text_column
 from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import pairs
 from shoal.protector.store.row_keys import DomainKeys, RowKeys
@@ -58,6 +58,10 @@ class OpenDomain(Opaque):
         """The identity as it is compared."""
         return identity if self.domain.matching == "exact" else unicodedata.normalize("NFC", identity.decode()).encode()
 
+    def cleaned(self, column: Any) -> Any:
+        """An Arrow column of identities by the domain's rules of cleaning."""
+        return cleaning.cleaned(column, self.domain.clean)
+
     def frame(self, context: Context, time: float) -> bytes:
         return context.frame(self.domain, self.domain.renewal.epoch(day(time)))
 
@@ -68,6 +72,9 @@ class OpenDomain(Opaque):
                 f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
                 hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
             )
+        column = self.cleaned(column)
+        if self.domain.check:
+            cleaning.check(column.unique().drop_null().to_pylist(), self.domain.check)
         with _uncollected(len(column)):
             return self._pseudonymize(tx, column, self.frame(context, time))
 
@@ -90,6 +97,7 @@ class OpenDomain(Opaque):
                 hint="Pseudonymise the identity instead.",
             )
         frame = self.frame(context, time)
+        identities = [text or "" for text in self.cleaned(text_column(list(identities))[0]).to_pylist()]
         found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in encoded(identities)]
         made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
         texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]

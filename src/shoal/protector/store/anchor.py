@@ -42,6 +42,13 @@ class Anchor:
     def exists(self) -> bool:
         return self.path.is_file()
 
+    def known(self) -> Mark | None:
+        """The newest mark, or None where there is no anchor or only a damaged one."""
+        try:
+            return self.read() if self.exists() else None
+        except TamperError:
+            return None
+
     def create(self, mark: Mark) -> None:
         """Begin to remember (also after the owner accepted a new machine)."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

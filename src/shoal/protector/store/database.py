@@ -178,7 +178,7 @@ class Store:
 
     def tag(self, kind: int, name: str) -> bytes:
         """The keyed tag under which an object is stored."""
-        return self.tags.digest(bytes([kind]) + name.encode())[:16]
+        return self.tags.digest(bytes([kind]) + name.encode("utf-8", "surrogatepass"))[:16]
 
     def opened(self, kind: int, tag: bytes, sealed: bytes) -> bytes:
         """The content of a sealed object (remembered while its sealed form stays the same)."""

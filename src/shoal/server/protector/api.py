@@ -154,6 +154,7 @@ def _add_request_routes(router: APIRouter) -> None:
             version=body.key_version,
             role=body.role,
             relation=body.relation,
+            recipient=body.recipient,
         )
         return models.RequestView(**made.to_json())
 
@@ -181,7 +182,7 @@ def _add_request_routes(router: APIRouter) -> None:
     @router.post("/requests/{request_id}/reveal", summary="The identities of one's approved request, once (requester)")
     async def reveal(request_id: str, session: CurrentSession) -> models.Revealed:
         found = await run_in_threadpool(session.reveal, request_id)
-        return models.Revealed(request=found.request.id, identities=dict(found.identities))
+        return models.Revealed(request=found.request.id, identities=dict(found.identities), sealed=found.sealed)
 
 
 def _add_audit_routes(router: APIRouter) -> None:

@@ -58,6 +58,7 @@ class Ask(_Body):
     key_version: Annotated[int, Field(ge=1, le=250)] | None = None
     role: Short = ""
     relation: Short = ""
+    recipient: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""
 
 
 class Registration(_Body):
@@ -106,6 +107,8 @@ class RequestView(BaseModel):
     created: float
     expires: float
     status: str
+    recipient: str
+    digest: str
     pseudonyms: list[str]
 
 
@@ -114,8 +117,11 @@ class Requests(BaseModel):
 
 
 class Revealed(BaseModel):
+    """The identities of a request, or, where it names a recipient's key, only what is sealed to it."""
+
     request: str
     identities: dict[str, str | None]
+    sealed: str = ""
 
 
 class RevealView(BaseModel):
@@ -149,6 +155,7 @@ class Domains(BaseModel):
 
 
 class Verdict(BaseModel):
+    accepted: list[dict[str, Any]]
     ok: bool
     events: int
     checkpoints: int

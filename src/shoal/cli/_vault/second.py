@@ -1,0 +1,99 @@
+"""``shoal vault`` for the second person, and for people who claim their token: changes, confirm, refuse, enrol."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._shared import Json
+from shoal.cli._vault.shared import Answer, CodeOut, TokenOut, acting, opening, read_json, read_secret, secret_file, tell
+from shoal.errors import UsageError
+
+Id = Annotated[str, typer.Argument(help="Change, like CHG-4F9K2M7Q.")]
+
+
+def register(vault: typer.Typer) -> None:
+    vault.command("changes")(changes)
+    vault.command("confirm")(confirm)
+    vault.command("refuse")(refuse)
+    vault.command("enrol")(enrol)
+    vault.command("recipient")(recipient)
+    vault.command("unseal")(unseal)
+
+
+@acting
+def changes(
+    session: Any, everything: Annotated[bool, typer.Option("--all", help="Also those that are done or refused.")] = False
+) -> Answer:
+    """List the changes that wait for a second person, with exactly what each would do."""
+    found = session.changes(everything=everything)
+    rows = [(c.id, c.status, c.action, json.dumps(dict(c.what), ensure_ascii=False), c.proposer, c.second) for c in found]
+    table = _shared.table_of("Changes", ("change", "status", "action", "what", "proposed by", "second"), rows)
+    return {"changes": [c.to_json() for c in found]}, table
+
+
+@acting
+def confirm(session: Any, change_id: Id, code_out: CodeOut = None) -> Answer:
+    """Agree to somebody else's change, after reading it."""
+    waiting = {c.id: c for c in session.changes()}
+    change = waiting.get(change_id.strip().upper())
+    if change is None or change.action not in ("actor", "token"):
+        made = session.confirm(change_id)
+        return made.to_json(), f"{made.id} is confirmed."
+    if code_out is None:
+        raise UsageError("where shall your half of the person's enrolment code go?", hint="Add --code-out FILE.")
+    with secret_file(code_out) as put:
+        made = session.confirm(change_id)
+        put(made.code)
+    return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
+
+
+@acting
+def refuse(session: Any, change_id: Id) -> Answer:
+    """Refuse somebody else's change."""
+    made = session.refuse(change_id)
+    return made.to_json(), f"{made.id} is refused."
+
+
+@opening
+def enrol(
+    vault: Any,
+    code_file: Annotated[list[Path], typer.Option("--code-file", help="File with a half of your code (give both).")],
+    token_out: TokenOut,
+) -> Answer:
+    """Claim your own token with the code you were given, once."""
+    with secret_file(token_out) as put:
+        put(vault.enrol(*(read_secret(file) for file in code_file)))
+    return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
+
+
+def recipient(
+    out: Annotated[Path, typer.Option("--out", help="New file for your secret (mode 0600).")], json: Json = False
+) -> None:
+    """Make a key that answers can be sealed to: `request --recipient PUBLIC`, and `unseal` what comes."""
+    from shoal.protector.crypto import recipients
+
+    secret, public = recipients.generate()
+    with secret_file(out) as put:
+        put(secret)
+    tell({"public": public, "file": str(out)}, public, as_json=json)
+
+
+def unseal(
+    sealed: Annotated[Path, typer.Argument(help="File that `reveal` wrote.")],
+    secret: Annotated[Path, typer.Option("--secret-file", help="File with your secret (`recipient`).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the identities (JSON, mode 0600).")],
+    as_json: Json = False,
+) -> None:
+    """Open an answer that was sealed to your key. Needs no vault."""
+    from shoal.protector.crypto import recipients
+
+    body = read_json(sealed, "an answer of `shoal vault reveal`")
+    found = recipients.unseal(read_secret(secret), str(body.get("sealed", "")), str(body.get("request", "")))
+    with secret_file(out) as put:
+        put(json.dumps({"request": body["request"], "identities": found}, ensure_ascii=False, indent=1))
+    tell({"records": len(found), "out": str(out)}, f"{len(found)} identities in {out}.", as_json=as_json)

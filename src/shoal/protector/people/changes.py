@@ -1,0 +1,137 @@
+"""Changes that take two people: proposed by an owner, confirmed by another owner or by the auditor, carried out once.
+
+Rights, limits, keys and older states are changed only so. A change holds exactly what will be done; the second person confirms
+that and nothing else. It dies with the rights of either of the two, and after a week.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from shoal.errors import AccessError
+from shoal.protector.crypto import base32
+from shoal.protector.people import accounts
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import CHANGE
+
+Status = Literal["pending", "confirmed", "denied", "used"]
+
+LIFE = 7 * 86400.0
+"""Seconds a change waits for the second person, and for being carried out."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change: ``what`` will be done; ``code`` is the half of an enrolment code that this person hands over."""
+
+    id: str
+    action: str
+    what: Mapping[str, Any]
+    proposer: str
+    created: float
+    status: Status = "pending"
+    second: str = ""
+    tokens: tuple[str, ...] = field(default=(), repr=False)
+    code: str = field(default="", repr=False)
+
+    @property
+    def expires(self) -> float:
+        return self.created + LIFE
+
+    def to_json(self) -> dict[str, Any]:
+        """What the two people may see."""
+        told = ("id", "action", "what", "proposer", "created", "expires", "status", "second")
+        return {name: getattr(self, name) for name in told}
+
+
+class SecondPersonNeeded(AccessError):
+    """The change was proposed and waits for a second person; afterwards the same call carries it out."""
+
+    status = 202
+
+    def __init__(self, change: Change) -> None:
+        super().__init__(
+            f"{change.id} waits for a second person: another owner or the auditor.",
+            hint=f"They agree with `shoal vault confirm {change.id}`; then do the same again.",
+            reason="second person",
+        )
+        self.change = change
+
+
+def propose(tx: Tx, action: str, what: Mapping[str, Any], *, proposer: str, token: str, time: float, code: str = "") -> Change:
+    """A new change that waits for its second person."""
+    name = "CHG-" + base32.encode(os.urandom(5))
+    change = Change(name, action, dict(what), proposer, time, tokens=(token,), code=code)
+    _save(tx, change)
+    return change
+
+
+def same(tx: Tx, action: str, what: Mapping[str, Any], *, proposer: str, time: float) -> Change | None:
+    """The proposer's living change with exactly this content, a confirmed one first."""
+    mine = [c for c in everything(tx) if (c.proposer, c.action, c.what) == (proposer, action, dict(what)) and time < c.expires]
+    waiting = [c for status in ("confirmed", "pending") for c in mine if c.status == status]
+    return waiting[0] if waiting else None
+
+
+def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time: float) -> Change:
+    """Agree or refuse, as another person than the proposer, while the change and the proposer's rights live."""
+    change = load(tx, change_id)
+    if accounts.same_name(change.proposer, second):
+        raise AccessError(f"{change.id}: nobody confirms their own change.", hint="Ask another person.", reason="self-approval")
+    if change.status != "pending":
+        raise AccessError(f"{change.id} is {change.status}: it can no longer be decided.", reason="replay")
+    if time >= change.expires:
+        raise AccessError(f"{change.id} has expired.", hint="It can be proposed again.", reason="expired")
+    if agree:
+        _require_rights(tx, change.tokens[0], "owner", change, time)
+    decided = replace(change, status="confirmed" if agree else "denied", second=second, tokens=(*change.tokens, token))
+    _save(tx, decided)
+    return decided
+
+
+def use(tx: Tx, change: Change, *, time: float) -> Change:
+    """Mark a confirmed change as carried out: the one moment at which it may be."""
+    found = load(tx, change.id)
+    if found.status != "confirmed" or not found.second or accounts.same_name(found.second, found.proposer):
+        raise AccessError(f"{found.id} is {found.status}: a second person has to confirm it first.", reason="unapproved")
+    if time >= found.expires:
+        raise AccessError(f"{found.id} has expired.", hint="It can be proposed again.", reason="expired")
+    _require_rights(tx, found.tokens[0], "owner", found, time)
+    _require_rights(tx, found.tokens[1], "confirm", found, time)
+    used = replace(found, status="used", code="")
+    _save(tx, used)
+    return used
+
+
+def _require_rights(tx: Tx, token: str, wanted: str, change: Change, time: float) -> None:
+    """The person behind the token still has the right by which the change was proposed or confirmed."""
+    try:
+        found = accounts.caller(tx, token, time)
+        able = wanted in found.roles or any(wanted in accounts.PERMITS[role] for role in found.roles)
+    except AccessError:
+        able = False
+    if not able:
+        raise AccessError(f"{change.id} died with the rights of a person who stood for it.", reason="rights")
+
+
+def load(tx: Tx, change_id: str) -> Change:
+    body = tx.get(CHANGE, change_id.strip().upper())
+    if body is None:
+        raise AccessError("there is no such change.", hint="`shoal vault changes` lists them.", reason="unknown")
+    return _parsed(body)
+
+
+def everything(tx: Tx) -> list[Change]:
+    """All changes, in order of time."""
+    return sorted((_parsed(body) for body in tx.all(CHANGE)), key=lambda c: (c.created, c.id))
+
+
+def _save(tx: Tx, change: Change) -> None:
+    tx.put(CHANGE, change.id, asdict(change))
+
+
+def _parsed(body: dict[str, Any]) -> Change:
+    return Change(**{**body, "tokens": tuple(body["tokens"])})
