@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 Row = dict[str, Any]
@@ -66,3 +67,32 @@ def without_missing(rows: Sequence[Row], quasi: Sequence[str]) -> list[Row]:
 
 def people_lacking(rows: Sequence[Row], quasi: Sequence[str], unit: str) -> int:
     return len({r[unit] for r in rows if any(r[c] is None for c in quasi)})
+
+
+class Linked:
+    """People with their own attributes and rows of other tables, as (own, list of rows) by person; sharing by the definition."""
+
+    def __init__(self, people: dict[Any, tuple[Any, list[Any]]]) -> None:
+        self.people = people
+
+    def fits(self, person: Any, own: Any, rows: Sequence[Any]) -> bool:
+        """Whether a person has these attributes, and each of these rows at least as often."""
+        has = Counter(self.people[person][1])
+        return bool(self.people[person][0] == own) and all(has[r] >= n for r, n in Counter(rows).items())
+
+    def sharing(self, person: Any, known: int | None) -> int:
+        """The fewest people whom something fits that an attacker may know of this person."""
+        own, rows = self.people[person]
+        if known is None:
+            return sum(o == own and Counter(r) == Counter(rows) for o, r in self.people.values())
+        choices = [c for n in range(min(known, len(rows)) + 1) for c in combinations(rows, n)]
+        return min(sum(self.fits(q, own, c) for q in self.people) for c in choices)
+
+    def largest(self, k: int, known: int | None) -> set[Any]:
+        """The most people who can stay: every subset is tried."""
+        for size in range(len(self.people), 0, -1):
+            for some in combinations(self.people, size):
+                rest = Linked({p: self.people[p] for p in some})
+                if all(rest.sharing(p, known) >= k for p in some):
+                    return set(some)
+        return set()

@@ -29,6 +29,7 @@ __all__ = [
     "Verification",
     "__version__",
     "anonymize",
+    "anonymize_tables",
     "attack",
     "check",
     "datasets",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal import datasets, engines, errors, hierarchies, measures, model, protector, registry, release, report, search, steps
     from shoal.api import rooms as _rooms
     from shoal.api.anonymize import anonymize
+    from shoal.api.anonymize_tables import anonymize_tables
     from shoal.api.attack import AttackReport
     from shoal.api.check import check
     from shoal.api.design import design
@@ -77,7 +79,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.predict.questionnaire.questionnaire import Questionnaire
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry
-    from shoal.release.certificate.verify import Verification
+    from shoal.release.certificate.outcome import Verification
     from shoal.release.gate.check import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
@@ -105,8 +107,9 @@ else:
         "Table": "engines.table",
         "Transformed": "api.transform",
         "Vault": "protector.vault",
-        "Verification": "release.certificate.verify",
+        "Verification": "release.certificate.outcome",
         "anonymize": "api.anonymize",
+        "anonymize_tables": "api.anonymize_tables",
         "check": "api.check",
         "design": "api.design",
         "hierarchy": "api.hierarchy",

@@ -20,8 +20,10 @@ from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.engines.exclude.without import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
+from shoal.errors import UsageError
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
+from shoal.release.linked.policy import is_linked
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
 from shoal.release.make.release import Release
@@ -85,6 +87,8 @@ def anonymize(
     (6, 2)
     """
     started = time.perf_counter()
+    if is_linked(policy):
+        raise UsageError("this policy names several tables.", hint="Use shoal.anonymize_tables(policy).")
     asked, told = policy_of(policy, words).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table), None

@@ -20,6 +20,8 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.release.earlier.same_labels import same_labels
+from shoal.release.linked.certificate import read_linked
+from shoal.release.linked.verify import linked_attacks
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.proof.read import logical
 from shoal.steps import Drop, MapValues
@@ -69,6 +71,11 @@ def attack(
     place = Path(folder)
     if not place.is_dir():
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
+    linked = read_linked(place / NAME)
+    if linked is not None:
+        if with_ is not None or previous:
+            raise UsageError("linked tables are attacked from their own folder only.", hint="Leave --with and --previous out.")
+        return AttackReport(place.name, linked_attacks(place, linked))
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
     if claims.data.file is None:

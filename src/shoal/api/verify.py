@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
+from shoal.errors import TamperError
+from shoal.model.certificate.certificate import NAME
 from shoal.model.progress import Progress
-from shoal.release.certificate.verify import Verification
+from shoal.release.certificate.outcome import Check, Verification
 from shoal.release.certificate.verify import verify as prove_again
+from shoal.release.linked.certificate import LinkedCertificate, read_linked
+from shoal.release.linked.verify import verify_linked
 
 
 def verify(
@@ -43,5 +47,18 @@ def verify(
     Verification
         ``v.ok``, ``v.checks``, ``v.failed``; ``v.require()`` raises where it does not hold.
     """
+    linked = _linked(Path(folder))
+    if isinstance(linked, Verification):
+        return linked
+    if linked is not None:
+        return verify_linked(Path(folder), linked, key=key, private=private, exclude=exclude)
     found = None if table is None else opened(table)
     return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
+
+
+def _linked(place: Path) -> LinkedCertificate | Verification | None:
+    """The certificate of tables that were released together, or why it is none; None for other releases."""
+    try:
+        return read_linked(place / NAME) if place.is_dir() else None
+    except TamperError as error:
+        return Verification(str(place), (Check("certificate", False, error.message),))

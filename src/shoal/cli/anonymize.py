@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def anonymize(
-    table: _shared.Table,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A file, or ENGINE-URL::table; none where the policy names tables.")
+    ] = None,
     policy: Annotated[Path | None, typer.Option("--policy", help="The policy (YAML); or say it in words: --quasi, --k …")] = None,
     quasi: _shared.Quasi = None,
     sensitive: _shared.Sensitive = None,
@@ -51,6 +53,16 @@ def anonymize(
     qi: _shared.Qi = None,
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
+    if policy is not None and _is_linked(policy):
+        if table is not None or out is None or any((quasi, qi, sensitive, direct, insensitive, unit, weight, k, to_table, plan)):
+            raise UsageError(
+                "a policy with 'tables:' says all by itself.",
+                hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
+            )
+        _linked(policy, out, form, key, exclude, as_json=as_json)
+        return
+    if table is None:
+        raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
     if draft is not None:
@@ -114,6 +126,40 @@ def _tell(release: "Release", out: Path) -> None:
             typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
         else:
             typer.echo(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
+    if made.key is not None:
+        typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
+    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
+
+
+def _is_linked(policy: Path) -> bool:
+    from shoal.release.linked.policy import is_linked
+
+    return is_linked(policy)
+
+
+def _linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str | None, *, as_json: bool) -> None:
+    """Several tables about the same people, released together."""
+    import shoal
+    from shoal.disk.folder import free
+
+    free(out)
+    with _shared.progress("anonymizing") as told:
+        release = shoal.anonymize_tables(policy, key_file=key, format=form, exclude=exclude, progress=told)
+        release.write(out, progress=told)
+    made = release.certificate
+    if as_json or made is None:
+        _shared.put_json(release.to_json())
+        return
+    typer.echo(_shared.printable(made.verdict))
+    for name, levels in release.levels.items():
+        told_levels = ", ".join(f"{_shared.printable(c)} {n}" for c, n in levels.items())
+        typer.echo(f"  {_shared.printable(name)}: level of {told_levels}")
+    typer.echo(f"Loss {made.loss:.3g} of 1; not proven to be the least.")
+    for attack in made.attacks:
+        if attack.verdict != "holds":
+            typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+    if release.private_file is not None:
+        typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")

@@ -55,15 +55,18 @@ def leave_out(table: Table, listed: str | Path | Iterable[Any], by: str | None =
     return LeftOut(left, ids, told)
 
 
-def without(table: Table, ids: Sequence[str], by: str) -> tuple[Table, Excluded]:
-    """The table without the rows whose column ``by`` holds one of the ids, and how many there were."""
+def without(table: Table, ids: Sequence[str], by: str, *, unnamed: bool = True) -> tuple[Table, Excluded]:
+    """The table without the rows whose column ``by`` holds one of the ids, and how many there were.
+
+    Rows without an id stay, unless ``unnamed`` is False.
+    """
     table.schema.require(by, what="column that names a person")
     engine, relation = table._engine, table._relation
     forms = spellings(ids, relation.column(by).kind)
     held = engine.lasting(pa.table({"k0": pa.array(forms, pa.string()), "n": pa.array(forms.values(), pa.int64())}))
     found = _counted(engine, relation, by, held)
-    reader = None if relation.reader is None else _Filtered(relation.reader, by, list(forms))
-    left = replace(relation, sql=_remaining(engine, relation, by, held), reader=reader)
+    reader = None if relation.reader is None else _Filtered(relation.reader, by, list(forms), unnamed)
+    left = replace(relation, sql=_remaining(engine, relation, by, held, unnamed), reader=reader)
     return Table(engine, left, table.schema, name=table.name), Excluded(by, len(set(ids)), *found)
 
 
@@ -99,10 +102,17 @@ def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: s
     return query
 
 
-def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> exp.Expr:
+def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr, unnamed: bool) -> exp.Expr:
     terms = [exp.alias_(column(c.name, "t"), exp.to_identifier(c.name, quoted=True)) for c in relation.columns]
     query = _joined(engine, relation, by, held, "LEFT", *terms)
-    return exp.Subquery(this=query.where(exp.Is(this=column("n", "x"), expression=exp.Null())))
+    query = query.where(exp.Is(this=column("n", "x"), expression=exp.Null()))
+    if not unnamed:
+        query = query.where(exp.Not(this=_is_missing(engine, relation, by)))
+    return exp.Subquery(this=query)
+
+
+def _is_missing(engine: Engine, relation: Relation, by: str) -> exp.Expr:
+    return exp.Is(this=engine.key(column(by, "t"), relation.column(by)), expression=exp.Null())
 
 
 def _counted(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tuple[int, int, int]:
@@ -110,17 +120,17 @@ def _counted(engine: Engine, relation: Relation, by: str, held: exp.Expr) -> tup
     people = exp.Count(this=exp.Distinct(expressions=[column("n", "x")]))
     both = exp.alias_(people, "p", quoted=True), exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)
     there = engine.fetch(_joined(engine, relation, by, held, "INNER", *both))
-    key = engine.key(column(by, "t"), relation.column(by))
     empty = exp.select(exp.alias_(exp.Count(this=exp.Star()), "r", quoted=True)).from_(aliased(relation.sql, "t"))
-    none = engine.fetch(empty.where(exp.Is(this=key, expression=exp.Null())))
+    none = engine.fetch(empty.where(_is_missing(engine, relation, by)))
     return int(there["p"][0].as_py()), int(there["r"][0].as_py()), int(none["r"][0].as_py())
 
 
 class _Filtered:
     """A reader of Arrow chunks without the rows of the people of a list."""
 
-    def __init__(self, reader: Reader, by: str, texts: Sequence[str]) -> None:
-        self._reader, self._by, self._texts = reader, by, pa.array(texts, pa.string())
+    def __init__(self, reader: Reader, by: str, texts: Sequence[str], unnamed: bool) -> None:
+        self._reader, self._by, self._unnamed = reader, by, unnamed
+        self._texts = pa.array(texts, pa.string())
 
     def rows(self) -> int:
         return self._reader.rows()
@@ -129,5 +139,7 @@ class _Filtered:
         wanted = [*names, *([] if self._by in names else [self._by])]
         at = wanted.index(self._by)
         for chunk in self._reader.chunks(wanted):
-            stays = pc.invert(pc.is_in(canonical_text(chunk[at]), value_set=self._texts))
+            ids = canonical_text(chunk[at])
+            stays = pc.invert(pc.is_in(ids, value_set=self._texts))
+            stays = stays if self._unnamed else pc.and_(stays, ids.is_valid())
             yield [array.filter(stays) for array in chunk[: len(names)]]

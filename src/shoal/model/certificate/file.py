@@ -20,7 +20,7 @@ def read_certificate(path: str | Path) -> Certificate:
     TamperError
         Where the file is missing, unreadable, of another version, or not as Shoal writes it.
     """
-    content = _bytes(Path(path))
+    content = read_bytes(Path(path))
     try:
         plain = strict_json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -37,7 +37,8 @@ def read_certificate(path: str | Path) -> Certificate:
     return made
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a certificate file, where it is an ordinary file of a sensible length."""
     try:
         if path.is_symlink():
             raise TamperError("the certificate is a link, not a file.", hint=HINT)

@@ -32,13 +32,13 @@ def check_counts(certificate: Certificate) -> str:
     if not 0 < came.used <= came.records or suppressed > came.used:
         raise TamperError("the certificate counts more records than came in.")
     if came.objections is not None:
-        _objections_fit(came.objections)
+        objections_fit(came.objections)
     if not certificate.attacks or not set(LIMITS) <= set(certificate.limits):
         raise TamperError("the certificate leaves out its attacks or its limits.")
     return "the certificate has every part, and counts that make sense"
 
 
-def _objections_fit(told: Objections) -> None:
+def objections_fit(told: Objections) -> None:
     """Numbers of people who objected that can be: at least a record each, no more than were listed."""
     if not (0 <= told.found <= told.listed and told.listed >= 1 and told.found <= told.records and told.unnamed >= 0):
         raise TamperError("the numbers of people who asked not to be in it do not fit each other.")

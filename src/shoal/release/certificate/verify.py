@@ -9,12 +9,11 @@ Cost     reads each file once for its hash and the data once more to count; a mi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ShoalError, TamperError, UnreadableError, VerificationError
+from shoal.errors import TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
 from shoal.model.certificate.file import read_certificate
@@ -26,6 +25,7 @@ from shoal.release.certificate.consistency import check_claims, check_columns, c
 from shoal.release.certificate.database_table import digest, facts_of_table
 from shoal.release.certificate.identifiers import check_preset_columns
 from shoal.release.certificate.labels import check_labels
+from shoal.release.certificate.outcome import Check, Verification, tried
 from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.objections import check_objections, private_of
@@ -40,60 +40,6 @@ MOST_FILES = 1_000
 """Entries of a folder that are looked at; a release has six at most."""
 
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    ok: bool
-    sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"check": self.name, "ok": self.ok, "sentence": self.sentence}
-
-
-@dataclass(frozen=True, repr=False)
-class Verification:
-    """The outcome: ``ok`` only when every check holds."""
-
-    folder: str
-    checks: tuple[Check, ...]
-    certificate: Certificate | None = None
-
-    def __repr__(self) -> str:
-        said = "verified" if self.ok else f"NOT verified ({', '.join(c.name for c in self.failed) or 'nothing checked'})"
-        return f"<Verification of {Path(self.folder).name}: {said}, {len(self.checks)} checks>"
-
-    @property
-    def ok(self) -> bool:
-        return bool(self.checks) and all(c.ok for c in self.checks)
-
-    @property
-    def failed(self) -> tuple[Check, ...]:
-        return tuple(c for c in self.checks if not c.ok)
-
-    def require(self) -> Verification:
-        """The verification itself, or the error that says what does not hold."""
-        if not self.ok:
-            first = self.failed[0] if self.failed else Check("folder", False, "nothing could be checked")
-            kind = VerificationError if first.name == "re-count" else TamperError
-            raise kind(
-                f"the release does not verify: {first.sentence}",
-                hint="Do not use it. Ask the publisher for the release again.",
-                checks=self.failed,
-            )
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        out: dict[str, Any] = {"verified": self.ok, "checks": [c.to_json() for c in self.checks]}
-        if self.certificate and self.certificate.key:
-            after, key = self.certificate.after, self.certificate.key
-            out |= {"k": self.certificate.k, "k_recounted": after.k, "records": after.records, "classes": after.classes}
-            out["proof"] = plain(self.certificate.proof)
-            out["key"] = {"fingerprint": key.fingerprint, "origin": key.origin}
-        return out
 
 
 def verify(
@@ -137,7 +83,7 @@ def verify(
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
     checks.append(Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version"))
-    ordinary = _tried("files", lambda: _ordinary(place, certificate))
+    ordinary = tried("files", lambda: _ordinary(place, certificate))
     if not ordinary.ok:
         return Verification(str(folder), (*checks, ordinary), certificate)
     steps: list[tuple[str, Callable[[], str]]] = [
@@ -159,19 +105,8 @@ def verify(
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         changed = name in ("re-count", "columns") and not all(c.ok for c in checks if c.name == "files")
-        checks.append(Check(name, False, NOT_COUNTED) if changed else _tried(name, look))
+        checks.append(Check(name, False, NOT_COUNTED) if changed else tried(name, look))
     return Verification(str(folder), tuple(checks), certificate)
-
-
-def _tried(name: str, look: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, look())
-    except ShoalError as error:
-        return Check(name, False, error.message)
-    except OSError as error:
-        return Check(name, False, f"a file of the release cannot be read ({type(error).__name__})")
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        return Check(name, False, f"the certificate holds what cannot be worked out again ({type(error).__name__})")
 
 
 def _signature(certificate: Certificate, expected: str | None) -> str:

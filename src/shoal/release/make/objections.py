@@ -36,11 +36,17 @@ def check_objections(place: Path, certificate: Certificate, listed: str | Path |
     shown = certificate.data.file is not None and stated.column in certificate.data.columns
     if shown and certificate.data.file is not None:
         _none_published(place / certificate.data.file, stated.column, ids)
+    looked = "none of them is published" if shown else f"column '{stated.column}' is not published"
+    return f"{check_list(stated, ids, private)}; {looked}"
+
+
+def check_list(stated: Objections, listed: str | Path | Iterable[Any], private: str | Path) -> str:
+    """Whether a list is the one that a certificate is bound to."""
+    ids = ids_of(listed, stated.column)
     salt = seed.read(private).list_salt
     if not salt or commitment(ids, salt) != stated.commitment:
         raise TamperError("the list, or the private file, is another than the one that the certificate is bound to.")
-    looked = "and none of them is published" if shown else f"column '{stated.column}' is not published"
-    return f"the list of {len(ids):,} people is the one that the certificate is bound to; {looked}"
+    return f"the list of {len(ids):,} people is the one that the certificate is bound to"
 
 
 def private_of(place: Path, private: str | Path | None) -> str | Path:

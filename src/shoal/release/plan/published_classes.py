@@ -66,8 +66,8 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
     )
     stays = blanked_together(prepared, found)
-    at = [_at_level(prepared, base, name, levels[name]) for name in base.columns]
-    lower = [_at_level(prepared, base, name, max(levels[name] - 1, 0)) for name in base.columns]
+    at = [at_level(prepared, base, name, levels[name]) for name in base.columns]
+    lower = [at_level(prepared, base, name, max(levels[name] - 1, 0)) for name in base.columns]
     codes = tuple(c for c, _ in at)
     loss, gap = _loss(prepared, levels, found, stays)
     return Decision(
@@ -110,14 +110,14 @@ def _of_population(
     people = prepared.population
     if people is None or not stays.any():
         return {}
-    others = [_at_level(prepared, people, name, levels[name])[0] for name in prepared.base.columns]
+    others = [at_level(prepared, people, name, levels[name])[0] for name in prepared.base.columns]
     groups = group_codes([np.concatenate([own[stays], other]) for own, other in zip(codes, others, strict=True)])
     n = int(stays.sum())
     sizes = np.bincount(groups.ids[n:], weights=people.sizes, minlength=groups.n)
     return {("k_map",): int(sizes[groups.ids[:n]].min())}
 
 
-def _at_level(prepared: Prepared, counts: ClassCounts, name: str, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
+def at_level(prepared: Prepared, counts: ClassCounts, name: str, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
     """Code of each class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
     from shoal.kernels.text import canonical_text
     from shoal.search.problem.column import joins_missing

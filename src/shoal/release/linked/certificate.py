@@ -1,0 +1,190 @@
+"""The certificate of tables that were released together: frozen, typed, strict, signed, as that of one table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.errors import TamperError
+from shoal.kernels import signatures as sign
+from shoal.model import strict_json
+from shoal.model.attack import AttackResult
+from shoal.model.certificate import form
+from shoal.model.certificate.file import read_bytes
+from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.parts import FileEntry, Key, Objections
+
+FORMAT: Literal["shoal-linked-certificate/1"] = "shoal-linked-certificate/1"
+NOT_STATED = "not stated"
+LIMITS = (
+    "The numbers hold for the columns named as quasi-identifiers: an attacker who knows others may do better.",
+    "Sensitive columns are published as they are; what people who look alike have in common is under the attacks.",
+    "Free text, images and rare events that were in the news are not examined.",
+    "Whether the release is lawful and fair is for people to decide; this page is evidence, not a legal opinion.",
+    "The plan is not proven to lose least. The key of the pseudonyms and the seed of random changes were drawn and not kept.",
+)
+
+
+@dataclass(frozen=True)
+class LinkedColumn:
+    """What happened to a column; level and height are there for quasi-identifiers."""
+
+    name: str
+    role: str
+    treatment: str
+    level: int | None
+    height: int | None
+
+
+@dataclass(frozen=True)
+class LinkedEntry:
+    """One published table; ``orphans`` and ``unnamed`` are rows that were left out for want of a person."""
+
+    name: str
+    file: str
+    key: str
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    columns: tuple[LinkedColumn, ...]
+    records_in: int
+    records: int
+    orphans: int
+    unnamed: int
+
+    @property
+    def published(self) -> list[str]:
+        """Columns of the file, in the order of the source."""
+        return [c.name for c in self.columns if c.treatment != "removed"]
+
+
+@dataclass(frozen=True)
+class LinkedNumbers:
+    """People; the fewest who share what is known; people who share it with nobody; people by the number who share it."""
+
+    people: int
+    k: int
+    alone: int
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class LinkedPurpose:
+    """Who gets it, what for, and who answers for it, as the publisher states it."""
+
+    purpose: str = NOT_STATED
+    recipient: str = NOT_STATED
+    release: str = NOT_STATED
+    run_by: str = NOT_STATED
+    approved_by: str = NOT_STATED
+    contact: str = NOT_STATED
+    review: str = NOT_STATED
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LinkedCertificate:
+    """All that is claimed of tables that were released together. ``known`` is None where all rows may be known.
+
+    ``after`` can be counted again from the files; ``before`` and ``loss`` rest on the signature.
+    """
+
+    format: Literal["shoal-linked-certificate/1"] = FORMAT
+    title: str
+    date: str
+    tool: str
+    verdict: str
+    k: int
+    asked: int
+    known: int | None
+    tables: tuple[LinkedEntry, ...]
+    people_in: int
+    left_out: int
+    allowed: float
+    loss: float
+    before: LinkedNumbers
+    after: LinkedNumbers
+    attacks: tuple[AttackResult, ...]
+    purpose: LinkedPurpose
+    limits: tuple[str, ...]
+    files: tuple[FileEntry, ...]
+    objections: Objections | None = field(default=None, metadata=LEFT_OUT)
+    key: Key | None = field(default=None, metadata=LEFT_OUT)
+    signature: str | None = field(default=None, metadata=LEFT_OUT)
+
+    def __repr__(self) -> str:
+        signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
+        return f"<LinkedCertificate: k = {self.k:,}, {self.after.people:,} people in {len(self.tables)} tables, {signed}>"
+
+    @property
+    def as_read(self) -> LinkedCertificate:
+        """The same certificate as its file gives it back."""
+        return form.typed(LinkedCertificate, json.loads(self.to_bytes()))
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = form.plain(self)
+        return out
+
+    def to_bytes(self) -> bytes:
+        """Sorted, indented by one, UTF-8, a line feed at the end."""
+        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode("utf-8")
+
+    def signed(self, signer: sign.Signer) -> LinkedCertificate:
+        """With the public key, and the signature over everything else."""
+        key = Key("Ed25519", signer.public, signer.fingerprint, signer.origin)
+        whole = replace(self, key=key, signature=None)
+        return replace(whole, signature=signer.sign(whole.to_json()))
+
+    def check_signature(self) -> Key:
+        """The key; :class:`~shoal.errors.TamperError` unless the signature covers everything."""
+        if self.key is None or self.signature is None:
+            raise TamperError("the certificate carries no signature.")
+        sign.check_signature(replace(self, signature=None).to_json(), self.signature, self.key.public)
+        if self.key.fingerprint != sign.fingerprint(self.key.public):
+            raise TamperError("the fingerprint of the key in the certificate is not its own.")
+        if self.key.origin not in sign.ORIGINS or self.key.algorithm != "Ed25519":
+            raise TamperError("the certificate says of its key what Shoal never writes.")
+        return self.key
+
+
+def read_linked(path: Path) -> LinkedCertificate | None:
+    """The certificate of linked tables in a file; None where it is one of another kind.
+
+    Raises
+    ------
+    TamperError
+        Where it is not as Shoal writes it.
+    """
+    content = read_bytes(path)
+    try:
+        plain = strict_json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        return None
+    made = form.typed(LinkedCertificate, plain)
+    try:
+        again = made.to_bytes()
+    except ValueError:
+        raise TamperError("the certificate holds what Shoal never writes.", hint=form.HINT) from None
+    if again != content:
+        raise TamperError("the certificate was rewritten: its bytes are not as Shoal writes them.", hint=form.HINT)
+    return made
+
+
+def verdict(certificate: LinkedCertificate) -> str:
+    """The one sentence at the top, made from the numbers."""
+    quasi = "; ".join(f"{t.name}: {', '.join(t.quasi)}" for t in certificate.tables)
+    known = certificate.known
+    what = "all their rows" if known is None else "any one of their rows" if known == 1 else f"any {known} of their rows"
+    rows = sum(t.records for t in certificate.tables)
+    said = (
+        f"Everyone is alike with at least {certificate.k - 1:,} others by what the person table and {what} in the linked tables "
+        f"say together ({quasi}). {certificate.after.people:,} people with {rows:,} rows in {len(certificate.tables)} tables; "
+        f"{certificate.left_out:,} people were left out."
+    )
+    orphans = sum(t.orphans + t.unnamed for t in certificate.tables)
+    said += f" {orphans:,} rows belonged to nobody of the person table and were left out." if orphans else ""
+    return said + (f" {certificate.objections.sentence}" if certificate.objections else "")

@@ -1,0 +1,179 @@
+"""The tables of a linked policy, opened, without orphans and people who objected, and counted by person.
+
+Whose row a row is, is decided by the text of its key: 7 in a file and 7 in a database are the same person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.engines.exclude.listed import ids_of
+from shoal.engines.exclude.without import spellings, without
+from shoal.engines.open import open as open_source
+from shoal.engines.table import Table
+from shoal.errors import DataError, PolicyError, ShoalError, UsageError
+from shoal.kernels.group import group_codes
+from shoal.kernels.text import canonical_text
+from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
+from shoal.model.exclusion import Excluded
+from shoal.release.linked.policy import LinkedPolicy, LinkedTable
+from shoal.release.plan.prepare import Prepared, prepare, without_unit
+from shoal.release.plan.published_classes import at_level
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One table, counted by person and quasi-identifiers: ``person`` says whose row each of the ``pairs`` is.
+
+    ``came`` are the rows of the source; ``orphans`` and ``unnamed`` those that were left out because nobody of the person table
+    has their key, or because they have none.
+    """
+
+    linked: LinkedTable
+    table: Table
+    prepared: Prepared
+    pairs: ClassCounts
+    person: IntArray
+    came: int
+    orphans: int
+    unnamed: int
+    _codes: dict[tuple[str, int], CodeArray] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> IntArray:
+        """Rows behind each pair."""
+        return self.pairs.sizes
+
+    def codes(self, column: str, level: int) -> CodeArray:
+        """The published code of each pair in a column at a level."""
+        place = column, level
+        if place not in self._codes:
+            self._codes[place] = at_level(self.prepared, self.pairs, column, level)[0]
+        return self._codes[place]
+
+    def classes(self, levels: Mapping[str, int]) -> IntArray:
+        """The published class of each pair, numbered from 0."""
+        columns = [self.codes(c, levels[c]) for c in self.prepared.quasi]
+        return group_codes(columns, n_rows=len(self.person)).ids.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Everybody of the person table, by the text of their key, and their rows in every table; the person table is the first."""
+
+    policy: LinkedPolicy
+    ids: tuple[str, ...] = field(repr=False)
+    parts: tuple[Part, ...] = ()
+    listed: tuple[str, ...] = field(default=(), repr=False)
+    objections: Excluded | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.ids)
+
+
+def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = None) -> Family:
+    """Open every table, leave out who is not to be in it, and count by person."""
+    opened = [_opened(t) for t in policy.tables]
+    keys = [_keys(table, t) for table, t in zip(opened, policy.tables, strict=True)]
+    listed = () if exclude is None else ids_of(exclude, policy.tables[0].key)
+    if exclude is not None and not listed:
+        raise UsageError("the list of people to leave out is empty.", hint="Leave --exclude out, or check the file.")
+    gone = [set(spellings(listed, t.schema[x.key].kind)) for t, x in zip(opened, policy.tables, strict=True)]
+    objections = _objections(policy, opened, keys, listed) if listed else None
+    person = keys[0]
+    _one_row_each(policy, person)
+    known = set(person.rows) - gone[0]
+    if not known:
+        raise DataError("nobody is left in the person table.", hint="Check the table and the list of people to leave out.")
+    parts = []
+    for table, linked, found, out in zip(opened, policy.tables, keys, gone, strict=True):
+        orphans = {i: n for i, n in found.rows.items() if i not in known and i not in out}
+        _check_orphans(policy, linked, orphans, found.unnamed)
+        left = [*orphans, *(i for i in out if i in found.rows)]
+        rest = without(table, left, linked.key, unnamed=False)[0] if left or found.unnamed else table
+        parts.append((rest, linked, found, sum(orphans.values())))
+    ids = tuple(sorted(known))
+    place = {text: i for i, text in enumerate(ids)}
+    made = tuple(_part(*p, place) for p in parts)
+    return Family(policy, ids, made, listed, objections)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Rows of each key, and rows without one."""
+
+    rows: dict[str, int] = field(repr=False)
+    unnamed: int
+
+
+def _opened(linked: LinkedTable) -> Table:
+    source = linked.source
+    table = source if isinstance(source, Table) else open_source(source, **dict(linked.read))
+    table.schema.require(linked.key, what=f"key of table '{linked.name}'")
+    return table
+
+
+def _keys(table: Table, linked: LinkedTable) -> _Keys:
+    values, sizes = without_unit(table).values(linked.key)
+    found = dict(zip(canonical_text(values).to_pylist(), np.asarray(sizes).tolist(), strict=True))
+    unnamed = found.pop(None, 0)
+    return _Keys(found, int(unnamed))
+
+
+def _one_row_each(policy: LinkedPolicy, person: _Keys) -> None:
+    several = sum(n > 1 for n in person.rows.values())
+    if several:
+        first = policy.tables[0]
+        raise DataError(
+            f"{several:,} of {len(person.rows):,} people have several rows in the person table '{first.name}'.",
+            hint=f"It must have one row per '{first.key}'. A table with several rows per person is linked to a person table.",
+            column=first.key,
+        )
+
+
+def _check_orphans(policy: LinkedPolicy, linked: LinkedTable, orphans: Mapping[str, int], unnamed: int) -> None:
+    if policy.orphans == "drop" or (not orphans and not unnamed):
+        return
+    said = []
+    if orphans:
+        rows, person = sum(orphans.values()), policy.tables[0].name
+        said.append(f"{rows:,} rows of table '{linked.name}' belong to {len(orphans):,} people who are not in '{person}'")
+    if unnamed:
+        said.append(f"{unnamed:,} rows of table '{linked.name}' have no '{linked.key}'")
+    hint = "Mend the tables, or leave these rows out with 'allow: {orphans: drop}'."
+    raise DataError(f"{' and '.join(said)}.", hint=hint, column=linked.key)
+
+
+def _objections(policy: LinkedPolicy, opened: Sequence[Table], keys: Sequence[_Keys], listed: tuple[str, ...]) -> Excluded:
+    """People of the list who are in any of the tables, and their rows."""
+    found: set[int] = set()
+    records = 0
+    for table, linked, there in zip(opened, policy.tables, keys, strict=True):
+        for text, number in spellings(listed, table.schema[linked.key].kind).items():
+            if text in there.rows:
+                found.add(number)
+                records += there.rows[text]
+    unnamed = sum(k.unnamed for k in keys)
+    return Excluded(policy.tables[0].key, len(listed), len(found), records, unnamed)
+
+
+def _part(table: Table, linked: LinkedTable, found: _Keys, orphans: int, place: Mapping[str, int]) -> Part:
+    try:
+        prepared = prepare(table, linked.policy.seeded())
+    except ShoalError as error:
+        error.message = f"table '{linked.name}': {error.message}"
+        error.args = (error.message,)
+        raise
+    if prepared.sampled is not None:
+        raise PolicyError("a sample of linked tables cannot be drawn.", hint="Leave 'sample' out.")
+    pairs = without_unit(table).count((linked.key, *prepared.quasi))
+    texts = canonical_text(pairs.categories[0]).to_pylist()
+    number = np.array([place[t] for t in texts] or [0], dtype=np.int64)
+    came = sum(found.rows.values()) + found.unnamed
+    return Part(linked, table, prepared, pairs, number[pairs.codes[0]], came, orphans, found.unnamed)

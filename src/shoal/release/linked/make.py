@@ -1,0 +1,251 @@
+"""Tables released together: recoded in their engines, counted again from the files, attacked, certified, in one folder."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.disk import folder
+from shoal.disk.private import write_private
+from shoal.engines.exclude.without import LeftOut, without
+from shoal.errors import OutputError, UsageError, VerificationError
+from shoal.kernels import signatures as sign
+from shoal.model.certificate.certificate import NAME, REPORT
+from shoal.model.certificate.form import plain
+from shoal.model.certificate.parts import Objections
+from shoal.model.plan import Plan, Step, Suppression
+from shoal.model.progress import Progress, silent
+from shoal.release.certificate.sentences import today
+from shoal.release.certificate.signing import file_entry
+from shoal.release.linked.attacks import attacks
+from shoal.release.linked.certificate import (
+    LIMITS,
+    LinkedCertificate,
+    LinkedColumn,
+    LinkedEntry,
+    LinkedNumbers,
+    LinkedPurpose,
+    verdict,
+)
+from shoal.release.linked.crowd import alike
+from shoal.release.linked.gather import Family, Part
+from shoal.release.linked.search import Chosen
+from shoal.release.linked.verify import files_of, numbers, verify_linked
+from shoal.release.make import seed
+from shoal.release.make.objections import objections
+from shoal.release.make.recode import ENDINGS
+from shoal.release.plan.other_columns import other_steps
+from shoal.release.proof.recount_linked import Everybody, everybody
+from shoal.report.linked_report import render
+from shoal.search import missing_label
+from shoal.steps import Drop, Keep
+from shoal.transform.identity.mask import KeyedHash
+from shoal.version import __version__
+
+DOMAIN = "shoal linked release"
+
+
+class LinkedRelease:
+    """A decided release of several tables; :meth:`write` carries it out."""
+
+    def __init__(self, family: Family, chosen: Chosen, key_file: str | Path | None, form: str) -> None:
+        if form not in ENDINGS:
+            raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(ENDINGS)}.")
+        self._family, self._chosen, self._key_file, self._ending = family, chosen, key_file, ENDINGS[form]
+        self._started = time.perf_counter()
+        self.certificate: LinkedCertificate | None = None
+        self.private_file: Path | None = None
+
+    def __repr__(self) -> str:
+        tables = ", ".join(p.linked.name for p in self._family.parts)
+        return f"<LinkedRelease of {tables}: {'written' if self.certificate else 'decided, not written yet'}>"
+
+    @property
+    def levels(self) -> dict[str, dict[str, int]]:
+        """The level of each quasi-identifier, by table."""
+        return {p.linked.name: dict(at) for p, at in zip(self._family.parts, self._chosen.levels, strict=True)}
+
+    @property
+    def loss(self) -> float:
+        """The share of information lost in the quasi-identifiers, people who are left out included."""
+        return self._chosen.loss
+
+    def write(self, target: str | Path, *, progress: Progress = silent) -> Path:
+        """Write the folder: a file per table, certificate.json, report.html; whole or not at all."""
+        place = folder.free(target)
+        beside, parent = seed.place_of(place), place.absolute().parent
+        if self._family.objections is not None:
+            seed.free(beside)
+        with folder.staged(parent) as stage:
+            made, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
+            if salt:
+                seed.write(seed.Kept(None, "", None, "", salt), beside)
+                self.private_file = beside
+            folder.publish(stage, place)
+        self.certificate = made
+        return place
+
+    def to_json(self) -> dict[str, Any]:
+        """k, people, tables, levels, loss, attacks, and whether it was verified."""
+        made = self.certificate
+        if made is None:
+            raise UsageError("the release is not written yet.", hint="Call write() first.")
+        return {
+            "k": made.k,
+            "known": made.known,
+            "people": made.after.people,
+            "left_out": made.left_out,
+            "loss": made.loss,
+            "levels": self.levels,
+            "tables": {t.name: {"file": t.file, "records": t.records, "records_in": t.records_in} for t in made.tables},
+            "verdict": made.verdict,
+            "attacks": plain(made.attacks),
+            "files": [*(f.name for f in made.files), NAME],
+            "verified": True,
+            "seconds": round(time.perf_counter() - self._started, 3),
+            **({"excluded": plain(made.objections)} if made.objections else {}),
+        }
+
+
+def _carry_out(
+    family: Family, chosen: Chosen, key_file: str | Path | None, ending: str, stage: Path, progress: Progress
+) -> tuple[LinkedCertificate, str]:
+    """Everything in ``stage``, verified; and the salt of the commitment to the list of objections."""
+    signer = sign.signer(key_file)
+    entries = []
+    with folder.scratch() as work:
+        key = work / "pseudonyms.key"
+        write_private(key, secrets.token_hex(32))
+        for i, (part, levels) in enumerate(zip(family.parts, chosen.levels, strict=True)):
+            progress(0.5 + 0.3 * i / len(family.parts), f"writing {part.linked.name}")
+            entries.append(_written(family, part, levels, chosen, f"file:{key}", stage, ending))
+    progress(0.85, "counting the written files again")
+    found = everybody(files_of(stage, entries))
+    _as_planned(family, chosen, found)
+    left = None
+    if family.objections is not None:
+        left = objections(LeftOut(family.parts[0].table, family.listed, family.objections), signer)
+    body = _body(family, chosen, tuple(entries), found, left[0] if left else None, stage)
+    page = render(body.as_read)
+    (stage / REPORT).write_text(page, encoding="utf-8", newline="\n")
+    whole = replace(body, files=(*body.files, file_entry(stage / REPORT))).as_read.signed(signer)
+    (stage / NAME).write_bytes(whole.to_bytes())
+    verify_linked(stage, whole).require()
+    return whole, left[1] if left else ""
+
+
+def _written(
+    family: Family, part: Part, levels: Mapping[str, int], chosen: Chosen, key: str, stage: Path, ending: str
+) -> LinkedEntry:
+    """One table, recoded without the people who are left out."""
+    linked, table = part.linked, part.table
+    gone = [family.ids[i] for i in np.flatnonzero(~chosen.staying)]
+    rest = without(table, gone, linked.key)[0] if gone else table
+    steps = _steps(part, levels, key)
+    out = stage / f"{linked.name}.{ending}"
+    try:
+        done = rest.recode(Plan(tuple(steps.values()), Suppression(scope="none"), part.prepared.policy.seed), out)
+    except OSError as error:
+        raise OutputError(
+            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
+        ) from None
+    expected = int(part.rows[chosen.staying[part.person]].sum())
+    if done.records_out != expected:
+        raise VerificationError(f"table '{linked.name}' was written with another number of rows than was decided.")
+    return LinkedEntry(
+        name=linked.name,
+        file=out.name,
+        key=linked.key,
+        quasi=part.prepared.quasi,
+        sensitive=tuple(part.prepared.policy.sensitive),
+        columns=tuple(_column(part, name, steps.get(name), levels) for name in part.prepared.schema.names),
+        records_in=part.came,
+        records=done.records_out,
+        orphans=part.orphans,
+        unnamed=part.unnamed,
+    )
+
+
+def _steps(part: Part, levels: Mapping[str, int], key: str) -> dict[str, Step]:
+    """Quasi-identifiers at their level, the key as a fresh pseudonym, the other columns as the policy says."""
+    prepared = part.prepared
+    out: dict[str, Step] = {}
+    for name in prepared.quasi:
+        label = missing_label(prepared.hierarchies[name], levels[name])
+        out[name] = prepared.rules[name].step(name, levels[name], missing_label=label)
+    for step in other_steps(prepared):
+        out[step.column] = step
+    out[part.linked.key] = KeyedHash(part.linked.key, key=key, domain=DOMAIN)
+    return out
+
+
+def _column(part: Part, name: str, step: Step | None, levels: Mapping[str, int]) -> LinkedColumn:
+    policy = part.prepared.policy
+    if name == part.linked.key:
+        return LinkedColumn(name, "key", "fresh pseudonym", None, None)
+    if name in policy.quasi:
+        height = part.prepared.hierarchies[name].height
+        return LinkedColumn(name, "quasi", "generalized" if levels[name] else "retained", levels[name], height)
+    role = "direct" if name in policy.direct else "sensitive" if name in policy.sensitive else "insensitive"
+    kept = "retained" if isinstance(step, Keep) else "removed" if isinstance(step, Drop) else step.kind if step else "changed"
+    return LinkedColumn(name, role, kept, None, None)
+
+
+def _as_planned(family: Family, chosen: Chosen, found: Everybody) -> None:
+    """The files hold the people and the numbers that were decided, counted by other code."""
+    asked = family.policy
+    sharing = found.sharing(asked.known)
+    if found.people != int(chosen.staying.sum()) or min(sharing.values()) < asked.k:
+        raise VerificationError("the written files do not hold what was decided; nothing was released.")
+    if asked.known is None:
+        planned = Counter(alike(family, chosen.levels)[chosen.staying].tolist())
+        if planned != Counter(sharing.values()):
+            raise VerificationError("the written files do not hold what was decided; nothing was released.")
+
+
+def _body(
+    family: Family,
+    chosen: Chosen,
+    entries: tuple[LinkedEntry, ...],
+    found: Everybody,
+    objected: Objections | None,
+    stage: Path,
+) -> LinkedCertificate:
+    asked = family.policy
+    after = numbers(found.sharing(asked.known))
+    made = LinkedCertificate(
+        title=asked.about.get("title", "Release of several tables"),
+        date=today(asked.about.get("date")),
+        tool=f"shoal {__version__}",
+        verdict="",
+        k=after.k,
+        asked=asked.k,
+        known=asked.known,
+        tables=entries,
+        people_in=family.n,
+        left_out=int((~chosen.staying).sum()),
+        allowed=asked.suppress,
+        loss=float(chosen.loss),
+        before=_before(family),
+        after=after,
+        attacks=attacks(found, files_of(stage, entries), [e.name for e in entries], asked.k, asked.known),
+        purpose=LinkedPurpose(**{n: v for n, v in asked.about.items() if n not in ("title", "date")}),
+        limits=LIMITS,
+        files=tuple(file_entry(stage / e.file) for e in entries),
+        objections=objected,
+    )
+    return replace(made, verdict=verdict(made))
+
+
+def _before(family: Family) -> LinkedNumbers:
+    """The tables as they came, everything known."""
+    level0 = [dict.fromkeys(p.prepared.quasi, 0) for p in family.parts]
+    sizes = Counter(alike(family, level0).tolist())
+    return LinkedNumbers(family.n, min(sizes), sizes.get(1, 0), {str(s): sizes[s] for s in sorted(sizes)})

@@ -1,0 +1,190 @@
+"""Levels for every quasi-identifier of every table: as fine as the people allow.
+
+Takes    a family, k, the rows that may be known, the share of people that may be left out
+Returns  a level for each column, and who stays
+Keeps    no single column can be made finer by one level; that no other combination loses less is not proven
+
+From the coarsest levels downwards: the column whose next finer level gives back most is tried first. Coarser levels never send
+people away, so a column that could not be refined once is not tried again. The same is done with each column in turn refined
+before all others, as long as there is time, and the best of these plans is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, UsageError
+from shoal.model.counts.classes import FloatArray
+from shoal.model.progress import Progress, silent
+from shoal.model.requirement.compare import most_of
+from shoal.release.linked.crowd import Levels, Mask, alike, stays
+from shoal.release.linked.gather import Family, Part
+from shoal.search.problem.column import joins_missing
+
+Place = tuple[int, str]
+"""A column: the number of its table, and its name."""
+
+Charges = dict[Place, FloatArray]
+"""What each column loses at each level."""
+
+SEARCH_SECONDS = 30.0
+"""After this time no further order is tried; the first is always finished."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The levels of each table's columns, who stays, and the share of information lost (0 nothing, 1 all)."""
+
+    levels: tuple[dict[str, int], ...]
+    staying: Mask
+    loss: float
+
+
+def choose(family: Family, progress: Progress = silent) -> Chosen:
+    """The levels that lose little and leave everybody among k."""
+    asked = family.policy
+    limit = most_of(asked.suppress, family.n)
+    top = [{c: _highest(part, c) for c in part.prepared.quasi} for part in family.parts]
+    staying = _allowed(family, top, limit)
+    if staying is None:
+        raise _infeasible(family, top, limit)
+    charge = {(i, c): charges(part, c) for i, part in enumerate(family.parts) for c in part.prepared.quasi}
+    ends, best = time.monotonic() + SEARCH_SECONDS, _refined(family, charge, top, limit, None)
+    for done, first in enumerate(sorted(charge)):
+        progress(0.2 + 0.3 * done / len(charge), "searching")
+        if time.monotonic() > ends:
+            break
+        other = _refined(family, charge, top, limit, first)
+        best = other if other.loss < best.loss else best
+    if best.loss > asked.loss:
+        raise InfeasibleError(
+            f"the best plan found would lose {best.loss:.2f} of what the quasi-identifiers tell; the limit is {asked.loss:g}.",
+            hint="Ask for a smaller k or 'known', allow more suppression, give finer hierarchies, or allow it: allow: {loss: 1}.",
+        )
+    return best
+
+
+def _refined(family: Family, charge: Charges, top: Levels, limit: int, first: Place | None) -> Chosen:
+    """From the coarsest levels downwards; ``first`` is a column that is refined before all others."""
+    levels = [dict(at) for at in top]
+    staying = np.ones(family.n, dtype=np.bool_)
+    left = {(i, c) for i, c in charge if levels[i][c] > _lowest(family.parts[i], c)}
+    moved = False
+    while left:
+        gain = {(i, c): _weight(family, i, c) * np.diff(charge[i, c])[levels[i][c] - 1] for i, c in left}
+        i, column = first if first in left and first is not None else max(sorted(left), key=lambda place: gain[place])
+        levels[i][column] -= 1
+        found = _allowed(family, levels, limit)
+        if found is None:
+            levels[i][column] += 1
+            left.discard((i, column))
+            continue
+        staying, moved = found, True
+        if levels[i][column] == _lowest(family.parts[i], column):
+            left.discard((i, column))
+    if not moved:
+        staying = stays(family, levels, family.policy.k, family.policy.known)
+    return Chosen(tuple(levels), staying, _loss(family, levels, staying, charge))
+
+
+def _weight(family: Family, part: int, column: str) -> float:
+    return family.parts[part].prepared.policy.quasi[column].weight
+
+
+def _allowed(family: Family, levels: Levels, limit: int) -> Mask | None:
+    """Who stays, where that is enough people."""
+    found = stays(family, levels, family.policy.k, family.policy.known)
+    return found if found.any() and int((~found).sum()) <= limit else None
+
+
+def _highest(part: Part, column: str) -> int:
+    rule, height = part.prepared.policy.quasi[column], part.prepared.hierarchies[column].height
+    return height if rule.max_level is None else min(rule.max_level, height)
+
+
+def _lowest(part: Part, column: str) -> int:
+    return min(part.prepared.policy.quasi[column].min_level or 0, _highest(part, column))
+
+
+def charges(part: Part, column: str) -> FloatArray:
+    """The share of information lost in a column at each level, over its rows: leaves covered, less one, over all, less one."""
+    hierarchy = part.prepared.hierarchies[column]
+    span = max(1, hierarchy.n_leaves - 1)
+    rows = part.rows.astype(np.float64)
+    out = []
+    for number, level in enumerate(hierarchy.levels):
+        covered = np.append(level.leaf_counts, 1)  # a missing value covers itself, until it is joined
+        codes = part.codes(column, number)
+        missing = joins_missing(hierarchy, number)
+        lost = (covered[codes] - 1) / span if not missing else np.ones(len(codes))
+        out.append(float((lost * rows).sum() / max(1.0, rows.sum())) if hierarchy.n_leaves > 1 else 0.0)
+    return np.array(out)
+
+
+def _loss(family: Family, levels: Levels, staying: Mask, charge: Charges) -> float:
+    """The weighted mean over all columns; a row that is left out has lost everything."""
+    total, weights = 0.0, 0.0
+    for i, part in enumerate(family.parts):
+        rows = part.rows.astype(np.float64)
+        kept = float(rows[staying[part.person]].sum() / max(1.0, rows.sum()))
+        for column in part.prepared.quasi:
+            weight = _weight(family, i, column)
+            total += weight * (1 - kept * (1 - charge[i, column][levels[i][column]]))
+            weights += weight
+    return total / weights if weights else 0.0
+
+
+def _infeasible(family: Family, levels: Levels, limit: int) -> InfeasibleError:
+    """What is wrong at the coarsest levels, and what could be had instead."""
+    asked = family.policy
+    short = int((~stays(family, levels, asked.k, asked.known)).sum())
+    offers = [f"allow: {{suppress: {_share(short, family.n)}}}"] if short < family.n else []
+    best = _best_k(family, levels, limit)
+    offers += [f"require: {{k: {best}}}"] if best >= 2 else []
+    fewer = range(1, asked.known) if asked.known is not None else (1, 2, 3)
+    for known in reversed(fewer):
+        if _fits(family, levels, known, limit):
+            offers.append(f"require: {{k: {asked.k}, known: {known}}}")
+            break
+    what = "all their rows" if asked.known is None else f"any {asked.known} of their rows"
+    most = ", ".join(f"{p.linked.name} up to {_most_rows(p):,}" for p in family.parts[1:])
+    return InfeasibleError(
+        f"even at the coarsest levels {short:,} of {family.n:,} people share their attributes and {what} with fewer than "
+        f"{asked.k - 1:,} others; {limit:,} may be left out. People differ by their number of rows ({most} per person).",
+        hint="Nearest that would do: " + "; or ".join(offers) + "." if offers else "Leave people with very many rows out first.",
+    )
+
+
+def _fits(family: Family, levels: Levels, known: int, limit: int) -> bool:
+    try:
+        found = stays(family, levels, family.policy.k, known)
+    except UsageError:  # too many choices to look at
+        return False
+    return bool(found.any()) and int((~found).sum()) <= limit
+
+
+def _best_k(family: Family, levels: Levels, limit: int) -> int:
+    """The largest k below the one asked for that leaves out no more people than allowed; 1 where there is none."""
+    asked = family.policy
+    if asked.known is None:
+        sizes = np.sort(alike(family, levels))
+        return int(min(sizes[min(limit, len(sizes) - 1)], asked.k - 1))
+    low, high = 1, asked.k - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        found = stays(family, levels, middle, asked.known)
+        enough = found.any() and int((~found).sum()) <= limit
+        low, high = (middle, high) if enough else (low, middle - 1)
+    return low
+
+
+def _most_rows(part: Part) -> int:
+    return int(np.bincount(part.person, weights=part.rows).max(initial=0))
+
+
+def _share(number: int, total: int) -> float:
+    """The share, rounded up to three digits after the point."""
+    return float(np.ceil(1000 * number / total) / 1000)

@@ -1,0 +1,128 @@
+"""The report of tables that were released together: one self-contained page, a function of the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from shoal.kernels.chance import one_in
+from shoal.model.certificate.form import plain
+from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
+from shoal.report.charts import class_sizes, fish, svg
+from shoal.report.charts.shoal_sign import caption
+from shoal.report.numbers import number, percent
+from shoal.report.pages import page
+from shoal.report.release_report import FISHES, SIGNS
+
+if TYPE_CHECKING:
+    from shoal.release.linked.certificate import LinkedCertificate
+
+
+def render(body: LinkedCertificate) -> str:
+    """The page of a certificate that is not signed yet."""
+    return page(
+        "report.html.j2",
+        title=body.title,
+        subtitle=f"{body.title} · Report of {len(body.tables)} tables released together, {body.date}, made with {body.tool}",
+        accent=f"✓ Everyone hides among at least {body.k:,}",
+        accent_kind="met",
+        rest="",
+        says=body.verdict,
+        cost=None,
+        notes=[],
+        shoal=_shoal(body),
+        numbers=_numbers(body),
+        points=_points(body),
+        sections=_sections(body),
+    )
+
+
+def _sections(body: LinkedCertificate) -> list[Section]:
+    return [
+        Section("tables", "The tables", _tables(body)),
+        Section("people", "How many people look alike", _histogram(body)),
+        Section("columns", "What happened to each column", _columns(body)),
+        Section("attacks", "Attacks that were tried", _attacks(body)),
+        Section("recipient", "Who receives it", _recipient(body)),
+        Section("limits", "Limits", [Items(body.limits)]),
+        Section("check", "Check it yourself", _check(body)),
+        Section("sign-off", "Sign-off", [Lines(["Data protection officer, date", "Data owner, date"])]),
+    ]
+
+
+def _shoal(body: LinkedCertificate) -> Figure:
+    total = body.after.people + body.left_out
+    words = caption(total, FISHES, alone=body.after.alone > 0, out=body.left_out > 0, unit="people")
+    return Figure(svg(fish(total, body.after.alone, out=body.left_out, fishes=FISHES, unit="people")), words)
+
+
+def _numbers(body: LinkedCertificate) -> list[Number]:
+    return [
+        Number(number(body.k), "people in the smallest group"),
+        Number(one_in(1.0 / body.k), "best chance to name a person"),
+        Number(number(body.after.people), f"people published, of {body.people_in:,}"),
+        Number(number(body.loss), "information lost in the quasi-identifiers (0 is nothing, 1 is all)"),
+    ]
+
+
+def _points(body: LinkedCertificate) -> list[Point]:
+    found = [a.name for a in body.attacks if a.verdict in ("broken", "warning")]
+    blank = [f"{t.name}.{c.name}" for t in body.tables for c in t.columns if c.level is not None and c.level == c.height]
+    unsaid = [n for n, value in plain(body.purpose).items() if value == "not stated"]
+    points = [
+        Point("attacks", "Attacks with a warning", found),
+        Point("columns", "Columns that tell nothing any more", blank),
+        Point("recipient", "Not stated in the policy", unsaid),
+    ]
+    return [p for p in points if p.names]
+
+
+def _tables(body: LinkedCertificate) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
+    for t in body.tables:
+        lost = t.records_in - t.records - t.orphans - t.unnamed
+        rows.append((t.name, t.key, *(number(n) for n in (t.records_in, t.records, lost, t.orphans, t.unnamed))))
+    heads = ["table", "key (fresh pseudonym)", "rows that came", "published", "of people left out", "orphans", "without a key"]
+    words = "The same person has the same pseudonym in every table. Its key was drawn for this release and is kept nowhere."
+    return [Table(heads, rows, right=(2, 3, 4, 5, 6)), Words(words, small=True)]
+
+
+def _histogram(body: LinkedCertificate) -> list[Block]:
+    before, after = _members(body.before.sizes), _members(body.after.sizes)
+    drawn = class_sizes(after, body.asked, before=before, title="People who look alike, before and after", unit="people")
+    alone = f"{body.before.alone:,} of {body.before.people:,} people were one of a kind by all their rows before"
+    return [Figure(svg(drawn), f"Outlined: before, all rows known. Filled: after. {alone}, {body.after.alone:,} are now.")]
+
+
+def _members(sizes: Mapping[str, int]) -> dict[int, int]:
+    return {int(size): people for size, people in sizes.items()}
+
+
+def _columns(body: LinkedCertificate) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
+    for t in body.tables:
+        for c in t.columns:
+            level = f"{c.level} of {c.height}" if c.level is not None else ""
+            rows.append((f"{t.name}.{c.name}", Tag(f"{c.role[0].upper()} {c.role}", c.role), c.treatment, level))
+    return [Table(["column", "role", "treatment", "level"], rows, right=(3,))]
+
+
+def _attacks(body: LinkedCertificate) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
+    for a in body.attacks:
+        rate = "" if a.rate is None else percent(a.rate)
+        rows.append((a.name, a.sentence, rate, Tag(SIGNS.get(a.verdict, a.verdict), a.verdict.replace(" ", "-"))))
+    return [Table(["attack", "finding", "success", "verdict"], rows, right=(2,))]
+
+
+def _recipient(body: LinkedCertificate) -> list[Block]:
+    p = body.purpose
+    rows = [("Kind of release", p.release), ("Recipient", p.recipient), ("Purpose", p.purpose), ("Run by", p.run_by)]
+    rows += [("Approved by", p.approved_by), ("Review on", p.review), ("Contact", p.contact)]
+    return [Table(["", ""], rows)]
+
+
+def _check(body: LinkedCertificate) -> list[Block]:
+    rows = [(f.name, f"{f.bytes:,}", Tag(f.sha256, "code")) for f in body.files]
+    words = "Every number of people and every attack on this page is counted again from the files, offline, by:"
+    return [Words(words, code="shoal verify FOLDER"), Table(["file", "bytes", "SHA-256"], rows, right=(1,))]
