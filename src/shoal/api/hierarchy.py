@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
-from shoal.hierarchies import LevelPreview, Rule, from_policy, infer, lint, preview, write_arx
+from shoal.errors import UsageError
+from shoal.hierarchies import FromTree, LevelPreview, Rule, from_policy, infer, lint, preview, write_arx
+from shoal.hierarchies.rule import TOP
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy
 
@@ -26,6 +28,9 @@ class ColumnLevels:
     levels: tuple[LevelPreview, ...]
     findings: tuple[str, ...]
     hierarchy: Hierarchy
+    records: tuple[int, ...] = ()
+    """Records with each leaf of the hierarchy; none with leaves that only the rule knows."""
+    k: int = 5
 
     def __repr__(self) -> str:
         groups = " → ".join(f"{level.groups:,}" for level in self.levels)
@@ -35,10 +40,29 @@ class ColumnLevels:
     def why(self) -> str:
         return self.rule.why
 
-    def write(self, path: str | Path) -> Path:
-        """Write the levels as a file of ARX (``value;level 1;…``). It holds the values of the column."""
-        target = Path(path)
-        write_arx(self.hierarchy, target)
+    @property
+    def rare(self) -> tuple[int, ...]:
+        """Places of leaves that some, but fewer than k records have: they could tell of single people."""
+        return tuple(i for i, n in enumerate(self.records) if 0 < n < self.k)
+
+    def write(self, path: str | Path, *, public: bool = False) -> Path:
+        """Write the levels as a file of ARX (``value;level 1;…``). It holds values of the column.
+
+        Values that fewer than k records have are left out, and a line of stars stands for them: they are suppressed where the
+        file is used. ``public`` says that the list of values is public knowledge, and writes them all.
+        """
+        target, rare = Path(path), set(() if public else self.rare)
+        if not rare:
+            write_arx(self.hierarchy, target)
+            return target
+        rows = [row for i, row in enumerate(self.hierarchy.to_rows()) if i not in rare]
+        if not rows:
+            raise UsageError(
+                f"every value of '{self.column}' has fewer than {self.k} records: a file would only name them.",
+                hint="Use the rule itself in the policy, or pass public (--public) where the values are public knowledge.",
+            )
+        stars = tuple([TOP] * len(rows[0]))
+        write_arx(FromTree((*(tuple(row) for row in rows), stars)), target)
         return target
 
     def to_json(self) -> dict[str, Any]:
@@ -49,6 +73,7 @@ class ColumnLevels:
             "why": self.why,
             "levels": levels,
             "lint": list(self.findings),
+            "rare_values": len(self.rare),
         }
 
 
@@ -88,4 +113,6 @@ def hierarchy(
     texts = [str(t) for t in canonical_text(values).to_pylist()]
     findings = () if rows is None else tuple(f.message for f in lint(rows, values=texts, counts=counts))
     levels = made.over(column, values, counts)
-    return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels)
+    seen = dict(zip(texts, counts.tolist(), strict=True))
+    records = tuple(int(seen.get(leaf, 0)) for leaf in levels.leaves)
+    return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels, records, k)

@@ -26,6 +26,9 @@ def hierarchy(
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Groups of fewer records are counted, not named.")] = 5,
     out: Annotated[Path | None, typer.Option("--out", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="The values are public knowledge: write also those of fewer than k records.")
+    ] = False,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
@@ -36,10 +39,12 @@ def hierarchy(
     with shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened:
         found = shoal.hierarchy(opened, column=column, rule=_parsed(rule), k=k)
     if out is not None:
-        found.write(out)
+        found.write(out, public=public)
     if as_json:
         _shared.put_json(found.to_json())
         return
+    if out is not None and found.rare:
+        typer.echo(_about_rare(len(found.rare), k, public=public))
     if found.why:
         typer.echo(f"guessed  {_shared.printable(found.why)}")
     lines = []
@@ -50,6 +55,16 @@ def hierarchy(
     _shared.console().print(_shared.table_of(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4)))
     for message in found.findings:
         typer.echo(f"lint  {_shared.printable(message)}")
+
+
+def _about_rare(rare: int, k: int, *, public: bool) -> str:
+    values = f"{rare:,} value{'s' if rare > 1 else ''} with fewer than {k} records"
+    if public:
+        return f"The file holds {values}, as you said that they are public knowledge."
+    return (
+        f"{values} {'are' if rare > 1 else 'is'} left out of the file and suppressed where it is used. "
+        "If the list of values is public knowledge: --public."
+    )
 
 
 def _parsed(rule: str | None) -> Any:

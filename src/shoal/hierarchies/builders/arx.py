@@ -12,7 +12,7 @@ from shoal.disk.atomic import atomic
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.builders.listed import Listed, Rows, parse_rows, sniff
 from shoal.hierarchies.rows import CodedRows
-from shoal.hierarchies.rule import register_rule
+from shoal.hierarchies.rule import TOP, register_rule
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import OnGap
 
@@ -44,6 +44,8 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
         File in UTF-8, one line per value, level 0 first, no heading.
     column : str
         Name for messages; the file's name where empty.
+    on_gap : str
+        What becomes of values that the file does not list. A line of stars alone (``*;*;*``) in the file says "suppress".
 
     Raises
     ------
@@ -75,6 +77,8 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     if rows is None:
         rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
         verbatim = None if _render(rows, delimiter, newline, last) == text else text
+    if on_gap == "error" and delimiter.join([TOP] * len(rows[0])) in text.splitlines():
+        on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
         return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
     except HierarchyError as found:
