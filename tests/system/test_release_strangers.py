@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -10,14 +11,16 @@ import zipfile
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
 from release_forging import forge
-from shoal.errors import TamperError
+from shoal.errors import ShoalError, TamperError
 from shoal.release.certificate.verify import verify
 from shoal.release.proof import bounds
-from shoal.release.proof.read import header
+from shoal.release.proof.arrow_bounds import check_arrow
+from shoal.release.proof.read import batches, header
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +30,7 @@ def releases(tmp_path_factory):
     place = tmp_path_factory.mktemp("strangers")
     return {
         f: shoal.anonymize(table, quasi=["age"], sensitive=["ill"], k=4, format=f).write(place / f)
-        for f in ("csv", "excel", "parquet")
+        for f in ("csv", "excel", "parquet", "arrow")
     }
 
 
@@ -156,3 +159,96 @@ def test_json_that_is_nested_without_end(releases, tmp_path, name):
     if name == "plan.json":
         forge(folder, lambda c: None)
     assert not verify(folder).ok
+
+
+def limited(folder):
+    """Verify in a process with 3 GB; what failed, and the peak in kilobytes."""
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(folder)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, int(done.stdout.split()[-1])
+
+
+def arrow_file(path, table, **options):
+    with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("packing", ["zstd", "lz4"])
+def test_an_arrow_file_whose_batches_are_packed(releases, tmp_path, packing):
+    """Two gigabytes of one letter, signed again; it is refused before a batch is unpacked."""
+    folder = copied(releases, "arrow", tmp_path)
+    schema = pa.schema({"age": pa.int64(), "ill": pa.large_string()})
+    text = pa.array(["a" * 500_000_000], pa.large_string())
+    batch = pa.record_batch([pa.array([20]), text], schema=schema)
+    with pa.ipc.new_file(str(folder / "data.arrow"), schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
+        for _ in range(4):
+            writer.write_batch(batch)
+    assert (folder / "data.arrow").stat().st_size < 20_000_000
+    forge(folder, lambda c: None)
+    said, peak = limited(folder)
+    assert "packed batches" in said
+    assert peak < 900_000
+
+
+def test_a_dictionary_that_is_packed_is_seen_too(tmp_path):
+    file = tmp_path / "data.arrow"
+    arrow_file(file, pa.table({"ill": pa.array(["flu"] * 9).dictionary_encode()}))
+    check_arrow(file, 1)
+    arrow_file(file, pa.table({"ill": pa.array(["flu" * 999, "cold"] * 9).dictionary_encode()}), compression="zstd")
+    with pytest.raises(TamperError, match="packed"):
+        check_arrow(file, 1)
+
+
+def test_rows_of_an_arrow_file_at_the_limit(tmp_path, monkeypatch):
+    """Rows of nothing take no bytes: their number is looked at before they are counted."""
+    file = tmp_path / "data.arrow"
+    arrow_file(file, pa.table({"n": pa.nulls(1_000)}))
+    monkeypatch.setattr(bounds, "CELLS_PER_BYTE", 0)
+    for allowed, fine in ((1_000, True), (999, False)):
+        monkeypatch.setattr(bounds, "FREE_CELLS", allowed)
+        if fine:
+            check_arrow(file, 1)
+        else:
+            with pytest.raises(TamperError, match="far more cells"):
+                check_arrow(file, 1)
+
+
+def test_a_parquet_file_that_says_a_long_text_once_for_every_row(releases, tmp_path):
+    folder = copied(releases, "parquet", tmp_path)
+    n = 400_000
+    ill = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int32)), pa.array(["a" * 200_000]))
+    pq.write_table(pa.table({"age": pa.array(np.full(n, 20)), "ill": ill}), folder / "data.parquet", store_schema=False)
+    assert (folder / "data.parquet").stat().st_size < 2_000_000, "eighty gigabytes, if every row had its text"
+    forge(folder, lambda c: None)
+    said, peak = limited(folder)
+    assert "unpacks to far more" in said
+    assert peak < 1_500_000
+
+
+@pytest.mark.parametrize("kind", ["list", "struct", "view"])
+def test_columns_of_a_kind_that_is_never_written(tmp_path, kind):
+    made = {
+        "list": pa.array([[1], [2]]),
+        "struct": pa.array([{"a": 1}, {"a": 2}]),
+        "view": pa.array(["a", "b"], pa.string_view()),
+    }
+    file = tmp_path / "data.arrow"
+    arrow_file(file, pa.table({"x": made[kind]}))
+    with pytest.raises(TamperError, match="does not write"):
+        list(batches(file, ["x"]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bytes_that_nobody_wrote_on_purpose_end_in_an_error(tmp_path, seed):
+    """Any byte of an Arrow file may be another: it is read as it is, or refused; nothing else happens."""
+    file = tmp_path / "data.arrow"
+    arrow_file(file, pa.table({"a": list(range(50)), "b": ["x", "y"] * 25}))
+    good, rng = file.read_bytes(), np.random.default_rng(seed)
+    for _ in range(60):
+        broken = bytearray(good)
+        for at in rng.integers(0, len(good), rng.integers(1, 6)):
+            broken[at] = int(rng.integers(0, 256))
+        file.write_bytes(bytes(broken))
+        with contextlib.suppress(ShoalError):
+            for batch in batches(file, ["a", "b"]):
+                assert batch.num_rows <= len(good) * 1000

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
+from shoal.release.proof.arrow_bounds import check_arrow, check_flat, check_long_texts
 from shoal.release.proof.bounds import MOST_HEADER, check_cells, check_workbook
 
 BATCH = 500_000
@@ -240,19 +241,37 @@ def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     file = pq.ParquetFile(path, read_dictionary=texts)  # a text is looked at once per dictionary, not once per cell
     check_cells(path, int(file.metadata.num_rows), len(columns))
     _places(list(file.schema_arrow.names), columns, path.name)
+    check_flat(path, file.schema_arrow)
+    _check_texts(path, file.schema_arrow, columns)
     for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
         yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
+
+
+def _check_texts(path: Path, schema: Any, columns: list[str]) -> None:
+    """Look at texts before they are unpacked: a page may say a long one once and repeat it for every row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [c for c in dict.fromkeys(columns) if pa.types.is_string(schema.field(c).type)]
+    if texts:
+        for batch in pq.ParquetFile(path, read_dictionary=texts).iter_batches(batch_size=BATCH, columns=texts):
+            for array in batch.columns:
+                check_long_texts(path, array)
 
 
 def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
+    check_arrow(path, len(columns))
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
         _places(list(reader.schema.names), columns, path.name)
+        check_flat(path, reader.schema)
         for i in range(reader.num_record_batches):
             batch = reader.get_batch(i)
             batch.validate(full=True)  # offsets that point nowhere are an error here, not a crash later
+            for array in batch.columns:
+                check_long_texts(path, array)
             yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
 
 
