@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -77,7 +78,8 @@ def read_arx(path: str | Path, column: str = "", *, on_gap: OnGap = "error") -> 
     if rows is None:
         rows = tuple(tuple(row) for row in parse_rows(text, delimiter, file.name))
         verbatim = None if _render(rows, delimiter, newline, last) == text else text
-    if on_gap == "error" and delimiter.join([TOP] * len(rows[0])) in text.splitlines():
+    stars = delimiter.join([TOP] * (text.partition("\n")[0].count(delimiter) + 1))
+    if on_gap == "error" and re.search(rf"^{re.escape(stars)}\r?$", text, re.MULTILINE):
         on_gap = "suppress"  # a line of stars stands for the values that are not listed
     try:
         return FromFile(rows, on_gap, column or file.name, delimiter, newline, last, bom, verbatim)
