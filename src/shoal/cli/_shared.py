@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sys
 import traceback
@@ -198,9 +199,11 @@ def fail(error: ShoalError, *, as_json: bool) -> int:
     """Tell a ShoalError; its exit code."""
     tell(error)
     if as_json:
-        put_json(
-            {"error": {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}}
-        )
+        told = {"type": type(error).__name__, "message": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        offers = getattr(error, "alternatives", None)
+        if offers is not None:  # columns, levels and counts: no data value
+            told["alternatives"] = [dataclasses.asdict(offer) for offer in offers]
+        put_json({"error": told})
     return error.exit_code
 
 

@@ -139,7 +139,10 @@ class Rule:
         known = {f.name for f in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known - {"kind"})
         if unknown:
-            raise PolicyError(f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
+            takes = ", ".join(sorted(known)) or "nothing more"
+            raise PolicyError(
+                f"hierarchy rule '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=f"It takes: {takes}."
+            )
         return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import PolicyError, UsageError, nearest
 from shoal.model.seed import safe_seed
 
 FORMAT = "shoal-plan/1"
@@ -75,7 +75,10 @@ class Step:
         known = {f.name for f in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known - {"kind"})
         if unknown:
-            raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
+            takes = [f.name for f in dataclasses.fields(cls) if f.name != "column"]
+            close = nearest(unknown[0], takes)
+            hint = f"It takes: {', '.join(takes) or 'nothing more'}." + (f" Did you mean '{close}'?" if close else "")
+            raise PolicyError(f"step '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
         return cls(**{k: _tupled(v) for k, v in data.items() if k != "kind"})
 
 

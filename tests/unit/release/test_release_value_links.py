@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -140,12 +141,15 @@ def test_dates_and_positions_are_tried(tmp_path):
     )
     noise = {c: {"noise": {"scale": 0.01, "decimals": 4}} for c in ("lat", "lon")}
     roles = {"quasi": ["sex"], "insensitive": ["day", "lat", "lon"]}
-    with pytest.raises(VerificationError, match="By 'lat and lon' alone") as stopped:
-        shoal.anonymize(table, {"roles": roles, "require": {"k": 5}, "transform": noise}).write(tmp_path / "out")
-    assert "'day': 100.0%" in stopped.value.attacks[0].sentence
-    shift = {"roles": {**roles, "quasi": ["sex"]}, "require": {"k": 5, "linkage": 0.5}}
+    allow = {"identifying": {"lat": "where a bus stops", "lon": "where a bus stops"}}
+    policy = {"roles": roles, "require": {"k": 5}, "transform": noise, "allow": allow}
+    told = attack_of(shoal.anonymize(table, policy))
+    assert told.verdict == "warning", "a person has looked at the positions"
+    shares = dict(re.findall(r"'([^']+)': ([\d.]+)%", told.sentence))
+    assert "By 'day' alone 100.0% of 400" in told.sentence
+    assert float(shares["lat and lon"]) > 2 * max(float(shares["lat"]), float(shares["lon"])), "two parts tell more than one"
     with pytest.raises(VerificationError, match="knowing one published value"):
-        shoal.anonymize(table, shift).write(tmp_path / "out")
+        shoal.anonymize(table, {**policy, "require": {"k": 5, "linkage": 0.5}}).write(tmp_path / "out")
 
 
 def test_measuring_says_where_linkage_is_asked_for():

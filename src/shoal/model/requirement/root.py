@@ -143,7 +143,8 @@ class Requirement:
         known = {f.name for f in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known - {"kind"})
         if unknown:
-            raise PolicyError(f"requirement '{cls.kind}' has unknown fields: {', '.join(unknown)}.")
+            hint = f"It takes: {', '.join(sorted(known))}."
+            raise PolicyError(f"requirement '{cls.kind}' has unknown fields: {', '.join(unknown)}.", hint=hint)
         values = {k: Hierarchy.from_json(v) if k == "hierarchy" else v for k, v in data.items() if k != "kind"}
         try:
             return cls(**values)

@@ -94,7 +94,23 @@ def render_all(results: Sequence[CheckResult], form: str) -> str:
         return "\n".join([head, "<testsuites>", *(t.split("\n", 1)[1].rstrip() for t in texts), "</testsuites>"]) + "\n"
     if form == "sarif":
         return _sarif(*results)
-    return "\n".join(texts)
+    named = [f"{_head(r, form)}\n{text}" for r, text in zip(results, texts, strict=True)]
+    return "\n".join([*named, _which(results, form)])
+
+
+def _head(result: CheckResult, form: str) -> str:
+    """The table that the lines below are about."""
+    name = result.file or result.table
+    return f"## {_cell(name)}\n" if form == "md" else f"{_plain(name)}:"
+
+
+def _which(results: Sequence[CheckResult], form: str) -> str:
+    """Which of several tables failed."""
+    failed = [r.file or r.table for r in results if not r.met]
+    if not failed:
+        return f"All {len(results)} tables pass.\n"
+    names = ", ".join(_cell(n) if form == "md" else _plain(n) for n in failed)
+    return f"{len(failed)} of {len(results)} tables fail: {names}.\n"
 
 
 def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> CheckResult:
@@ -308,9 +324,14 @@ def _markdown(result: CheckResult) -> str:
     return "\n".join([head, "", "| met | requirement | asked | found |", "| --- | --- | ---: | ---: |", *lines, "", below]) + "\n"
 
 
+def _plain(text: str) -> str:
+    """Text without signs that drive a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def _cell(text: str) -> str:
     """Text that stays inside its Markdown cell."""
-    out = escape("".join(c if c.isprintable() else " " for c in text))
+    out = escape(_plain(text))
     for sign in "\\`*_[]|!":
         out = out.replace(sign, "\\" + sign)
     return out

@@ -30,9 +30,9 @@ def smallest_class(frame: Any, quasi_identifiers: Sequence[str], *, unit: str | 
 
 
 def k_anonymous(quasi_identifiers: Sequence[str], k: int, *, unit: str | None = None) -> Any:
-    """A pandera Check: every class on the quasi-identifiers has at least ``k`` members. An empty frame passes.
+    """A pandera Check: every class on the quasi-identifiers has at least ``k`` members.
 
-    The check is on the frame as a whole, so that pandera has no failing rows to print.
+    An empty frame fails: nothing was checked. The check is on the frame as a whole, so that pandera has no failing rows to print.
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise UsageError("k must be a whole number of at least 2.", hint="Use k=5 inside an organisation.")
@@ -45,7 +45,6 @@ def k_anonymous(quasi_identifiers: Sequence[str], k: int, *, unit: str | None = 
     names = tuple(quasi_identifiers)
 
     def holds(frame: Any) -> bool:
-        found = smallest_class(frame, names, unit=unit)
-        return found == 0 or found >= k
+        return smallest_class(frame, names, unit=unit) >= k
 
     return Check(holds, name=f"k_anonymous_{k}", error=f"a class on {', '.join(names)} has fewer than {k} members")

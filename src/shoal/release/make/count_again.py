@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,9 +90,33 @@ def _all_met(findings: Sequence[Verdict]) -> None:
     if unmet:
         raise VerificationError(
             f"the written file does not meet a requirement: {unmet[0].sentence}; found {unmet[0].found}. Nothing was released.",
-            hint="This is caught before release. Ask for a little more than needed, or allow more suppression.",
+            hint=_offer(unmet) + "Or allow more suppression, coarser levels, or drop a quasi-identifier.",
             findings=tuple(unmet),
+            alternatives=tuple(Meets(v.requirement.name, _beyond(v)) for v in unmet if v.found is not None),
         )
+
+
+@dataclass(frozen=True)
+class Meets:
+    """A requirement that was missed, and the limit that this plan meets."""
+
+    requirement: str
+    limit: float
+
+
+def _offer(unmet: Sequence[Verdict]) -> str:
+    """What the written file does meet, limit by limit."""
+    met = [f"{v.requirement.name}: {_beyond(v):.4g}" for v in unmet if v.found is not None]
+    return f"This plan meets {', '.join(met)}. " if met else ""
+
+
+def _beyond(verdict: Verdict) -> float:
+    """The number found, rounded to the side on which it is met."""
+    found = float(verdict.found or 0)
+    if found == round(found):
+        return found
+    step = 10.0 ** (math.floor(math.log10(abs(found))) - 3) if found else 1.0
+    return (math.floor(found / step) if verdict.requirement.sign == ">=" else math.ceil(found / step)) * step
 
 
 def check_suppressed(suppressed: int, records: int, share: float) -> None:

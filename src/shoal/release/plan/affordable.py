@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.requirement import K, Requirement
@@ -16,6 +17,21 @@ BLANK_LIMIT = 0.5
 """Share of blank cells of quasi-identifiers above which a run stops where the policy says nothing (``allow: {blank: …}``)."""
 OFFER_SECONDS = 2.0
 """Seconds that the search for one offer may take."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A plan near to what was asked: the change of the policy, its loss, and how many quasi-identifiers still tell something."""
+
+    change: str
+    loss: float
+    telling: int
+    columns: int
+    sentence: str = ""
+
+    def __post_init__(self) -> None:
+        said = f"{self.change}: loss {self.loss:.2g}, {self.telling} of {self.columns} columns tell something."
+        object.__setattr__(self, "sentence", said)
 
 
 def check_loss(prepared: Prepared, decision: Decision) -> None:
@@ -38,11 +54,13 @@ def check_loss(prepared: Prepared, decision: Decision) -> None:
         return
     if gone and not nothing:
         found += f"; {len(gone)} of {len(shares)} quasi-identifiers would be wholly blank ({', '.join(gone)})"
-    near = " ".join(f"{i}. {offer}." for i, offer in enumerate(_offers(prepared), start=1))
+    offers = tuple(_offers(prepared))
+    near = " ".join(f"{i}. {offer.sentence}" for i, offer in enumerate(offers, start=1))
     raise InfeasibleError(
         f"the plan that loses least tells too little: {found}. Nothing was written.",
         hint=f"Nearest plans: {near} " * bool(near)
         + "Or name fewer quasi-identifiers, or accept it with allow: {loss: 1, blank: 1}.",
+        alternatives=offers,
     )
 
 
@@ -54,7 +72,7 @@ def _limits(prepared: Prepared) -> tuple[float, float]:
     return loss, accepted if policy.blank_limit is None else policy.blank_limit
 
 
-def _offers(prepared: Prepared) -> Iterator[str]:
+def _offers(prepared: Prepared) -> Iterator[Offer]:
     """Plans near to what was asked: local recoding, more suppression, a smaller k, a quasi-identifier less; with their cost."""
     policy, asked = prepared.policy, requirements(prepared)
     yield from _local(prepared, asked)
@@ -72,7 +90,7 @@ def _offers(prepared: Prepared) -> Iterator[str]:
         yield from _tried(prepared, f"'{column}' left out", asked, bounds={column: (top, top)})
 
 
-def _local(prepared: Prepared, asked: list[Requirement]) -> Iterator[str]:
+def _local(prepared: Prepared, asked: list[Requirement]) -> Iterator[Offer]:
     """Local recoding, where the policy could ask for it and does not."""
     from shoal.search import local
 
@@ -96,7 +114,7 @@ def _local(prepared: Prepared, asked: list[Requirement]) -> Iterator[str]:
         return
     kept = sum(len(set(labels)) > 1 for labels in found.labels)
     if found.loss <= _limits(prepared)[0] and kept:
-        yield f"method: local: {_cost(found.loss, kept, len(found.labels))}"
+        yield Offer("method: local", float(found.loss), kept, len(found.labels))
 
 
 def _tried(
@@ -106,7 +124,7 @@ def _tried(
     *,
     suppress: float | None = None,
     bounds: Mapping[str, tuple[int, int]] | None = None,
-) -> Iterator[str]:
+) -> Iterator[Offer]:
     """The offer, where it is found quickly and stays inside what is allowed."""
     from shoal.search import lattice
 
@@ -132,8 +150,4 @@ def _tried(
     kept = sum(found.levels[c] < prepared.hierarchies[c].height for c in left)
     too_much = policy.optimize in ("loss", "ncp") and found.loss > most_loss
     if kept and not too_much and 1 - kept / len(left) <= most_blank:
-        yield f"{words}: {_cost(found.loss, kept, len(found.levels))}"
-
-
-def _cost(loss: float, kept: int, of: int) -> str:
-    return f"loss {loss:.2g}, {kept} of {of} columns tell something"
+        yield Offer(words, float(found.loss), kept, len(found.levels))

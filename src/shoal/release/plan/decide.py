@@ -95,6 +95,11 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
         raise PolicyError(
             f"a local recoding cannot optimize '{policy.optimize}'.", hint="Use optimize: loss or ncp, or method: lattice."
         )
+    if policy.scope == "cells":
+        raise PolicyError(
+            "a local recoding leaves no record out and blanks none: 'allow: {scope: cells}' has no meaning there.",
+            hint="Leave the scope out, or use method: lattice.",
+        )
     if policy.sample is not None:
         raise PolicyError("a sample cannot be recoded locally.", hint="Use method: lattice, or leave the sample out.")
     if any(r.min_level is not None or r.max_level is not None for r in policy.quasi.values()):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.errors import PolicyError, RoleError, UsageError
-from shoal.model.requirement import Requirement, requirements_of
+from shoal.model.requirement import MaxRisk, Requirement, requirements_of
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.floor import filled
 from shoal.release.policy.presets import Preset, preset
@@ -152,6 +152,11 @@ def _something(asked: tuple[Requirement, ...], rule: Preset | None) -> tuple[Req
     if not asked:
         name = f" and preset '{rule.name}' names no number" if rule else ""
         raise PolicyError(f"the policy requires nothing{name}.", hint="Write 'require: {k: 5}', or name a preset.")
+    if all(isinstance(r, MaxRisk) and r.k == 1 for r in asked):
+        raise PolicyError(
+            "the policy requires nothing: a largest risk of 1 holds for every table.",
+            hint="Write a risk of at most 0.5, or 'require: {k: 5}'.",
+        )
     return asked
 
 

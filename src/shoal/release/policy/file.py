@@ -25,7 +25,8 @@ _SECRET_KEYS = re.compile(
 )
 _SECRET_VALUES = re.compile(
     r"-----BEGIN|^[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}|\bxox[abp]-"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.",
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
+    r"|(?i:\b(pass(word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|private[ _-]?key|credentials?)\s*[:=]\s*\S)",
 )  # fmt: skip
 
 
