@@ -13,10 +13,12 @@ from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
     KeyFile,
+    KeyShares,
     Place,
     acting,
     lines_of,
     master_key,
+    new_folder,
     opening,
     read_secret,
     secret_file,
@@ -34,6 +36,7 @@ HELP = "Pseudonyms with controlled reversal: four eyes to reveal, a log that can
 
 def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
+    from shoal.cli._vault import copies as _vault_copies
     from shoal.cli._vault import holder as _vault_holder
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
@@ -51,16 +54,22 @@ def register(app: typer.Typer) -> None:
     _vault_second.register(vault)
     _vault_owner.register(vault)
     _vault_holder.register(vault)
+    _vault_copies.register(vault)
     app.add_typer(vault)
 
 
 def key(
-    out: Annotated[Path | None, typer.Option("--out", help="Write it to this new file (mode 0600).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="New file (mode 0600); with --shares a new folder.")] = None,
+    shares: Annotated[int, typer.Option("--shares", help="Make only shares of it, so many: nobody ever holds the whole.")] = 0,
+    needed: Annotated[int, typer.Option("--needed", help="With --shares: how many of them open the vault.")] = 2,
     json: Json = False,
 ) -> None:
-    """Make a master key. Without --out it is printed, for a secret store."""
+    """Make a master key, or shares of one. Without --out a key is printed, for a secret store."""
     from shoal.protector import keys
 
+    if shares:
+        tell(*_shares(out, shares, needed), as_json=json)
+        return
     if out is None:
         typer.echo(keys.generate())
         return
@@ -72,6 +81,22 @@ def key(
     )
 
 
+def _shares(folder: Path | None, count: int, needed: int) -> Answer:
+    """Shares of a new key, a file for each holder; the key itself is written nowhere."""
+    from shoal.protector import keys
+
+    if folder is None:
+        raise UsageError("shares go into a new folder.", hint="Add --out FOLDER.")
+    texts = keys.split(keys.generate(), shares=count, needed=needed)
+    new_folder(folder)
+    for number, text in enumerate(texts, 1):
+        with secret_file(folder / f"{number}.share") as put:
+            put(text)
+    key_id = keys.from_shares(texts).key_id
+    words = f"Key {key_id} in {count} shares in {folder}: any {needed} of them open the vault. Give each to another person."
+    return {"key_id": key_id, "shares": count, "needed": needed, "folder": str(folder)}, words
+
+
 def init(
     vault: Place,
     owner: Annotated[str, typer.Option("--owner", help="Name of the owner.")],
@@ -80,17 +105,15 @@ def init(
     domain: Annotated[str | None, typer.Option("--domain", help="Make this domain at once.")] = None,
     kind: Annotated[str, typer.Option("--kind", help="Kind of its pseudonyms.")] = "random",
     key_file: KeyFile = None,
+    key_share: KeyShares = None,
     anchor: AnchorFile = None,
     json: Json = False,
 ) -> None:
     """Make a vault. The owner gets a token, the auditor a code to claim hers (`enrol`), each a share; delete them here then."""
     from shoal.protector.vault import Vault
 
-    provider = master_key(key_file)
-    try:
-        secrets.mkdir(mode=0o700, parents=False)
-    except OSError as error:
-        raise UsageError(f"folder '{secrets.name}' cannot be made: {error.strerror}.", hint="Name a new folder.") from None
+    provider = master_key(key_file, key_share)
+    new_folder(secrets)
     try:
         made = Vault.create(vault, key=provider, owner=owner, auditor=auditor, anchor=anchor)
     except BaseException:

@@ -216,6 +216,35 @@ def test_a_reveal_without_a_place_is_not_used_up(shoal: Callable[..., Any], tmp_
     assert json.loads((tmp_path / "found.json").read_text())["identities"] == {pseudonym: "0012"}
 
 
+def test_backup_restore_copy_and_a_key_in_shares(
+    shoal: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
+    made = shoal("backup", "-o", "one.backup", who="owner")
+    assert shoal_alone("check-backup", "one.backup")["sha256"] == made["sha256"]
+    shoal("copy", "--to", "data/copy.vault", who="owner")
+    for file in (tmp_path / "data").glob("study.vault*"):
+        file.unlink()  # lost
+    back = shoal("restore", "one.backup", "--second-token-file", "hands/auditor.token", who="owner")
+    assert back["events_lost"] == 1  # the copy's event
+    assert "accepted" in shoal("audit", "--verify", who="auditor", code=1)["error"]["message"]
+    (tmp_path / "ids.txt").write_text("0012\n")
+    (tmp_path / "ids.txt").chmod(0o600)
+    first = (tmp_path / "out.csv").read_text().split()[1].strip('"')
+    assert shoal("find", "--domain", "study7", "--identity-file", "ids.txt", who="Olga")["pseudonyms"] == [first]
+    parts = shoal_alone("key", "--shares", "3", "--needed", "2", "--out", "parts")
+    assert (parts["shares"], len(list((tmp_path / "parts").iterdir()))) == (3, 3)
+    monkeypatch.delenv("SHOAL_VAULT_KEY_FILE")
+    one, two = "--key-share=parts/1.share", "--key-share=parts/3.share"
+    asked = ["init", "--owner", "A", "--auditor", "B", "--secrets", "hands2", "--vault", "data/b.vault", "--anchor", "b.anchor"]
+    shoal_alone(*asked, one, two)
+    with pytest.raises(SystemExit) as stop:
+        main(["vault", "status", "--vault", "data/b.vault", "--anchor", "b.anchor", one])
+    assert stop.value.code == 2
+    assert shoal_alone("status", "--vault", "data/b.vault", "--anchor", "b.anchor", one, two)["master_key"] == parts["key_id"]
+
+
 def test_pseudonyms_from_files_and_answers_sealed_to_a_key(shoal: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("patient\n0012\n0013\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")

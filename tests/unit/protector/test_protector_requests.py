@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,6 +142,7 @@ ACTIONS: dict[str, Any] = {
     "checkpoint": lambda s: care.checkpoint(s),
     "verify": lambda s: care.verify(s),
     "audit": lambda s: care.verify_log(s),
+    "backup": lambda s: care.backup(s, Path(tempfile.mkdtemp()) / "one.backup"),
     "confirm": lambda s: s.confirm("CHG-X"),
 }
 

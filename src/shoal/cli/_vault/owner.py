@@ -17,6 +17,7 @@ from shoal.cli._vault.shared import (
     Answer,
     CodeOut,
     KeyFile,
+    KeyShares,
     Name,
     Place,
     TokenFile,
@@ -288,6 +289,7 @@ def anchor_command(
         Path | None, typer.Option("--second-token-file", help="Token of the second person: another owner, or the auditor.")
     ] = None,
     key_file: KeyFile = None,
+    key_share: KeyShares = None,
     token_file: TokenFile = None,
     anchor: AnchorFile = None,
     json: Json = False,
@@ -296,7 +298,7 @@ def anchor_command(
     if accept and second is None:
         raise UsageError("accepting a state takes two people.", hint="Add --second-token-file FILE.")
     pair = (token(token_file), read_secret(second)) if accept and second is not None else None
-    place = opened(vault, key_file, anchor, accept=pair)
+    place = opened(vault, key_file, key_share, anchor, accept=pair)
     mark = place.store.check_anchor()
     body = {"generation": mark.generation, "audit_events": mark.audit_seq, "accepted": accept}
     tell(body, f"The anchor stands at generation {mark.generation}.", as_json=json)

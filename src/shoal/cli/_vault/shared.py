@@ -40,6 +40,9 @@ TokenFile = Annotated[
     Path | None,
     typer.Option("--token-file", envvar="SHOAL_VAULT_TOKEN_FILE", help="File with your token (else SHOAL_VAULT_TOKEN)."),
 ]
+KeyShares = Annotated[
+    list[Path] | None, typer.Option("--key-share", help="Instead of the key file: files with shares of it (repeat).")
+]
 AnchorFile = Annotated[Path | None, typer.Option("--anchor", help="Anchor file (default: beside the key file).")]
 Name = Annotated[str, typer.Argument(help="Name.")]
 TokenOut = Annotated[Path, typer.Option("--token-out", help="New file for the token (mode 0600).")]
@@ -62,7 +65,7 @@ def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], mor
     """``command`` without its first parameter, which ``enter`` provides, and with the options that ``enter`` takes."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     kind = inspect.Parameter.KEYWORD_ONLY
-    added = {"key_file": KeyFile, **more, "anchor": AnchorFile}
+    added = {"key_file": KeyFile, "key_share": KeyShares, **more, "anchor": AnchorFile}
     parameters = [
         *(p.replace(kind=kind) for p in own),
         inspect.Parameter("vault", kind, annotation=Place),
@@ -81,22 +84,26 @@ def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], mor
     return run
 
 
-def session(place: str, key_file: Path | None, token_file: Path | None, anchor: Path | None) -> Session:
+def session(
+    place: str, key_file: Path | None, shares: list[Path] | None, token_file: Path | None, anchor: Path | None
+) -> Session:
     """An open vault with the acting person logged in."""
     text = token(token_file)
-    return opened(place, key_file, anchor).login(text)
+    return opened(place, key_file, shares, anchor).login(text)
 
 
-def opened(place: str, key_file: Path | None, anchor: Path | None, **options: Any) -> Vault:
+def opened(place: str, key_file: Path | None, shares: list[Path] | None, anchor: Path | None, **options: Any) -> Vault:
     from shoal.protector.vault import Vault
 
-    return Vault.open(place, key=master_key(key_file), anchor=anchor, **options)
+    return Vault.open(place, key=master_key(key_file, shares), anchor=anchor, **options)
 
 
-def master_key(file: Path | None) -> KeyProvider:
-    """The master key from a file or the environment."""
+def master_key(file: Path | None, shares: list[Path] | None = None) -> KeyProvider:
+    """The master key from a file, from enough shares, or from the environment."""
     from shoal.protector import keys
 
+    if shares:
+        return keys.from_shares([read_secret(share) for share in shares])
     return keys.from_file(file) if file is not None else keys.from_env(forget=True)
 
 
@@ -115,6 +122,14 @@ def read_secret(file: Path) -> str:
     from shoal.protector.crypto.master_keys import read_private
 
     return read_private(file)
+
+
+def new_folder(folder: Path) -> None:
+    """A new folder for secrets (mode 0700)."""
+    try:
+        folder.mkdir(mode=0o700, parents=False)
+    except OSError as error:
+        raise UsageError(f"folder '{folder.name}' cannot be made: {error.strerror}.", hint="Name a new folder.") from None
 
 
 @contextlib.contextmanager

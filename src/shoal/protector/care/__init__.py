@@ -6,19 +6,24 @@
 """
 
 from shoal.protector.care.checking import Findings, checkpoint, verify, verify_log
+from shoal.protector.care.copies import Backup, backup, copy, restore
 from shoal.protector.care.naming import resolve, subject_of
 from shoal.protector.care.reports import read_log, report, reveals
 from shoal.protector.care.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
 from shoal.protector.care.shredding import check_shred, shred
 
 __all__ = [
+    "Backup",
     "Findings",
+    "backup",
     "check_shred",
     "checkpoint",
+    "copy",
     "destroy_key",
     "read_log",
     "report",
     "resolve",
+    "restore",
     "reveals",
     "rotate_domain",
     "rotate_master",

@@ -13,14 +13,17 @@ import binascii
 import itertools
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from shoal.errors import TamperError, UsageError
+from shoal.protector.crypto import base32, shamir
 from shoal.protector.crypto.primitives import derive
 from shoal.protector.crypto.secret import Secret
 
 ENVIRONMENT = "SHOAL_VAULT_KEY"
+SHARE_PREFIX = "key-share-"
 KEY_BYTES = 32
 _MIN_DISTINCT_BYTES = 20  # 32 random bytes have 30 distinct ones on average; fewer than 20 never happens by chance
 _MIN_DISTINCT_STEPS = 16  # differences of neighbours: a counting pattern has few
@@ -137,6 +140,38 @@ def from_file(path: str | Path) -> LocalKey:
         raise KeyRefusedError(f"the key file '{file.name}' belongs to another user.", hint="Own the file that holds your key.")
     text = file.read_text(encoding="ascii", errors="replace")
     return LocalKey(_decode(text, f"the key file '{file.name}'"), location=str(file.resolve()))
+
+
+def split(key_text: str, *, shares: int, needed: int) -> list[str]:
+    """Shares of a master key as texts: any ``needed`` of them open the vault, fewer tell nothing."""
+    secret = _decode(key_text, "the key")
+    check_strength(secret)
+    parts = shamir.split(secret.expose(), shares, needed)
+    return [f"{SHARE_PREFIX}{_fingerprint(secret)}-{needed}-{p}-{base32.encode(part)}" for p, part in parts.items()]
+
+
+def from_shares(texts: Sequence[str]) -> LocalKey:
+    """The master key from enough of its shares; it is nowhere but in the memory of this process."""
+    parts: dict[int, bytes] = {}
+    heads = set()
+    for text in texts:
+        try:
+            key_id, needed, point, part = text.strip().removeprefix(SHARE_PREFIX).split("-")
+            heads.add((key_id, int(needed)))
+            parts[int(point)] = base32.decode(part) or b""
+        except ValueError:
+            raise KeyRefusedError("this is not a share of a master key.", hint=f"Shares begin with {SHARE_PREFIX}.") from None
+    if len(heads) != 1:
+        raise KeyRefusedError("these shares do not belong to one master key.", hint="The id after the prefix is the same.")
+    ((key_id, needed_shares),) = heads
+    if len(parts) < needed_shares:
+        raise KeyRefusedError(
+            f"{needed_shares} different shares are needed, {len(parts)} were given.", hint="Ask another holder."
+        )
+    key = LocalKey(Secret(shamir.joined(parts)), location="shares")
+    if key.key_id != key_id:
+        raise KeyRefusedError("the shares do not give the key they name: one of them is altered.")
+    return key
 
 
 def read_private(path: str | Path) -> str:

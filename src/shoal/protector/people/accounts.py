@@ -18,7 +18,7 @@ from shoal.protector.store.database import Store, Tx
 from shoal.protector.store.kinds import ACTOR, DOMAIN, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
-    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove"}),
+    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup"}),
     "requester": frozenset({"request", "reveal", "withdraw", "requests"}),
     "approver": frozenset({"approve", "deny", "requests"}),
     "auditor": frozenset({"audit", "resolve", "requests", "confirm"}),
@@ -36,6 +36,7 @@ PERMITS: Mapping[str, frozenset[str]] = {
             "resolve",
             "requests",
             "confirm",
+            "backup",
         }
     ),
 }

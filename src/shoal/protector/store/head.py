@@ -66,11 +66,20 @@ def create(connection: Any, vault_id: str, key: KeyProvider, root: Secret) -> No
 
 def read(connection: Any, key: KeyProvider, *, place: str) -> tuple[str, Secret]:
     """The id of a vault and its root key; a place without a vault, or with one of another version, is refused."""
-    from shoal.protector.store.schema import meta
-
     if not exists(connection):
         raise DataError(f"there is no vault at {place}.", hint="Make one with `shoal vault init`.")
-    found = {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
+    return unwrapped(raw(connection), key, place=place)
+
+
+def raw(connection: Any) -> dict[str, bytes]:
+    """The head as it is stored: it holds nothing open that is secret."""
+    from shoal.protector.store.schema import meta
+
+    return {row.name: bytes(row.value) for row in connection.execute(meta.select()).all()}
+
+
+def unwrapped(found: dict[str, bytes], key: KeyProvider, *, place: str) -> tuple[str, Secret]:
+    """The id of a vault and its root key, from its head."""
     text = found.get("format", b"")
     if not text.startswith(FORMAT) or len(found.get("vault", b"")) != 16 or "root" not in found:
         raise TamperError("the vault's head record is missing or altered.", hint="Restore the database from a trusted copy.")
