@@ -46,6 +46,9 @@ class PolicyWords(TypedDict, total=False):
     rest: str
     unit: str | Mapping[str, Any]
     weight: str
+    scale: Mapping[str, str]
+    order: Mapping[str, Sequence[object]]
+    missing_values: Mapping[str, Sequence[object]]
     missing: str
     population: int
     k: int

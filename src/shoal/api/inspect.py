@@ -16,7 +16,7 @@ from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.measures.columns.subsets import Subset
 from shoal.model.progress import Progress
 from shoal.model.roles import ByRole, Column, Role, Schema
@@ -187,6 +187,8 @@ def _facts(column: Column, values: Any, sizes: Any, missing: int, records: int) 
         labels,
         _declared_missing(column, values),
         column.order,
+        measured_scale(column),
+        column.scale,
     )
 
 
@@ -208,6 +210,8 @@ def _declared(value: Any, said: object) -> bool:
 def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:
     """The suggestion, with what the caller has said about the column in its place."""
     role, mark = schema.roles.get(made.name), made.mark
+    if read := schema[made.name].missing_values:
+        made = replace(made, missing_values=tuple(dict.fromkeys((*read, *made.missing_values))))
     for word, column in (("unit", schema.unit), ("weight", schema.weight)):
         if column is not None and (column == made.name or mark == word):
             mark = word if column == made.name else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,6 +11,7 @@ import numpy as np
 from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
 from shoal.api.measurement import Measurement
 from shoal.api.readers.people import number_of_people
+from shoal.engines.count.in_order import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
 from shoal.kernels.people import Memberships, memberships
@@ -189,7 +189,7 @@ def measure(
             raise UsageError(
                 f"an order is given for '{name}', which is not sensitive.", hint="Name it among the sensitive columns."
             )
-    counts = in_order(counts, {c.name: c.order for c in source.schema.columns if c.order} | dict(order or {}))
+    counts = in_order(counts, dict(order or {}))
     who = _who(source, counts, needed=counts.weights is not None or population is not None)
     size, present = _population(population, counts, asked, person, rule, who)
     return Measurement(
@@ -215,21 +215,6 @@ def _events_only(*others: object) -> None:
             "roles, weights and a population are not measured together with a time or place.",
             hint="Measure the event table with unit, time and place; the columns about the person in a second measurement.",
         )
-
-
-def in_order(counts: ClassCounts, orders: Mapping[str, Sequence[str]]) -> ClassCounts:
-    """The counts, with the order of their sensitive values; an order that lacks a value of its column is refused."""
-    found = {}
-    for name, sensitive in counts.sensitive.items():
-        if name not in orders:
-            continue
-        order = tuple(str(v) for v in orders[name])
-        lacking = set(canonical_text(sensitive.categories).to_pylist()) - set(order)
-        if lacking or len(set(order)) < len(order):
-            what = f"lacks {len(lacking)} of its values" if lacking else "names a value twice"
-            raise UsageError(f"the order of '{name}' {what}.", hint="List every value once, from low to high.", column=name)
-        found[name] = replace(sensitive, order=order)
-    return replace(counts, sensitive={**counts.sensitive, **found}) if found else counts
 
 
 def _who(table: Table, counts: ClassCounts, *, needed: bool) -> Memberships | None:

@@ -33,6 +33,9 @@ def open(
     user_missing: Literal["value", "missing"] | None = None,
     booleans: bool | None = None,
     rename_duplicates: bool | None = None,
+    scale: Mapping[str, str] | None = None,
+    order: Mapping[str, Sequence[object]] | None = None,
+    missing_values: Mapping[str, Sequence[object]] | None = None,
     qi: Names | None = None,
 ) -> Table:
     """Open a table; only its schema is read (of a CSV file, a sample).
@@ -63,6 +66,9 @@ def open(
         Whether MySQL's ``TINYINT(1)`` is taken for true and false.
     rename_duplicates : bool, optional
         Number columns of a text file or workbook that have the same name (``age``, ``age_2``) instead of refusing them.
+    scale, order, missing_values : mappings by column, optional
+        What the values are (``{"ward": "nominal"}``; also number, ordered, date, place, id, text), their order from low to high
+        (``{"pain": ["low", "medium", "high"]}``), and values that are read as missing (``{"weight": ["?", "-9"]}``).
 
     Examples
     --------
@@ -85,7 +91,7 @@ def open(
         "booleans": booleans,
         "rename_duplicates": rename_duplicates,
     }
-    return open_source(
+    found = open_source(
         source,
         quasi=names(quasi_of(quasi, qi)),
         sensitive=names(sensitive),
@@ -96,3 +102,4 @@ def open(
         name=name,
         **{option: value for option, value in reading.items() if value is not None},
     )
+    return found.described(scale=scale, order=order, missing_values=missing_values)

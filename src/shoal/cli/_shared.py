@@ -37,6 +37,14 @@ Order = Annotated[
     list[str] | None,
     typer.Option("--order", help="Categories of a column from low to high: pain=low,medium,high. Repeatable."),
 ]
+Scale = Annotated[
+    list[str] | None,
+    typer.Option("--scale", help="What a column's values are: ward=nominal; number, ordered, date, place, id, text. Repeatable."),
+]
+MissingValues = Annotated[
+    list[str] | None,
+    typer.Option("--missing-values", help="Values of a column that mean 'no value': weight=?,-9. Repeatable."),
+]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")]
 Quasi = Annotated[str | None, typer.Option("--quasi", help="Quasi-identifiers: a,b,c.")]
 Qi = Annotated[str | None, typer.Option("--qi", help="The same as --quasi.", hidden=True)]
@@ -86,16 +94,40 @@ def orders(given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
     >>> orders(["pain=low,medium,high"])
     {'pain': ('low', 'medium', 'high')}
     """
+    return _listed(given, 2, "an --order", "--order pain=low,medium,high")
+
+
+def _listed(given: Sequence[str] | None, least: int, what: str, example: str) -> dict[str, tuple[str, ...]]:
+    """Lists of values by column from ``column=a,b`` texts; a column that is named again gets more."""
     import csv
 
     out: dict[str, tuple[str, ...]] = {}
     for text in given or ():
         column, separator, listed = text.partition("=")
         values = tuple(v.strip() for v in next(csv.reader([listed], skipinitialspace=True), []))
-        if not separator or not column or len(values) < 2:
-            raise UsageError("an --order is written wrongly.", hint="For example --order pain=low,medium,high.")
-        out[column] = values
+        if not separator or not column or len(values) < least:
+            raise UsageError(f"{what} is written wrongly.", hint=f"For example {example}.")
+        out[column] = (*out.get(column, ()), *values)
     return out
+
+
+def properties(
+    scale: Sequence[str] | None, missing: Sequence[str] | None, order: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """What is said about columns beside their roles, as keywords of ``shoal.open``.
+
+    >>> properties(["ward=nominal"], ["weight=?,-9"])
+    {'scale': {'ward': 'nominal'}, 'missing_values': {'weight': ('?', '-9')}}
+    """
+    pairs = [text.rpartition("=") for text in scale or ()]
+    if not all(separator and column for column, separator, _ in pairs):
+        raise UsageError("a --scale is written wrongly.", hint="For example --scale ward=nominal.")
+    said: dict[str, dict[str, Any]] = {
+        "scale": {column: word for column, _, word in pairs},
+        "order": orders(order),
+        "missing_values": _listed(missing, 1, "a --missing-values", "--missing-values weight=?,-9"),
+    }
+    return {name: values for name, values in said.items() if values}
 
 
 def asked(policy: Path | None, *, k: int | None, hint: str = "", **given: str | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from shoal.cli import _shared
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
+    from shoal.api.inspect import Inspection
     from shoal.release.make.release import Release
 
 
@@ -30,6 +32,9 @@ def anonymize(
     rest: _shared.Rest = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
+    scale: _shared.Scale = None,
+    order: _shared.Order = None,
+    missing_values: _shared.MissingValues = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody is to be alike with at least k - 1 others.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The release folder; must not exist yet.")] = None,
     draft: Annotated[
@@ -65,8 +70,9 @@ def anonymize(
         raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
+    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values, order)
     if draft is not None:
-        _draft(table, draft, _shared.read_options(read, rename=rename_duplicates), _shared.roles(**given), as_json=as_json)
+        _draft(table, draft, reading, _shared.roles(**given), as_json=as_json)
         return
     words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
     words |= {"rest": rest} if rest is not None else {}
@@ -78,7 +84,7 @@ def anonymize(
     free(out)
     words |= {"seed": seed} if seed is not None else {}
     with _shared.progress("anonymizing") as told:
-        opened = shoal.open(table, **_shared.read_options(read, rename=rename_duplicates))
+        opened = shoal.open(table, **reading)
         release = shoal.anonymize(
             opened,
             policy,
@@ -172,6 +178,22 @@ def _word(path: str | Path) -> str:
     return shlex.quote(_shared.printable(str(path)))
 
 
+def _asked(found: "Inspection", said: set[str]) -> bool:
+    """Whether the spellings found are to be read as missing; asked where somebody can answer."""
+    spelled = [(c.name, c.missing_values) for c in found.columns if c.missing_values and c.name not in said]
+    if not spelled or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    for name, values in spelled[:SHOWN]:
+        _shared.say(f"  {name}: {', '.join(values)}")
+    if len(spelled) > SHOWN:
+        _shared.say(f"  and {len(spelled) - SHOWN:,} more columns")
+    return typer.confirm("Do these values mean 'no value'?", default=True, err=True)
+
+
+SHOWN = 12
+"""Columns with spellings of "missing" that are shown before the question."""
+
+
 def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, Any], *, as_json: bool) -> None:
     """A policy to edit: suggested roles with their reasons as comments."""
     import shoal
@@ -185,12 +207,15 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
     with _shared.progress("looking at the columns") as told:
         opened = shoal.open(table, **reading)
         found = shoal.inspect(opened, progress=told, **known)
-        plan = None
+    said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
+    read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
+    plan = None
+    with _shared.progress("trying plans") as told:
         if found.quasi:
-            asked = Policy.parse(draft_policy(found))
+            asked = Policy.parse(draft_policy(found, read=read))
             precious = [c.name for c in found.columns if c.topic in PRECIOUS]
             plan = first_plan(opened, asked, precious=precious, progress=told)
-    write_text(target, draft_policy(found, plan))
+    write_text(target, draft_policy(found, plan, read))
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:

@@ -24,6 +24,9 @@ def check(
     rest: _shared.Rest = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
+    scale: _shared.Scale = None,
+    order: _shared.Order = None,
+    missing_values: _shared.MissingValues = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody must be alike with at least k - 1 others.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
     out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
@@ -44,7 +47,7 @@ def check(
     )
     words |= {"rest": rest} if rest is not None else {}
     with _shared.progress("counting") as told:
-        options = _shared.read_options(read, rename=rename_duplicates)
+        options = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values, order)
         results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:

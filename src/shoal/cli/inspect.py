@@ -24,6 +24,9 @@ def inspect(
     insensitive: _shared.Insensitive = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
+    scale: _shared.Scale = None,
+    order: _shared.Order = None,
+    missing_values: _shared.MissingValues = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,
@@ -35,8 +38,9 @@ def inspect(
     known = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
+    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values, order)
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)), progress=told, **known)
+        found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
     if as_json:
         _shared.put_json(found.to_json())
     else:

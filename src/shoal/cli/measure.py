@@ -51,6 +51,8 @@ def measure(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     order: _shared.Order = None,
+    scale: _shared.Scale = None,
+    missing_values: _shared.MissingValues = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -76,7 +78,8 @@ def measure(
     words = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    opened = shoal.open(table, **_shared.read_options(read, rename=rename_duplicates))
+    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values)
+    opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
     if not quasi and not qi:

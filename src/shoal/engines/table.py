@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest
 from shoal.engines.count.dispatch import count
+from shoal.engines.count.in_order import in_order
 from shoal.engines.recode.write import Recoded, recode
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
@@ -57,6 +59,27 @@ class Table:
         """The same table with more roles: ``with_roles(quasi=["age"], unit="person")``."""
         return Table(self._engine, self._relation, self._schema.with_roles(**roles), name=self.name)
 
+    def described(
+        self,
+        *,
+        scale: Mapping[str, str] | None = None,
+        order: Mapping[str, Sequence[object]] | None = None,
+        missing_values: Mapping[str, Sequence[object]] | None = None,
+    ) -> Table:
+        """The same table with what is said about columns: scale, order of categories, values that are read as missing.
+
+        >>> from shoal.engines.open import open
+        >>> t = open({"pain": ["low", "high", "?"]}).described(order={"pain": ["low", "high"]}, missing_values={"pain": ["?"]})
+        >>> t.schema["pain"].order, t.distinct("pain")
+        (('low', 'high'), 2)
+        """
+        if not (scale or order or missing_values):
+            return self
+        columns = described(self._schema, scale, order, missing_values)
+        new = {c.name: c.missing_values for c in columns if c.missing_values and c.name in (missing_values or {})}
+        relation = replace(without_spellings(self._engine, self._relation, new), columns=columns)
+        return Table(self._engine, relation, replace(self._schema, columns=columns), name=self.name)
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{c.name}: {c.kind}" for c in self._schema.columns[:8])
         more = ", …" if len(self._schema.columns) > 8 else ""
@@ -100,7 +123,8 @@ class Table:
             Categories sorted by value, classes sorted by code, a missing value (NULL or NaN) first with code −1.
         """
         request = self._request(columns, through, sensitive, unit, weight, memory_budget)
-        return count(self._engine, self._relation, [request], progress)[0]
+        found = count(self._engine, self._relation, [request], progress)[0]
+        return in_order(found, {c: order for c in request.sensitive if (order := self._schema[c].order)})
 
     def count_many(
         self, subsets: Sequence[Sequence[str]], *, memory_budget: int | None = None, progress: Progress | None = None

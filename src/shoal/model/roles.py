@@ -64,7 +64,8 @@ class MissingPolicy(enum.Enum):
 
 NUMBERS = ("integer", "decimal", "float")
 MOMENTS = ("date", "timestamp")
-"""Kinds of columns that hold numbers; that hold points in time."""
+SCALES = ("number", "ordered", "nominal", "date", "place", "id", "text")
+"""Kinds of columns that hold numbers; that hold points in time. What the values of a column can be (:class:`Column`)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ class Column:
     ``kind`` is one of ``text, integer, decimal, float, boolean, date, time, timestamp, binary, other``.
     ``labels`` are value labels of statistical packages; ``user_missing`` the values declared missing there (a pair is a range
     with both ends); ``note`` is the variable label, ``form``, ``measure`` and ``width`` how such a package shows it. ``order``
-    holds the categories of an ordered one from low to high. ``stored`` is the Arrow type that the source keeps it in.
+    holds the categories of an ordered one from low to high, ``scale`` what a person says its values are (one of :data:`SCALES`),
+    ``missing_values`` the spellings that a person says mean "no value": the table reads them as missing.
+    ``stored`` is the Arrow type that the source keeps it in.
 
     A column that a step made is ``grouped`` where its texts are new groups (packages get them as codes 1, 2 … with labels, in
     ``order``), and ``coded`` where they are the numbers of the source still, with codes and ``*`` among them.
@@ -93,6 +96,8 @@ class Column:
     stored: object = None
     grouped: bool = False
     coded: bool = False
+    scale: str = ""
+    missing_values: tuple[str, ...] = ()
 
 
 class ByRole:

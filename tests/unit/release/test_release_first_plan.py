@@ -144,3 +144,47 @@ def test_check_needs_only_the_roles_it_uses():
     assert [(f.requirement.name, f.found) for f in named.failed] == [("direct", 1), ("rest", 2)]
     with pytest.raises(RoleError, match="3 of 4 columns"):
         shoal.check(ROWS, quasi=["age"], preset="internal")
+
+
+# ---------------------------------------------------------------- missing spellings in a draft
+
+
+SPELLED = {"sex": ["f", "m", "?"] * 20, "kg": ["?", *[str(60 + i % 30) for i in range(59)]]}
+
+
+def test_spellings_of_missing_are_a_question_in_the_draft():
+    found = shoal.inspect(SPELLED)
+    text = draft_policy(found)
+    assert "# ? Do these mean 'no value'?" in text
+    assert '#   sex: ["?"]' in text
+    assert Policy.parse(text).missing_values == {}
+    answered = Policy.parse(draft_policy(found, read=["sex"]))
+    assert answered.missing_values == {"sex": ("?",)}
+    assert '#   kg: ["?"]' in draft_policy(found, read=["sex"])
+
+
+@pytest.mark.parametrize(("answer", "read"), [("y\n", {"sex": ("?",)}), ("n\n", {})])
+def test_they_are_asked_on_a_terminal(tmp_path: Path, answer, read):
+    """In a pseudo-terminal, as a person sees it. The reader takes the question mark among the numbers for missing by itself."""
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    source, draft = tmp_path / "s.csv", tmp_path / "d.yml"
+    pacsv.write_csv(pa.table(SPELLED), source)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "shoal.cli", "anonymize", str(source), "--draft", str(draft)]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "dumb"}) as child:
+        os.write(ours, answer.encode())
+        os.close(theirs)
+        heard = b""
+        while True:
+            try:
+                heard += os.read(ours, 4096)
+            except OSError:  # the other end is closed: the command has ended
+                break
+        assert child.wait() == 0
+    os.close(ours)
+    assert b"no value" in heard
+    assert Policy.parse(draft.read_text()).missing_values == read

@@ -59,7 +59,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
         battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY)
         found = scale_of(facts, usual, battery=battery)
         decision = decide(Seen(facts, topic, identifier_form(facts.values, facts.kind), spoken, found, private, asked(gone)))
-        found = with_scale(decision, found)
+        found = found if facts.said_scale else with_scale(decision, found)
         made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
     return _marked(made)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.measures.columns.names.topics import HIPAA
-from shoal.model.roles import Role
+from shoal.model.roles import NUMBERS, Column, Role
 
 
 class Scale(enum.Enum):
@@ -36,6 +36,11 @@ class Evidence:
     confidence: float
 
 
+def measured_scale(column: Column) -> str:
+    """The scale that follows from the measurement level of a statistical package; a number is "scale" there by default."""
+    return {"ordinal": "ordered", "nominal": "nominal"}.get(column.measure, "") if column.kind in NUMBERS else ""
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
     """A column as it is counted: distinct values as text, how many rows hold each, and what the file says of it.
@@ -56,6 +61,9 @@ class ColumnFacts:
     declared_missing: tuple[str, ...] = ()
     declared_order: tuple[str, ...] = ()
     declared_scale: str = ""
+    """What the file says (SPSS: ordinal, nominal), which is often a default: taken where the values do not speak against it."""
+    said_scale: str = ""
+    """What a person says: taken as it is."""
 
     def __post_init__(self) -> None:
         if self.distinct < 0:
@@ -104,6 +112,7 @@ class ColumnFacts:
             self.declared_missing,
             tuple(v for v in self.declared_order if v not in gone),
             self.declared_scale,
+            self.said_scale,
         )
 
 

@@ -54,8 +54,10 @@ def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> 
     ``topic_scale`` is what a column of its topic usually is; ``battery`` says that several columns of the table have the very
     same short range of whole numbers, as questions with the same answers do.
     """
-    if facts.declared_order:
+    if facts.declared_order and facts.said_scale in ("", "ordered"):
         return Found(Scale.ORDERED, facts.declared_order)
+    if facts.said_scale:
+        return _said(facts)
     if facts.kind in ("date", "timestamp", "time"):
         return Found(Scale.DATE)
     if facts.kind == "boolean" or not facts.values:
@@ -63,6 +65,16 @@ def scale_of(facts: ColumnFacts, topic_scale: str, *, battery: bool = False) -> 
     if facts.numbers is not None:
         return _of_numbers(facts, topic_scale, battery)
     return _of_texts(facts, topic_scale)
+
+
+def _said(facts: ColumnFacts) -> Found:
+    """The scale that a person says; an ordered one takes the order that its values have by themselves, where they have one."""
+    scale = Scale(facts.said_scale)
+    if scale is not Scale.ORDERED:
+        return Found(scale)
+    if facts.numbers is not None:
+        return Found(scale, tuple(sorted(facts.values, key=float)))
+    return Found(scale, _of_texts(facts, "ordered").order)
 
 
 def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
@@ -116,6 +128,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if facts.labels:
         return _of_labelled(facts, topic_scale)
     natural = tuple(sorted(facts.values, key=float))
+    if facts.declared_scale and facts.distinct <= MOST_ORDERED and topic_scale != "number":
+        return Found(Scale.ORDERED, natural) if facts.declared_scale == "ordered" else Found(Scale.NOMINAL)
     if facts.distinct <= 2:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):

@@ -195,4 +195,6 @@ def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:
     """What a reader must know beyond what follows from the rest: it rests on the signature."""
     allowed = "; ".join(f"{c} ({why})" if why else f"{c} (no reason given)" for c, why in prepared.policy.identifying.items())
     said = f"Published as they are although they look like identifiers, as the policy allows: {allowed}."
-    return (*((said,) if allowed else ()), *decision.notes)
+    gone = "; ".join(f"{c.name} ({', '.join(c.missing_values)})" for c in prepared.schema.columns if c.missing_values)
+    read = f"Read as missing, as was said: {gone}."
+    return (*((said,) if allowed else ()), *((read,) if gone else ()), *decision.notes)

@@ -52,9 +52,14 @@ def digest(table: Table, names: Sequence[str]) -> str:
 
 
 def facts_of_table(
-    table: Table, quasi: Sequence[str], sensitive: Sequence[str], unit: str | None, levels: Mapping[str, Sequence[int]]
+    table: Table,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    unit: str | None,
+    levels: Mapping[str, Sequence[int]],
+    orders: Mapping[str, Sequence[str]],
 ) -> Facts:
     """The rows of a table, read back and counted by the second opinion."""
     wanted = [*quasi, *sensitive, *([unit] if unit else [])]
     rows: Any = table.scan(wanted)
-    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels, {})
+    return by_sorting(rows, len(quasi), sensitive, unit is not None, levels, {}, orders)

@@ -192,6 +192,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
         "unit": data.unit,
         "recursive": recursive_levels(certificate.asked),
         "trees": trees.read(place / trees.NAME),
+        "orders": trees.read_orders(place / trees.NAME),
     }
     facts = recount(path, data.quasi, data.sensitive, **words)
     if recount_read.size(path) <= SMALL_FILE:
@@ -201,7 +202,7 @@ def facts_of(place: Path, certificate: Certificate) -> Facts:
     return facts
 
 
-def _table_facts(certificate: Certificate, table: Any) -> Facts:
+def _table_facts(place: Path, certificate: Certificate, table: Any) -> Facts:
     """The rows of a published table, read back; its digest must be the one that was signed."""
     data = certificate.data
     if table is None:
@@ -209,7 +210,8 @@ def _table_facts(certificate: Certificate, table: Any) -> Facts:
     if list(table.schema.names) != list(data.columns) or digest(table, data.columns) != data.digest:
         raise TamperError("the published table was changed after the certificate was signed.")
     levels = recursive_levels(certificate.asked)
-    return facts_of_table(table, data.quasi, data.sensitive, data.unit, levels)
+    orders = trees.read_orders(place / trees.NAME)
+    return facts_of_table(table, data.quasi, data.sensitive, data.unit, levels, orders)
 
 
 def _known(place: Path, certificate: Certificate, counted: tuple[str, Facts] | None) -> Facts | None:
@@ -223,7 +225,7 @@ def _known(place: Path, certificate: Certificate, counted: tuple[str, Facts] | N
 
 def _count(place: Path, certificate: Certificate, table: Any, counted: tuple[str, Facts] | None) -> str:
     known = _known(place, certificate, counted)
-    facts = known or (_table_facts(certificate, table) if certificate.data.table else facts_of(place, certificate))
+    facts = known or (_table_facts(place, certificate, table) if certificate.data.table else facts_of(place, certificate))
     found, stated = facts.to_json(), plain(certificate.after)
     wrong = sorted(name for name in found if not alike(found[name], stated.get(name)))
     if wrong or set(found) != set(stated):

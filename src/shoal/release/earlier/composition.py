@@ -143,7 +143,7 @@ def _geometry(prepared: Prepared, column: str) -> tuple[IntArray, tuple[IntArray
     from shoal.release.proof.trees import tree_of
 
     texts = [None, *canonical_text(prepared.base.sensitive[column].categories).to_pylist()]
-    place = {value: i for i, value in enumerate(value_order(texts))}
+    place = {value: i for i, value in enumerate(value_order(texts, prepared.orders.get(column, ())))}
     rank = np.array([place[t] for t in texts], dtype=np.int64)
     if column not in prepared.trees:
         return rank, ()

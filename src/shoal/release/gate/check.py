@@ -120,6 +120,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     no line names where the policy says ``rest: drop``. Else only the columns of which something is asked need a role, unless the
     policy names a preset, which is about the whole table.
     """
+    table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
     named = {c for c in (*policy.direct, *table.schema.direct) if c in table.schema}
     policy = policy.completed(table.schema)
     schema = _apply(policy, table.schema)

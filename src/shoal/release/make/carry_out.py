@@ -148,11 +148,12 @@ def _data(prepared: Prepared, decision: Decision, data: Path, form: str) -> Data
 
 
 def _write_trees(prepared: Prepared, stage: Path, data: Path) -> list[Path]:
-    """Where closeness is judged by a hierarchy: the part of it that the published values need, to count with again."""
-    if not prepared.trees:
+    """Hierarchies by which closeness is judged, and orders: the part that the published values need, to count with again."""
+    if not prepared.trees and not prepared.orders:
         return []
     covering = {c: t.covering(v for (v,) in rows(data, [c])) for c, t in trees_of(prepared).items()}
-    trees.write(covering, stage / trees.NAME)
+    orders = {c: trees.order_covering(order, (v for (v,) in rows(data, [c]))) for c, order in prepared.orders.items()}
+    trees.write(covering, stage / trees.NAME, orders)
     return [stage / trees.NAME]
 
 
@@ -161,7 +162,7 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
     prepared.table.recode(decision.plan, f"::{name}", kept=decision.kept, class_map=decision.class_map)
     made = database.beside(prepared.table, name)
     levels = recursive_levels(prepared.policy.requirements)
-    found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels)
+    found: Facts = database.facts_of_table(made, data.quasi, data.sensitive, data.unit, levels, prepared.orders)
     if not alike(found.to_json(), counted.facts.to_json()):
         raise VerificationError(
             f"table '{name}' was written but does not hold what was planned.",

@@ -73,6 +73,7 @@ def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | Non
         unit=unit,
         recursive=recursive_levels(asked),
         trees=trees_of(prepared),
+        orders=prepared.orders,
         way=way,
     )
     findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))

@@ -13,7 +13,7 @@ from shoal.errors import EmptyTableError, InternalError, PolicyError
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_column
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
@@ -64,6 +64,11 @@ class Prepared:
         return self.base.columns
 
     @property
+    def orders(self) -> dict[str, tuple[str, ...]]:
+        """Sensitive columns whose values have an order, from low to high."""
+        return {name: inside.order for name, inside in self.base.sensitive.items() if inside.order}
+
+    @property
     def counted(self) -> Table:
         """The records that are counted: the sample, where one is drawn, else the table."""
         return self.sampled if self.sampled is not None else self.table
@@ -86,6 +91,7 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
 
 def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
     """Count the base classes and build the hierarchies."""
+    table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
     policy = policy.completed(table.schema)
     policy.check_transforms()
     schema = policy.apply(table.schema)
@@ -137,7 +143,8 @@ def _sampled(table: Table, policy: Policy) -> Table | None:
         raise EmptyTableError(
             f"the sample holds none of the {done.records_in:,} records.", hint="Ask for a larger share under 'sample'."
         )
-    return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name)
+    orders = {c: order for c in needed if (order := table.schema[c].order)}
+    return opened(rows, unit=policy.unit, weight=policy.weight, name=table.name).described(order=orders)
 
 
 def _by_record(table: Table, policy: Policy, base: ClassCounts) -> ClassCounts | None:
@@ -224,13 +231,18 @@ def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
     texts = [str(t) for t in canonical_text(values.take(picked)).to_pylist()]
     labels = label_texts(column)
     sizes = np.asarray(counts)[picked]
-    facts = ColumnFacts(column.name, column.kind, texts, sizes, int(sizes.sum()), 0, len(values), column.note, labels)
+    facts = ColumnFacts(
+        *(column.name, column.kind, texts, sizes, int(sizes.sum()), 0, len(values), column.note, labels),
+        declared_order=column.order,
+        declared_scale=measured_scale(column),
+        said_scale=column.scale,
+    )
     return find_column(facts)
 
 
 def _scale(column: Column, found: ColumnFinding) -> str:
     """The scale that levels follow. A number that only looks like a key because all rows differ is an amount."""
-    return "number" if found.topic == "all_different" and column.kind in NUMBERS else found.scale.value
+    return "number" if not column.scale and found.topic == "all_different" and column.kind in NUMBERS else found.scale.value
 
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:

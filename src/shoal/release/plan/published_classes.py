@@ -195,4 +195,6 @@ def _joined(counts: SensitiveCounts, of_base: npt.NDArray[np.int64]) -> Sensitiv
     width = int(values.max(initial=0)) + 1
     key, place = np.unique(klass * width + values, return_inverse=True)
     summed = np.bincount(place, weights=sizes, minlength=len(key)).astype(np.int64)
-    return SensitiveCounts(counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories)
+    return SensitiveCounts(
+        counts.column, key // width, (key % width - 1).astype(np.int32), summed, counts.categories, counts.order
+    )

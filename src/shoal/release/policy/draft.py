@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 _HEAD = """\
@@ -28,8 +29,10 @@ ASKED = 12
 """Questions about roles that are written out."""
 
 
-def draft_policy(found: Any, plan: Any = None) -> str:
+def draft_policy(found: Any, plan: Any = None, read: Collection[str] = ()) -> str:
     """YAML text from an :class:`~shoal.api.inspect.Inspection` and, where one was tried, the plan to propose.
+
+    Spellings of "missing" are a question, unless a person has said that those of the columns in ``read`` are read so.
 
     >>> from types import SimpleNamespace as S
     >>> column = S(name="age", reason="an age", role=S(value="quasi"), mark="", confidence=0.9, missing_values=(), change="")
@@ -56,8 +59,15 @@ def draft_policy(found: Any, plan: Any = None) -> str:
         parts.append("  quasi: {}\n")
     parts += _rest([c for c in named if c.name in left_out], left_out, len(plain) if many else 0)
     parts += _own(found)
+    if spelled := _spelled([c for c in found.columns if c.name in read]):
+        parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
     parts += _ending(plan)
-    return "".join([*parts, *_questions(found, left_out)])
+    return "".join([*parts, *_questions(found, left_out, read)])
+
+
+def _spelled(columns: list[Any]) -> list[str]:
+    """A line per column with spellings of "missing"."""
+    return [f"{_key(c.name)}: [{', '.join(map(_quoted, c.missing_values))}]" for c in columns if c.missing_values]
 
 
 def _rest(columns: list[Any], left_out: dict[str, float], plain: int) -> list[str]:
@@ -103,7 +113,7 @@ def _ending(plan: Any) -> list[str]:
     return [*lines, f"method: local   # values as fine as each group allows: {cost}{other}\n"]
 
 
-def _questions(found: Any, left_out: dict[str, float]) -> list[str]:
+def _questions(found: Any, left_out: dict[str, float], read: Collection[str]) -> list[str]:
     """What only a person can answer, as comments."""
     asked = []
     if found.unit is None:
@@ -112,7 +122,11 @@ def _questions(found: Any, left_out: dict[str, float]) -> list[str]:
     asked += [f"{c.name} is called {c.role.value}: {_clean(c.reason)}. {_clean(c.change)}" for c in doubtful[:ASKED]]
     if len(doubtful) > ASKED:
         asked.append(f"{len(doubtful) - ASKED:,} more roles are as doubtful ('shoal inspect' shows how sure each is).")
-    return ["# Questions\n", *(f"# ? {_clean(q)}\n" for q in asked)] if asked else []
+    lines = [f"# ? {_clean(q)}\n" for q in asked]
+    if spelled := _spelled([c for c in found.columns if c.name not in read]):
+        lines += ["# ? Do these mean 'no value'? Then take the signs away:\n", "# missing_values:\n"]
+        lines += [f"#   {line}\n" for line in spelled]
+    return ["# Questions\n", *lines] if lines else []
 
 
 def _line(column: Any, role: str, more: str = "") -> str:
@@ -128,7 +142,11 @@ def _key(name: str) -> str:
     age "no" "cost (€)" "a\\u202eb"
     """
     plain = name.isidentifier() and name.isascii() and name.lower() not in _WORDS
-    return name if plain else '"' + "".join(map(_sign, name)) + '"'
+    return name if plain else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(map(_sign, text)) + '"'
 
 
 def _sign(c: str) -> str:

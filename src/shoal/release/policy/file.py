@@ -141,7 +141,9 @@ def refuse_secrets(value: Any, path: str = "") -> None:
     """Stop when a name or a value looks like a password or key; the value is not shown."""
     columns = (
         re.fullmatch(
-            r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)|allow\.(identifying|none_of_the_eighteen)", path
+            r"roles\.(direct|quasi|sensitive)|require\.(diversity|closeness)|allow\.(identifying|none_of_the_eighteen)"
+            r"|scale|order|missing_values",
+            path,
         )
         is not None
     )

@@ -54,6 +54,9 @@ class Policy:
     unit: str | None = None
     publish_unit: Publish = "drop"
     weight: str | None = None
+    scale: Mapping[str, str] = field(default_factory=dict)
+    order: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    missing_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     requirements: tuple[Requirement, ...] = ()
     suppress: float = 0.0
     loss_limit: float | None = None
@@ -195,6 +198,11 @@ class Policy:
         out.update(optimize=self.optimize, method=self.method, seed=self.seed, missing="own")
         if self.unit:
             out["unit"] = {"column": self.unit, "publish": self.publish_unit}
+        if self.scale:
+            out["scale"] = dict(self.scale)
+        for name in ("order", "missing_values"):
+            if getattr(self, name):
+                out[name] = {c: list(values) for c, values in getattr(self, name).items()}
         for name in ("weight", "population", "time_limit"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)

@@ -141,14 +141,19 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def value_order(values: Sequence[Any]) -> list[Any]:
-    """Sensitive values in their order: a missing value first, numbers by size, everything else by its text.
+def value_order(values: Sequence[Any], order: Sequence[str] = ()) -> list[Any]:
+    """Sensitive values in their order: a missing value first; then as ``order`` says, where it holds all of them; else numbers by
+    size and everything else by its text.
 
-    >>> value_order(["10", "9", None]), value_order(["b", "10", "9"])
-    ([None, '9', '10'], ['10', '9', 'b'])
+    >>> value_order(["10", "9", None]), value_order(["b", "10", "9"]), value_order(["high", "low", None], ["low", "high"])
+    ([None, '9', '10'], ['10', '9', 'b'], [None, 'low', 'high'])
     """
     present = [v for v in values if v is not None]
     missing = [v for v in values if v is None]
+    said = {text: i for i, text in enumerate(order)}
+    places = [said.get(str(v), said.get(str(v).removeprefix("'"))) for v in present]  # a guard against formulas may stand before
+    if order and None not in places and len(set(places)) == len(places):
+        return missing + [v for _, v in sorted(zip(places, present, strict=True), key=lambda x: x[0] or 0)]
     numbers = [as_number(v) for v in present]
     if all(n is not None for n in numbers):
         return missing + [v for _, _, v in sorted(zip(numbers, map(str, present), present, strict=True), key=lambda x: x[:2])]

@@ -30,6 +30,7 @@ def recount(
     unit: str | None = None,
     recursive: Mapping[str, Sequence[int]] | None = None,
     trees: Mapping[str, Tree] | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
     way: str = "auto",
 ) -> Facts:
     """Count a written file again.
@@ -44,6 +45,8 @@ def recount(
     recursive : mapping of sensitive column to levels l, optional
     trees : mapping of sensitive column to Tree, optional
         Closeness by the hierarchical distance is then counted too.
+    orders : mapping of sensitive column to its values from low to high, optional
+        Closeness by the ordered distance ranks them so.
     way : str
         ``dictionary``, ``sorted`` or ``auto`` (by file size).
 
@@ -61,6 +64,7 @@ def recount(
     if way == "auto":
         way = "dictionary" if recount_read.size(source) <= SMALL_FILE else "sorted"
     levels = {c: tuple(sorted(set((recursive or {}).get(c, ())))) for c in sensitive}
+    more = (levels, trees or {}, orders or {})
     if way == "dictionary":
-        return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, levels, trees or {})
-    return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, levels, trees or {})
+        return by_dictionary(recount_read.rows(source, wanted), len(quasi), sensitive, unit is not None, *more)
+    return by_sorting(recount_read.batches(source, wanted), len(quasi), sensitive, unit is not None, *more)

@@ -20,6 +20,7 @@ def by_dictionary(
     has_unit: bool,
     levels: Mapping[str, Sequence[int]],
     trees: Mapping[str, Tree],
+    orders: Mapping[str, Sequence[str]],
 ) -> Facts:
     """The definition, row by row: a dictionary from the quasi-identifier values to what was seen with them."""
     sizes: Counter[tuple[Any, ...]] = Counter()
@@ -54,7 +55,7 @@ def by_dictionary(
         unique=sum(m == 1 for m in members) if smallest is None else smallest[1],
         sizes=dict(Counter(members)),
         sensitive={
-            c: _inside(list(counts.values()), levels.get(c, ()), trees.get(c))
+            c: _inside(list(counts.values()), levels.get(c, ()), trees.get(c), orders.get(c, ()))
             for c, counts in zip(sensitive, inside, strict=True)
         },
         blanked=blanked,
@@ -64,12 +65,12 @@ def by_dictionary(
     )
 
 
-def _inside(classes: list[Counter[Any]], levels: Sequence[int], tree: Tree | None) -> Inside:
+def _inside(classes: list[Counter[Any]], levels: Sequence[int], tree: Tree | None, said: Sequence[str]) -> Inside:
     whole: Counter[Any] = Counter()
     for counts in classes:
         whole.update(counts)
     total = sum(whole.values())
-    order = value_order(list(whole))
+    order = value_order(list(whole), said)
     q = [whole[v] / total for v in order]
     entropies, equals, ordereds = [], [], []
     shares, changes, gains, bounded = [], [], [0.0], True

@@ -94,6 +94,7 @@ def by_sorting(
     has_unit: bool,
     levels: Mapping[str, Sequence[int]],
     trees: Mapping[str, Tree],
+    orders: Mapping[str, Sequence[str]],
 ) -> Facts:
     """Facts of a file from its batches."""
     encoders = [_Column() for _ in range(n_quasi + len(sensitive) + has_unit)]
@@ -123,7 +124,7 @@ def by_sorting(
         unique=int((members == 1).sum()) if smallest is None else smallest.get(1, 0),
         sizes={int(s): int(n) for s, n in zip(*np.unique(members, return_counts=True), strict=True)},
         sensitive={
-            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c))
+            c: _inside(groups, n_quasi, encoders[n_quasi + i], levels.get(c, ()), trees.get(c), orders.get(c, ()))
             for i, (c, groups) in enumerate(zip(sensitive, inside, strict=True))
         },
         blanked=int(classes.counts[blank].sum()),
@@ -154,13 +155,15 @@ def _people(pairs: _Groups, n_quasi: int) -> tuple[Codes, dict[int, int], int]:
     return members, once, min(together.values())
 
 
-def _inside(pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None) -> Inside:
+def _inside(
+    pairs: _Groups, n_quasi: int, column: _Column, levels: Sequence[int], tree: Tree | None, said: Sequence[str]
+) -> Inside:
     number, _ = number_groups(pairs.keys[:n_quasi])
     n_classes = int(number.max()) + 1
     names = {code: value for value, code in column.code.items()}
     used = np.unique(pairs.keys[-1])
     rank = np.zeros(int(used.max()) + 1, dtype=np.int64)
-    ordered = value_order([names[int(u)] for u in used])
+    ordered = value_order([names[int(u)] for u in used], said)
     for place, known in enumerate(ordered):
         rank[column.code[known]] = place
     value, counts = rank[pairs.keys[-1]], pairs.counts

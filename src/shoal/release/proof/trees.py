@@ -1,14 +1,14 @@
-"""The hierarchy of a sensitive column, so that closeness by it can be counted again from the folder.
+"""The hierarchy or order of a sensitive column, so that closeness by it can be counted again from the folder.
 
 ``hierarchies.json`` lists, for each published value of the column and for nothing else, the number of its group at each inner
-level. It tells nothing about values that the data do not hold, names no group, and is bound to the certificate by its hash like
-every other file.
+level, and the published values of an ordered column from low to high. It tells nothing about values that the data do not hold,
+names no group, and is bound to the certificate by its hash like every other file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,11 +63,38 @@ def tree_of(hierarchy: Hierarchy) -> Tree:
     return Tree(len(levels), groups)
 
 
-def write(trees: Mapping[str, Tree], path: Path) -> None:
+def write(trees: Mapping[str, Tree], path: Path, orders: Mapping[str, Sequence[str]] | None = None) -> None:
     """The file of a release."""
     columns = {c: {"height": t.height, "groups": {v: list(g) for v, g in t.groups.items()}} for c, t in sorted(trees.items())}
-    text = json.dumps({"format": FORMAT, "columns": columns}, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    whole: dict[str, Any] = {"format": FORMAT, "columns": columns}
+    if orders:
+        whole["orders"] = {c: list(values) for c, values in sorted(orders.items())}
+    text = json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def order_covering(order: Sequence[str], values: Iterable[Any]) -> tuple[str, ...]:
+    """The part of an order that the published values need.
+
+    >>> order_covering(("low", "medium", "high"), ["high", None, "low", "'low"])
+    ('low', 'high')
+    """
+    there = {_text(v) for v in values if v is not None}
+    there |= {t.removeprefix("'") for t in there}
+    return tuple(v for v in order if v in there)
+
+
+def read_orders(path: Path) -> dict[str, tuple[str, ...]]:
+    """The orders of a release; none where it states none."""
+    if not path.exists():
+        return {}
+    try:
+        said = json.loads(path.read_text(encoding="utf-8")).get("orders", {})
+        if not all(isinstance(v, str) for values in said.values() for v in values):
+            raise ValueError
+        return {c: tuple(values) for c, values in said.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise TamperError(f"'{NAME}' is not as Shoal wrote it.") from None
 
 
 def read(path: Path) -> dict[str, Tree]:

@@ -1,0 +1,96 @@
+"""What a person says about columns beside their roles: scale, order of categories, values that mean "no value"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from shoal.engines.core.base import Engine, Relation
+from shoal.errors import UsageError
+from shoal.model.roles import SCALES, Column, Schema
+from shoal.steps.sql import column as column_of
+from shoal.steps.sql import string
+
+MOST_SPELLINGS = 1_000
+"""Spellings of "missing" that one column may have."""
+
+
+def described(
+    schema: Schema,
+    scale: Mapping[str, str] | None = None,
+    order: Mapping[str, Sequence[object]] | None = None,
+    missing_values: Mapping[str, Sequence[object]] | None = None,
+) -> tuple[Column, ...]:
+    """The columns with what is said about them; what makes no sense is refused, without a value in the message."""
+    said = {**(scale or {}), **(order or {}), **(missing_values or {})}
+    for name in said:
+        schema.require(name)
+    scales = {name: _scale(name, word) for name, word in (scale or {}).items()}
+    orders = {name: _order(name, values) for name, values in (order or {}).items()}
+    gone = {name: _spellings(name, values) for name, values in (missing_values or {}).items()}
+    out = []
+    for c in schema.columns:
+        if c.name not in said:
+            out.append(c)
+            continue
+        placed = orders.get(c.name, c.order)
+        kind = scales.get(c.name, "ordered" if c.name in orders else c.scale)
+        if c.name in orders and kind != "ordered":
+            raise UsageError(f"column '{c.name}' is given an order and the scale {kind}.", hint="Leave one of them out.")
+        spelled = tuple(dict.fromkeys((*c.missing_values, *gone.get(c.name, ()))))
+        kept = tuple(v for v in placed if v not in spelled) if kind in ("", "ordered") else ()
+        out.append(replace(c, scale=kind, order=kept, missing_values=spelled))
+    return tuple(out)
+
+
+def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequence[object]]) -> Relation:
+    """The relation with the spellings read as missing; byte for byte, by the text that a value is written with."""
+    if not any(new.values()):
+        return relation
+    terms = []
+    for c in relation.columns:
+        value: exp.Expr = column_of(c.name, "r")
+        if new.get(c.name):
+            listed = [string(text_of(v)) for v in new[c.name]]
+            test = exp.In(this=engine.text(value.copy(), c), expressions=listed)
+            value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value)
+        terms.append(exp.alias_(value, c.name, quoted=True))
+    inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
+    return replace(relation, sql=exp.Subquery(this=exp.select(*terms).from_(inside)), reader=None)
+
+
+def text_of(value: object) -> str:
+    """A value of a list as the text that columns are compared by."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _scale(name: str, word: str) -> str:
+    if word not in SCALES:
+        raise UsageError(f"the scale of '{name}' is not known.", hint=f"Scales: {', '.join(SCALES)}.", column=name)
+    return word
+
+
+def _order(name: str, values: Sequence[object]) -> tuple[str, ...]:
+    texts = tuple(text_of(v) for v in values)
+    if isinstance(values, str) or len(texts) < 2 or len(set(texts)) < len(texts):
+        raise UsageError(
+            f"the order of '{name}' needs at least two values, each named once.",
+            hint="Such as order: {pain: [low, medium, high]}.",
+            column=name,
+        )
+    return texts
+
+
+def _spellings(name: str, values: Sequence[object]) -> tuple[str, ...]:
+    texts = tuple(dict.fromkeys(text_of(v) for v in ([values] if isinstance(values, str) else values)))
+    if not texts or len(texts) > MOST_SPELLINGS:
+        raise UsageError(
+            f"the missing values of '{name}' are {'none' if not texts else 'too many'}.",
+            hint="Such as missing_values: {weight: ['?', '-9']}.",
+            column=name,
+        )
+    return texts
