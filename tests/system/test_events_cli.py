@@ -173,3 +173,36 @@ def test_real_traces_by_place(shared_data: Path) -> None:
     assert shares == pytest.approx([0.03815, 0.31580, 0.53571, 0.666], abs=0.002)
     assert [k.people for k in m.curve] == [100, 97, 96, 92]
     assert (m.people, m.records) == (100, 16_300)
+
+
+REQUIRED = [  # share of everybody alone with one record 1/3, with two 2/3; a place of one person only
+    ("unicity[2]<=0.67", 0),
+    ("unicity[2]<=0.66", 1),
+    ("known[1]>=2", 1),
+    ("unicity[1]<=34 %, unicity[2]<=0.5", 1),
+    ("k>=5", 2),
+    ("unicity<=0.5", 2),
+    ("known[0]>=5", 2),
+    ("known[9]>=5", 2),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), REQUIRED)
+def test_requirements_decide_the_exit_code(table: Path, capsys: pytest.CaptureFixture[str], text: str, code: int) -> None:
+    found, out, err = run(capsys, "measure", table, "--unit", "who", "--place", "where", "--require", text)
+    assert found == code
+    assert "canary" not in out + err
+    if code < 2:
+        assert ("not met" in out) is (code == 1)
+
+
+def test_requirements_in_the_json_and_of_what_was_measured(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "measure", table, "--unit", "who", "--place", "where", "--require", "unicity[2]<=0.5", "--json")
+    parts = json.loads(out)["requirement"]["parts"]
+    assert (code, parts[0]["requirement"], parts[0]["met"]) == (1, "unicity.2", False)
+    assert parts[0]["found"] == pytest.approx(2 / 3)
+    m = shoal.measure(table, unit="who", place="where", known_records=[2])
+    with pytest.raises(UsageError, match="not all of 1 to 2 were measured"):
+        m.check("known[2]>=5")
+    code, _, err = run(capsys, "measure", table, "--quasi", "where", "--require", "known[2]>=5")
+    assert (code, "event table" in err) == (2, True)

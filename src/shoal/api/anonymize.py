@@ -23,6 +23,7 @@ from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
+from shoal.release.events.make import decide_events
 from shoal.release.linked.policy import is_linked
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
@@ -76,7 +77,8 @@ def anonymize(
     -------
     Release
         ``r.write("release/")``, ``r.certificate``, ``r.report()``, ``r.k``, ``r.plan``; ``r.to_pandas()``, ``r.to_polars()``
-        and ``r.to_arrow()`` give the released table itself.
+        and ``r.to_arrow()`` give the released table itself. For a policy with ``events`` an
+        :class:`~shoal.release.events.make.EventRelease`, which is written, certified and reported in the same words.
 
     Examples
     --------
@@ -93,11 +95,16 @@ def anonymize(
     table, types = _frame(table)
     source, left = opened(table), None
     if exclude is not None:
-        left = leave_out(source, exclude, exclude_by or asked.unit)
+        unit = asked.unit if asked.events is None else asked.events.unit
+        left = leave_out(source, exclude, exclude_by or unit)
         source = left.table
+    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left)
+    if asked.events is not None:
+        if plan is not None:
+            raise UsageError("the plan of an event release is searched anew.", hint="Leave --plan out; name one choice of each.")
+        return decide_events(source, asked, output, progress=told)  # type: ignore[return-value]
     prepared = prepare(source, asked, progress=told)
     decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
-    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left)
     return Release(prepared, decision, output, started, types)
 
 

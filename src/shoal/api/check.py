@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.model.progress import Progress
+from shoal.release.events.gate import check_events
 from shoal.release.gate.check import CheckResult
 from shoal.release.gate.check import check as judge_table
 from shoal.release.policy.policy import Policy
@@ -42,4 +43,7 @@ def check(
     >>> check(people, quasi=["age"], sensitive=["ill"], k=2).met, check(people, quasi=["age"], sensitive=["ill"], k=3).met
     (True, False)
     """
-    return judge_table(opened(table), policy_of(policy, words), progress=progress)
+    asked = policy_of(policy, words)
+    if asked.events is not None:
+        return check_events(opened(table), asked, progress=progress)
+    return judge_table(opened(table), asked, progress=progress)

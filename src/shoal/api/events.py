@@ -15,6 +15,7 @@ from shoal.errors import DataError, EmptyTableError, RoleError, UsageError
 from shoal.hierarchies import read_arx
 from shoal.kernels.group import group_codes, pack, sum_by
 from shoal.kernels.text import canonical_text
+from shoal.measures.events.checking import check_events, event_requirements, most_known
 from shoal.measures.events.granularity import EXACT, NONE, microseconds, place_codes, time_buckets
 from shoal.measures.events.habits import HOURS, WEEKDAYS, rare_places, seasons, top_places
 from shoal.measures.events.moments import moments_of
@@ -22,6 +23,7 @@ from shoal.measures.events.result import EventsMeasured, Grain
 from shoal.measures.events.shared_sets import shared_sets
 from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known, unicity
+from shoal.measures.result.checking import Verdicts
 from shoal.model.counts.classes import MISSING, ClassCounts, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
@@ -54,6 +56,20 @@ class EventMeasurement(EventsMeasured):
     def plot(self, path: str | Path) -> Path:
         """Write the curves by granularity: .svg, .png or .html."""
         return events_report.plot(self, Path(path))
+
+    def check(self, require: str) -> Verdicts:
+        """Hold requirements against the table: ``m.check("known[2]>=5, unicity[4]<=0.05")``; true where all are met.
+
+        The records asked about must have been measured (``known_records``).
+        """
+        asked = event_requirements(require)
+        most, longest = most_known(asked), max(k.records for k in self.curve)
+        if len(self.shared) < min(most, self.longest) or longest < min(most, self.longest):
+            raise UsageError(
+                f"{most} known records are asked about, but not all of 1 to {most} were measured.",
+                hint=f"Measure with known_records=range(1, {most + 1}) (--known 1-{most}).",
+            )
+        return check_events(self, asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +161,7 @@ def measure_events(
         found,
         tuple(grid),
         shared_sets(found.curve),
+        longest=int(traces.lengths.max()),
         **_habits(events, kinds, time, places),
         notes=(*events.notes, *note),
     )

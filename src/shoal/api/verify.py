@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
-from shoal.errors import TamperError
+from shoal.errors import TamperError, UsageError
 from shoal.model.certificate.certificate import NAME
+from shoal.model.certificate.file import is_of_events
 from shoal.model.progress import Progress
 from shoal.release.certificate.outcome import Check, Verification
 from shoal.release.certificate.verify import verify as prove_again
+from shoal.release.events.verify import verify_events
 from shoal.release.linked.certificate import LinkedCertificate, read_linked
 from shoal.release.linked.verify import verify_linked
 
@@ -53,6 +55,10 @@ def verify(
     if linked is not None:
         return verify_linked(Path(folder), linked, key=key, private=private, exclude=exclude)
     found = None if table is None else opened(table)
+    if Path(folder).is_dir() and _of_events(folder):
+        if table is not None or exclude is not None:
+            raise UsageError("an event release is proven from its folder alone.", hint="Leave --table and --exclude out.")
+        return verify_events(folder, key=key, private=private, progress=progress)
     return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
 
 
@@ -62,3 +68,11 @@ def _linked(place: Path) -> LinkedCertificate | Verification | None:
         return read_linked(place / NAME) if place.is_dir() else None
     except TamperError as error:
         return Verification(str(place), (Check("certificate", False, error.message),))
+
+
+def _of_events(folder: str | Path) -> bool:
+    """Whether it is an event release; a folder without a readable certificate is left to the usual proof, which says so."""
+    try:
+        return is_of_events(folder)
+    except TamperError:
+        return False

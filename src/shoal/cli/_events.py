@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from shoal.cli import _shared
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal import EventMeasurement
+
+USUAL = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Asked:
     known: str | None
     hierarchies: Mapping[str, str]
     seed: int
+    require: str | None = None
 
 
 def refuse(others: Mapping[str, object]) -> None:
@@ -45,6 +50,7 @@ def run(
     import shoal
     from shoal.api.events import measure_events
 
+    wanted, known = _wanted(asked)
     opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
@@ -56,7 +62,7 @@ def run(
             place=_shared.names(asked.place),
             time_widths=_words(asked.time_widths),
             place_levels=_words(asked.place_levels),
-            known_records=_whole(asked.known),
+            known_records=known,
             hierarchies=asked.hierarchies,
             seed=asked.seed,
             progress=told,
@@ -65,10 +71,27 @@ def run(
         _shared.say(f"Report written to {found.report(report)}.")
     if plot is not None:
         _shared.say(f"Plot written to {found.plot(plot)}.")
+    checked = found.check(wanted) if wanted else None
     if as_json:
-        _shared.put_json(found.to_json())
+        _shared.put_json(found.to_json() | ({"requirement": checked.to_json()} if checked is not None else {}))
     else:
         show(found, explain=explain)
+        if checked is not None:
+            _shared.console().print(str(checked), markup=False)
+    if checked is not None and not checked:
+        raise typer.Exit(1)
+
+
+def _wanted(asked: Asked) -> tuple[str | None, tuple[int, ...] | None]:
+    """The requirements, and the known records to measure: without --known as many as they ask about, at least the usual four
+    where anybody has so many."""
+    from shoal.measures.events.checking import event_requirements, most_known
+
+    known = _whole(asked.known)
+    most = most_known(event_requirements(asked.require)) if asked.require else 0
+    if most > len(USUAL) and known is None:
+        known = tuple(range(1, most + 1))
+    return asked.require, known
 
 
 def show(m: EventMeasurement, *, explain: bool) -> None:

@@ -79,13 +79,15 @@ def anonymize(
     if out is None:
         raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
+    from shoal.cli._event_release import tell as tell_events
     from shoal.disk.folder import free
+    from shoal.release.events.make import EventRelease
 
     free(out)
     words |= {"seed": seed} if seed is not None else {}
     with _shared.progress("anonymizing") as told:
         opened = shoal.open(table, **reading)
-        release = shoal.anonymize(
+        release: Any = shoal.anonymize(
             opened,
             policy,
             format=form,
@@ -101,6 +103,8 @@ def anonymize(
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())
+    elif isinstance(release, EventRelease):
+        tell_events(release, out)
     else:
         _tell(release, out)
 

@@ -36,7 +36,11 @@ def measure(
         list[str] | None, typer.Option("--hierarchy", help="column=file: hierarchy of a sensitive column, for t. Repeatable.")
     ] = None,
     require: Annotated[
-        Text, typer.Option("--require", help='Requirements: "k>=5, t[diagnosis]<=0.2". Exit code 1 if not met.')
+        Text,
+        typer.Option(
+            "--require",
+            help='Requirements: "k>=5, t[diagnosis]<=0.2"; events: "known[2]>=5, unicity[4]<=5%". Exit code 1 if not met.',
+        ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Explain every number.")] = False,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
@@ -69,9 +73,11 @@ def measure(
             "insensitive": insensitive,
             "weight": weight,
         }
-        more: dict[str, object] = {"population": population, "by": by, "require": require, "suda": suda or None}
+        more: dict[str, object] = {"population": population, "by": by, "suda": suda or None}
         _events.refuse(others | more)
-        asked = _events.Asked(unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed)
+        asked = _events.Asked(
+            unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require
+        )
         _events.run(table, asked, _shared.read_options(read), report=report, plot=plot, explain=explain, as_json=as_json)
         return
 

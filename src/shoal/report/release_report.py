@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shoal.kernels.chance import one_in
+from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.parts import Question
+from shoal.model.certificate.parts import FileEntry, Purpose, Question
 from shoal.report.blocks import Block, Cell, Figure, Items, Lines, Number, Point, Section, Table, Tag, Words
 from shoal.report.charts import class_sizes, fish, frontier, svg
 from shoal.report.charts.shoal_sign import caption
@@ -60,7 +61,7 @@ def _sections(body: Certificate) -> list[Section]:
         Section("recipient", "Who receives it", _recipient(body)),
         Section("limits", "Limits", [Items(body.limits), Words(body.triggers)]),
         Section("check", "Check it yourself", _check(body)),
-        Section("sign-off", "Sign-off", _signoff(body)),
+        Section("sign-off", "Sign-off", signoff_blocks(body.release)),
     ]
 
 
@@ -216,17 +217,20 @@ def _analyses(body: Certificate) -> list[Block]:
 
 
 def _attacks(body: Certificate) -> list[Block]:
-    if not body.attacks:
-        return [Words("No attack was run.")]
+    return [attack_table(body.attacks)] if body.attacks else [Words("No attack was run.")]
+
+
+def attack_table(attacks: Sequence[AttackResult]) -> Table:
+    """What each attack found."""
     rows: list[Sequence[Cell]] = []
-    for a in body.attacks:
+    for a in attacks:
         rate = "" if a.rate is None else percent(a.rate)
         interval = "" if a.low is None or a.high is None else f"{percent(a.low)} to {percent(a.high)}"
         interval = "exact count" if a.low is not None and a.low == a.high else interval
         claimed = "" if a.claimed is None else percent(a.claimed)
         verdict = Tag(SIGNS.get(a.verdict, a.verdict), a.verdict.replace(" ", "-"))
         rows.append((a.name, a.sentence, rate, interval, claimed, verdict))
-    return [Table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))]
+    return Table(["attack", "finding", "success", "95 % interval", "claimed", "verdict"], rows, right=(2, 3, 4))
 
 
 def _questions(items: Sequence[Question]) -> list[Block]:
@@ -234,7 +238,11 @@ def _questions(items: Sequence[Question]) -> list[Block]:
 
 
 def _recipient(body: Certificate) -> list[Block]:
-    release = body.release
+    return recipient_table(body.release, ("Population", body.population.sentence))
+
+
+def recipient_table(release: Purpose, *more: tuple[str, str]) -> list[Block]:
+    """Who gets the release, as the publisher states it."""
     controls = release.controls
     rows = [
         ("Kind of release", release.kind),
@@ -245,23 +253,24 @@ def _recipient(body: Certificate) -> list[Block]:
         ("Safe settings", controls.settings),
         ("Safe data", "measured on this page"),
         ("Safe outputs", "measured on this page"),
-        ("Population", body.population.sentence),
+        *more,
     ]
     return [Table(["", ""], rows)]
 
 
 def _check(body: Certificate) -> list[Block]:
-    rows = [(f.name, f"{f.bytes:,}", Tag(f.sha256, "code")) for f in body.files]
     words = "Everything on this page that can be counted from the data is counted again, offline, by:"
-    return [
-        Words(body.proof.sentence),
-        Words(words, code=body.verify),
-        Table(["file", "bytes", "SHA-256"], rows, right=(1,)),
-    ]
+    return [Words(body.proof.sentence), Words(words, code=body.verify), file_table(body.files)]
 
 
-def _signoff(body: Certificate) -> list[Block]:
-    release = body.release
+def file_table(files: Sequence[FileEntry]) -> Table:
+    """The files of the release with their hashes."""
+    rows = [(f.name, f"{f.bytes:,}", Tag(f.sha256, "code")) for f in files]
+    return Table(["file", "bytes", "SHA-256"], rows, right=(1,))
+
+
+def signoff_blocks(release: Purpose) -> list[Block]:
+    """Who answers for it, and lines to sign on."""
     rows = [
         ("Run by", release.run_by),
         ("Approved by", release.approved_by),

@@ -61,6 +61,8 @@ ALL = [
         0.01001,
     ),
     (req.Linkage(0.05), "linkage<=0.05", {"linkage": 0.05}, 0.05, 0.05001),
+    (req.KnownRecords(2, 5), "known[2]>=5", {"known": {"records": 2, "k": 5}}, 5, 4),
+    (req.Unicity(4, 0.05), "unicity[4]<=0.05", {"unicity": {"records": 4, "share": 0.05}}, 0.05, 0.05001),
 ]
 IDS = [text for _, text, _, _, _ in ALL]
 
@@ -93,7 +95,8 @@ def test_a_limit_is_decided_at_the_limit_and_one_step_beside_it(asked, text, sai
     assert shown == {"requirement": asked.name, "sentence": asked.sentence(), "asked": asked.limit, "found": enough, "met": True}
 
 
-REALS = [r for r, *_ in ALL if not isinstance(r, req.K | req.KMap | req.MaxRisk | req.DistinctDiversity | req.PSensitive)]
+COUNTS = req.K | req.KMap | req.MaxRisk | req.DistinctDiversity | req.PSensitive | req.KnownRecords
+REALS = [r for r, *_ in ALL if not isinstance(r, COUNTS)]
 
 
 @pytest.mark.parametrize("asked", REALS, ids=str)
@@ -229,7 +232,7 @@ def test_a_policy_form_that_does_not_fit_is_refused(said, words):
 def test_all_at_once_come_back_in_order():
     asked = [r for r, *_ in ALL if r.name != "closeness.ill.t"] + [req.TCloseness("ill", 0.2)]
     said = require_of(asked)
-    assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage"]
+    assert list(said) == ["k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known", "unicity"]
     assert require_of(requirements_of(said)) == said
     assert set(requirements_of(said)) == set(asked)
 

@@ -53,7 +53,7 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
     if width in CALENDAR and kind in ("date", "timestamp"):
         months = values.to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64)
         return _dense(months // CALENDAR[width])
-    length = _length(width)
+    length = time_length(width)
     if length is None:
         raise UsageError(
             f"'{width}' is no width of time for column '{name}', which holds values of kind {kind}.",
@@ -122,10 +122,10 @@ def _hierarchy_level(name: str, values: Any, level: int, hierarchies: Mapping[st
     return np.asarray(tree.levels[level].groups[[position[t] for t in texts]], dtype=np.int32)
 
 
-def _length(width: str) -> int | None:
+def time_length(width: str) -> int | None:
     """A length of time in microseconds.
 
-    >>> _length("6h") == 6 * 3600 * SECOND, _length("0h"), _length("often")
+    >>> time_length("6h") == 6 * 3600 * SECOND, time_length("0h"), time_length("often")
     (True, None, None)
     """
     found = re.fullmatch(r"(\d{1,6})(s|min|h|d|w)", WORDS.get(width, width))

@@ -33,7 +33,8 @@ class Grain:
 
 @dataclass(frozen=True, repr=False)
 class EventsMeasured:
-    """What a few known records of a person reveal: ``curve``, ``needed``, ``grid``, ``top``, ``rare``, ``shared``."""
+    """What a few known records of a person reveal: ``curve``, ``needed``, ``grid``, ``top``, ``rare``, ``shared``; nobody has
+    more than ``longest`` points."""
 
     table: str
     unit: str
@@ -45,6 +46,7 @@ class EventsMeasured:
     found: Unicity
     grid: tuple[Grain, ...]
     shared: tuple[SharedSets, ...]
+    longest: int
     rare: tuple[RarePlaces, ...] = ()
     top: tuple[TopPlaces, ...] = ()
     hours: tuple[Season, ...] = ()

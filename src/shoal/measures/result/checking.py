@@ -109,6 +109,10 @@ def _says_nothing(kind: type[Requirement], clause: Clause) -> bool:
 
 def number_for(measured: Figures, asked: Requirement) -> float | None:
     """The number of a table that a requirement is about; None where it has none."""
+    if asked.scope == "trace":
+        raise UsageError(
+            f"'{asked.kind}' is asked of an event table.", hint="Name its time or place: --unit id --time t --place p."
+        )
     if asked.sensitive is not None and asked.sensitive not in measured.counts.sensitive:
         raise _no_column(measured, asked.kind)
     match asked:

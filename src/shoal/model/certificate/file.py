@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 from shoal.errors import TamperError
 from shoal.model import strict_json
 from shoal.model.certificate.certificate import NAME, Certificate
+from shoal.model.certificate.events import EVENT_FORMAT, EventCertificate
 from shoal.model.certificate.form import HINT
 
 MAX_BYTES = 50_000_000
+C = TypeVar("C", Certificate, EventCertificate)
 
 
 def read_certificate(path: str | Path) -> Certificate:
@@ -20,13 +23,31 @@ def read_certificate(path: str | Path) -> Certificate:
     TamperError
         Where the file is missing, unreadable, of another version, or not as Shoal writes it.
     """
-    content = read_bytes(Path(path))
+    return _read(Path(path), Certificate)
+
+
+def read_event_certificate(path: str | Path) -> EventCertificate:
+    """The certificate of an event release, as strictly."""
+    return _read(Path(path), EventCertificate)
+
+
+def is_of_events(folder: str | Path) -> bool:
+    """Whether a folder says of itself that it is an event release; whether it is one, its reader decides."""
+    try:
+        plain = strict_json.loads(read_bytes(Path(folder) / NAME).decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(plain, dict) and plain.get("format") == EVENT_FORMAT
+
+
+def _read(path: Path, kind: type[C]) -> C:
+    content = read_bytes(path)
     try:
         plain = strict_json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         raise TamperError("the certificate is not valid JSON.", hint=HINT) from None
     try:
-        made = Certificate.from_json(plain)
+        made = kind.from_json(plain)
         again = made.to_bytes()
     except (ValueError, RecursionError) as error:  # text that is not Unicode
         if isinstance(error, TamperError):

@@ -4,7 +4,8 @@ A requirement is a frozen value with four forms: text (``k>=5``), the ``require`
 Measuring, searching, judging a written file, attacking, certificate and verify all speak it, and a number that was found
 becomes a :class:`Verdict` by one rule (:mod:`shoal.model.requirement.compare`). Each kind states
 
-* ``scope``: ``class`` (each published class must pass; a class that fails may be suppressed) or ``table``;
+* ``scope``: ``class`` (each published class must pass; a class that fails may be suppressed), ``table``, or ``trace`` (a person's
+  records together, in an event table);
 * ``law``: what is proven about joining classes, which is what a search may prune by.
 
   ``merge``
@@ -27,6 +28,7 @@ from shoal.model.requirement.clause import Clause, Reading, pieces
 from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, Distance, EnhancedBeta, TCloseness
 from shoal.model.requirement.compare import TOLERANCE
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
+from shoal.model.requirement.known import MOST_SETS, KnownRecords, Unicity
 from shoal.model.requirement.mapping import ordered, require_of, requirements_of
 from shoal.model.requirement.root import (
     Law,
@@ -43,6 +45,7 @@ from shoal.model.requirement.sizes import Attacker, K, KMap, MaxRisk, smallest_c
 from shoal.model.requirement.table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
 
 __all__ = [
+    "MOST_SETS",
     "TOLERANCE",
     "AlphaK",
     "Attacker",
@@ -56,6 +59,7 @@ __all__ = [
     "EntropyDiversity",
     "K",
     "KMap",
+    "KnownRecords",
     "Law",
     "Linkage",
     "MaxRisk",
@@ -67,6 +71,7 @@ __all__ = [
     "SampleUniqueness",
     "Scope",
     "TCloseness",
+    "Unicity",
     "Verdict",
     "kind_named",
     "ordered",

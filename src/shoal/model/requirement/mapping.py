@@ -10,6 +10,8 @@
       diversity: {diagnosis: {distinct: 3, p_sensitive: 3, entropy: 2.5, recursive: {c: 3, l: 2}, alpha: 0.5}}
       closeness: {diagnosis: {t: 0.2, distance: ordered, delta: 1.5, beta: 1, enhanced_beta: 1}}
       linkage: 0.05                               # share of records that one known value may find
+      known: {records: 2, k: 5}                   # event tables; a list of such groups for several
+      unicity: {records: 4, share: 0.05}
 
 A list of texts (``["k>=5", "t[diagnosis]<=0.2"]``) says the same. Nothing is said twice.
 """
@@ -23,11 +25,12 @@ from typing import Any
 from shoal.errors import PolicyError, nearest
 from shoal.model.requirement.closeness import BasicBeta, DeltaDisclosure, EnhancedBeta, TCloseness
 from shoal.model.requirement.diversity import AlphaK, DistinctDiversity, EntropyDiversity, PSensitive, RecursiveDiversity
+from shoal.model.requirement.known import KnownRecords, Unicity
 from shoal.model.requirement.root import Requirement
 from shoal.model.requirement.sizes import K, KMap, MaxRisk
 from shoal.model.requirement.table import AverageRisk, Linkage, PopulationUniqueness, SampleUniqueness
 
-_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage")
+_PARTS = ("k", "k_map", "risk", "uniqueness", "diversity", "closeness", "linkage", "known", "unicity")
 _RISKS = ("average", "journalist", "marketer", "prosecutor")
 _DIVERSITY = ("distinct", "p_sensitive", "entropy", "recursive", "alpha")
 _CLOSENESS = ("t", "delta", "beta", "enhanced_beta")
@@ -58,6 +61,8 @@ def requirements_of(require: Mapping[str, Any] | Sequence[str]) -> tuple[Require
         out += _closeness(column, _group(require["closeness"], column, (*_CLOSENESS, "distance"), "require.closeness"))
     if "linkage" in require:
         out.append(Linkage(require["linkage"]))
+    out += [KnownRecords(g["records"], g["k"]) for g in _groups(require, "known", ("records", "k"))]
+    out += [Unicity(g["records"], g["share"]) for g in _groups(require, "unicity", ("records", "share"))]
     return ordered(out)
 
 
@@ -69,6 +74,9 @@ def require_of(requirements: Iterable[Requirement]) -> dict[str, Any]:
     """
     out: dict[str, Any] = {}
     for r in ordered(requirements):
+        if isinstance(r, KnownRecords | Unicity):
+            _add(out, r.kind, {"records": r.records, r.bound: r.limit})
+            continue
         node = out
         for part in r.place[:-1]:
             node = node.setdefault(part, {})
@@ -143,6 +151,24 @@ def _closeness(column: str, said: Mapping[str, Any]) -> list[Requirement]:
     if "enhanced_beta" in said:
         out.append(EnhancedBeta(column, said["enhanced_beta"]))
     return out
+
+
+def _groups(said: Mapping[str, Any], name: str, needed: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """One group, or a list of groups, of the same names."""
+    found = said.get(name, [])
+    listed = found if isinstance(found, list | tuple) else [found]
+    out = []
+    for one in listed:
+        group = _group({name: one}, name, needed)
+        _needs(group, needed, f"require.{name}")
+        out.append(group)
+    return out
+
+
+def _add(out: dict[str, Any], name: str, group: dict[str, Any]) -> None:
+    """One group stands by itself, several in a list."""
+    before = out.get(name)
+    out[name] = group if before is None else [*(before if isinstance(before, list) else [before]), group]
 
 
 def _group(said: Mapping[str, Any], name: str, known: tuple[str, ...] = (), place: str = "require") -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from shoal.errors import PolicyError, RequirementError, UsageError, nearest
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.clause import Clause, Reading, written, written_column
 
-Scope = Literal["class", "table"]
+Scope = Literal["class", "table", "trace"]
 Law = Literal["merge", "union", "none"]
 Words = Mapping[str, Mapping[str, Any]]
 

@@ -87,7 +87,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
         require=policy.require_json(),
         requirements=_judged(made.findings),
         threshold=_threshold(policy),
-        release=_purpose(policy.about),
+        release=purpose_of(policy.about),
         proof=proof(policy.unit, made.data.unit),
         data=made.data,
         files=entries,
@@ -138,7 +138,7 @@ def _threshold(policy: Policy) -> Threshold:
     return Threshold(rule, policy.smallest_class)
 
 
-def _purpose(about: Mapping[str, Any]) -> Purpose:
+def purpose_of(about: Mapping[str, Any]) -> Purpose:
     controls = about.get("controls", {})
     names = ("purpose", "recipient", "run_by", "approved_by", "contact", "review")
     return Purpose(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import Certificate
+from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.parts import FileEntry, Key
+
+C = TypeVar("C", Certificate, EventCertificate)
 
 
 def file_entry(path: Path) -> FileEntry:
@@ -16,13 +20,13 @@ def file_entry(path: Path) -> FileEntry:
     return FileEntry(path.name, path.stat().st_size, sign.sha256_file(path))
 
 
-def signed(certificate: Certificate, signer: sign.Signer) -> Certificate:
+def signed(certificate: C, signer: sign.Signer) -> C:
     """The certificate with the public key, and with the signature over everything else."""
     whole = replace(certificate, key=Key("Ed25519", signer.public, signer.fingerprint, signer.origin), signature=None)
     return replace(whole, signature=signer.sign(whole.to_json()))
 
 
-def check_signature(certificate: Certificate) -> Key:
+def check_signature(certificate: Certificate | EventCertificate) -> Key:
     """The key of the signature; :class:`~shoal.errors.TamperError` unless the signature covers the certificate."""
     key, signature = certificate.key, certificate.signature
     if key is None or signature is None:

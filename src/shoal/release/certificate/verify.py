@@ -16,8 +16,10 @@ from typing import Any
 from shoal.errors import TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
+from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
+from shoal.model.certificate.parts import FileEntry
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
@@ -83,13 +85,13 @@ def verify(
     except TamperError as error:
         return Verification(str(folder), (Check("certificate", False, error.message),))
     checks.append(Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version"))
-    ordinary = tried("files", lambda: _ordinary(place, certificate))
+    ordinary = tried("files", lambda: check_ordinary(place, len(certificate.files)))
     if not ordinary.ok:
         return Verification(str(folder), (*checks, ordinary), certificate)
     steps: list[tuple[str, Callable[[], str]]] = [
         ("form", lambda: check_counts(certificate)),
-        ("signature", lambda: _signature(certificate, key)),
-        ("files", lambda: _files(place, certificate)),
+        ("signature", lambda: check_key(certificate, key)),
+        ("files", lambda: check_files(place, certificate.files, certificate.data.file)),
         ("plan", lambda: _plan(place, certificate)),
         ("re-count", lambda: _count(place, certificate, table, counted)),
         ("labels", lambda: check_labels(certificate, _read_plan(place), signed_only(certificate))),
@@ -109,7 +111,8 @@ def verify(
     return Verification(str(folder), tuple(checks), certificate)
 
 
-def _signature(certificate: Certificate, expected: str | None) -> str:
+def check_key(certificate: Certificate | EventCertificate, expected: str | None) -> str:
+    """The signature fits, by the key that is expected where one is."""
     key = check_signature(certificate)
     if expected is None:
         who = (
@@ -121,7 +124,7 @@ def _signature(certificate: Certificate, expected: str | None) -> str:
     return f"the signature fits and the key {key.fingerprint} is the one expected"
 
 
-def _ordinary(place: Path, certificate: Certificate) -> str:
+def check_ordinary(place: Path, listed: int) -> str:
     """Nothing in the folder that would be read for ever: pipes, devices, texts of absurd length."""
     for path in islice(place.iterdir(), MOST_FILES):
         if not path.is_symlink() and not path.is_dir():
@@ -129,17 +132,18 @@ def _ordinary(place: Path, certificate: Certificate) -> str:
     for path in (place / PLAN, place / REPORT, place / trees.NAME):
         if path.exists() and not path.is_symlink():
             bounds.check_text(path)
-    return f"{len(certificate.files):,} files are listed"
+    return f"{listed:,} files are listed"
 
 
-def _files(place: Path, certificate: Certificate) -> str:
-    listed = {entry.name: entry for entry in certificate.files}
-    if len(listed) != len(certificate.files):
+def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> str:
+    """The files of the folder are those that were signed, byte for byte; ``file`` holds the data, where they are a file."""
+    listed = {entry.name: entry for entry in files}
+    if len(listed) != len(files):
         raise TamperError("the certificate lists a file twice.")
     for name in listed:
         if Path(name).is_absolute() or ".." in Path(name).parts or name == NAME:
             raise TamperError("the certificate lists a file outside the folder.")
-    data = [] if certificate.data.file is None else [certificate.data.file]
+    data = [] if file is None else [file]
     if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
         raise TamperError("the certificate names data outside the folder.")
     if set(listed) - {trees.NAME} != {*data, PLAN, REPORT}:

@@ -36,20 +36,16 @@ FORMATS = ("text", "json", "junit", "sarif", "md")
 
 @dataclass(frozen=True, repr=False)
 class CheckResult:
-    """What the gate found.
-
-    ``below`` is how many classes, and how many members of them, are smaller than asked; ``file`` is the file as it was named,
-    where it is one (of an absolute path the last part).
-    """
+    """What a gate found: each requirement judged. ``file`` is the file as it was named, where it is one (of an absolute path the
+    last part)."""
 
     table: str
-    facts: Facts
     findings: tuple[Verdict, ...]
-    below: tuple[int, int]
     file: str = ""
 
     def __repr__(self) -> str:
-        return f"<CheckResult of {self.table}: {len(self.findings) - len(self.failed)} of {len(self.findings)} requirements met>"
+        met = len(self.findings) - len(self.failed)
+        return f"<{type(self).__name__} of {self.table}: {met} of {len(self.findings)} requirements met>"
 
     @property
     def met(self) -> bool:
@@ -58,6 +54,35 @@ class CheckResult:
     @property
     def failed(self) -> tuple[Verdict, ...]:
         return tuple(f for f in self.findings if not f.met)
+
+    @property
+    def counted(self) -> str:
+        """What was counted, in a sentence."""
+        raise NotImplementedError
+
+    @property
+    def closing(self) -> str:
+        """The last line of the text."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def render(self, form: str) -> str:
+        """The result as ``json``, ``junit``, ``sarif``, ``md`` or ``text``."""
+        makers: dict[str, Callable[[CheckResult], str]]
+        makers = {"json": _json, "junit": _junit, "sarif": _sarif, "md": _markdown, "text": _text}
+        if form not in makers:
+            raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
+        return makers[form](self)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ClassCheckResult(CheckResult):
+    """What the gate found; ``below`` is how many classes, and how many members of them, are smaller than asked."""
+
+    facts: Facts
+    below: tuple[int, int]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -71,13 +96,14 @@ class CheckResult:
             "requirements": [f.to_json() for f in self.findings],
         }
 
-    def render(self, form: str) -> str:
-        """The result as ``json``, ``junit``, ``sarif``, ``md`` or ``text``."""
-        makers: dict[str, Callable[[CheckResult], str]]
-        makers = {"json": _json, "junit": _junit, "sarif": _sarif, "md": _markdown, "text": _text}
-        if form not in makers:
-            raise UsageError(f"format '{form}' is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
-        return makers[form](self)
+    @property
+    def counted(self) -> str:
+        below = f"{self.below[0]:,} classes with {self.below[1]:,} members are smaller than asked."
+        return f"{self.facts.records:,} records in {self.facts.classes:,} classes; {below}"
+
+    @property
+    def closing(self) -> str:
+        return "The gate is open." if self.met else f"{self.below[0]:,} classes with {self.below[1]:,} members are too small."
 
 
 def render_all(results: Sequence[CheckResult], form: str) -> str:
@@ -113,7 +139,7 @@ def _which(results: Sequence[CheckResult], form: str) -> str:
     return f"{len(failed)} of {len(results)} tables fail: {names}.\n"
 
 
-def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> CheckResult:
+def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> ClassCheckResult:
     """Count a table where it is and judge it; nothing is written.
 
     Direct identifiers that the policy names must be gone: each one still there is a failed requirement; so is each column that
@@ -137,7 +163,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Ch
     judged = judge(policy.requirements, facts, given)
     columns = _columns(table, policy)
     findings = (*judged, *extra, *columns, *_preset(policy, (*judged, *columns)))
-    return CheckResult(table.name, facts, findings, (len(small), int(small.sum())), _file(table))
+    below = (len(small), int(small.sum()))
+    return ClassCheckResult(table=table.name, facts=facts, findings=findings, below=below, file=file_of(table))
 
 
 def _against_population(policy: Policy, counts: ClassCounts) -> Given:
@@ -170,7 +197,7 @@ def _columns(table: Any, policy: Policy) -> list[Verdict]:
     ]
 
 
-def _file(table: Any) -> str:
+def file_of(table: Any) -> str:
     """The file of a table with slashes, relative as it was named; empty where the table is not a file."""
     source = Path(str(table.source.get("source", "")))
     try:
@@ -252,8 +279,7 @@ def _line(f: Verdict) -> str:
 
 def _text(result: CheckResult) -> str:
     lines = [f"{'ok  ' if f.met else 'FAIL'} {_line(f)}" for f in result.findings]
-    end = "The gate is open." if result.met else f"{result.below[0]:,} classes with {result.below[1]:,} members are too small."
-    return "\n".join([*lines, end]) + "\n"
+    return "\n".join([*lines, result.closing]) + "\n"
 
 
 def _json(result: CheckResult) -> str:
@@ -320,9 +346,10 @@ def _markdown(result: CheckResult) -> str:
         f"| {'yes' if f.met else '**no**'} | {_cell(f.sentence)} | {_shown(f.requirement.limit)} | {_shown(f.found)} |"
         for f in result.findings
     ]
-    below = f"{result.facts.records:,} records in {result.facts.classes:,} classes; {result.below[0]:,} classes with "
-    below += f"{result.below[1]:,} members are smaller than asked."
-    return "\n".join([head, "", "| met | requirement | asked | found |", "| --- | --- | ---: | ---: |", *lines, "", below]) + "\n"
+    return (
+        "\n".join([head, "", "| met | requirement | asked | found |", "| --- | --- | ---: | ---: |", *lines, "", result.counted])
+        + "\n"
+    )
 
 
 def _plain(text: str) -> str:

@@ -21,7 +21,7 @@ from shoal.disk import folder
 from shoal.disk.private import write_private
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import NAME
-from shoal.model.certificate.file import read_certificate
+from shoal.model.certificate.file import is_of_events, read_certificate, read_event_certificate
 from shoal.model.certificate.parts import PlanEntry
 from shoal.model.plan import Plan
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
@@ -131,7 +131,8 @@ def _reunite(left: Path, place: Path) -> None:
     """Find the release that a seed belongs to, by the commitment in its certificate."""
     for found in place.glob(f"*/{NAME}"):
         with contextlib.suppress(OSError, TamperError, UnreadableError):
-            if fits(read(left), read_certificate(found).plan):
+            made = read_event_certificate(found) if is_of_events(found.parent) else read_certificate(found)
+            if fits(read(left), made.plan):
                 settle(left, place_of(found.parent))
                 return
 

@@ -10,6 +10,7 @@ from typing import Any
 from shoal.errors import PolicyError, RoleError, UsageError
 from shoal.model.requirement import MaxRisk, Requirement, requirements_of
 from shoal.release.policy import file as policy_file
+from shoal.release.policy.events import events_of
 from shoal.release.policy.floor import filled
 from shoal.release.policy.presets import Preset, preset
 from shoal.release.policy.transforms import transforms_of
@@ -77,6 +78,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "seed": plain.get("seed", 0),
         "time_limit": plain.get("time_limit"),
         "analyses": tuple(plain.get("analyses", ())),
+        "events": events_of(plain, asked),
         "preset": chosen,
         "about": about,
     }

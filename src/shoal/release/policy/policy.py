@@ -19,6 +19,7 @@ from shoal.model.roles import Schema
 from shoal.model.seed import safe_seed
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.build import QuasiRule, fields_of
+from shoal.release.policy.events import EventRules
 from shoal.release.policy.floor import check_sensitive_named, filled
 from shoal.release.policy.presets import Preset, SmallCells
 from shoal.release.policy.transforms import check_transforms
@@ -74,6 +75,7 @@ class Policy:
     time_limit: float | None = None
     analyses: tuple[Mapping[str, Any], ...] = ()
     preset: Preset | None = None
+    events: EventRules | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     document: Any = field(default=None, repr=False, compare=False)
@@ -210,6 +212,8 @@ class Policy:
             out["population"] = {"table": self.population_table}
         if self.hardened:
             out["hardened"] = True
+        if self.events is not None:
+            out["events"] = self.events.to_json()
         if self.analyses:
             out["analyses"] = [dict(a) for a in self.analyses]
         return out
@@ -233,7 +237,7 @@ class Policy:
 
     def seeded(self) -> Policy:
         """The policy with a seed that cannot be guessed, where a random step depends on it; drawn unless it is stated."""
-        if self.sample is None and not any(s.draws for s in self.transform.values()):
+        if self.events is None and self.sample is None and not any(s.draws for s in self.transform.values()):
             return self
         return replace(self, seed=safe_seed(self.seed))
 

@@ -1,0 +1,212 @@
+"""The certificate of an event release: what known records reveal before and after, and every claim that can be counted again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from shoal.errors import PolicyError, TamperError, UsageError
+from shoal.model.attack import AttackResult
+from shoal.model.certificate import form
+from shoal.model.certificate.certificate import REPORT
+from shoal.model.certificate.form import LEFT_OUT
+from shoal.model.certificate.numbers import Judged
+from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
+from shoal.model.requirement import Requirement, requirements_of
+
+EVENT_FORMAT: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventData:
+    """The published file, and which of its columns tell the pseudonym (None: not published), the time and the places."""
+
+    file: str
+    format: str
+    columns: tuple[str, ...]
+    unit: str | None
+    time: str | None
+    place: tuple[str, ...]
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        """The columns that together are a point."""
+        return (*((self.time,) if self.time else ()), *self.place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventNumbers:
+    """Counted in a file: for s known records (as text) the fewest people who share them, and the share of people alone."""
+
+    records: int
+    traces: int
+    people: int
+    points: int
+    longest: int
+    smallest: Mapping[str, int]
+    alone: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Before:
+    """In the table as it came: the share of the people that s known records single out, and the interval where it was drawn."""
+
+    records: int
+    alone: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventSteps:
+    """What was done: width of time, level of place, most records per person (0: no limit), renewal, days of the date shift."""
+
+    time: str | None
+    place: str | None
+    most_records: int
+    renew: str
+    shift: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventCost:
+    """What it cost. Of the complete records: beyond the most per person, left out, shown once with others at the same point.
+
+    ``incomplete`` records lacked person, time or place and are not published.
+    """
+
+    loss: float
+    time: float
+    place: float
+    links: float
+    records: int
+    incomplete: int
+    truncated: int
+    suppressed: int
+    merged: int
+    left_out_share: float
+    people: int
+    people_left: int
+    shapes: int
+    tried: int
+
+    @property
+    def sentence(self) -> str:
+        """The cost in words.
+
+        >>> counts = dict(records=100, incomplete=2, truncated=0, suppressed=5, merged=0, people=20, people_left=19)
+        >>> EventCost(loss=0.4, time=0.5, place=0.3, links=0.0, left_out_share=0.05, shapes=9, tried=4, **counts).sentence[:87]
+        '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left. Loss '
+        """
+        gone = self.truncated + self.suppressed
+        parts = [f"{gone:,} of {self.records:,} complete records ({100 * self.left_out_share:.3g} %) were left out"]
+        if self.merged:
+            parts[0] += f", {self.merged:,} more are shown once with others at the same point"
+        parts[0] += f"; {self.people_left:,} of {self.people:,} people have a record left."
+        parts.append(f"Loss {self.loss:.2g} of 1; of the {self.shapes:,} plans looked at none loses less.")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class EventUse:
+    """A result that should survive: a number before and after, and the share of it that is kept (None where it has none)."""
+
+    name: str
+    sentence: str
+    before: float
+    after: float
+    kept: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EventCertificate:
+    """All that is claimed of an event release. ``key`` and ``signature`` are None until it is signed.
+
+    ``after`` counts pseudonyms in the published file. Where a person has several, or the published dates are shifted, ``people``
+    counts people at the dates before the shift: signed, because the folder does not tell who is who; the requirements are then
+    judged by it.
+    """
+
+    format: Literal["shoal-event-certificate/1"] = EVENT_FORMAT
+    title: str
+    date: str
+    tool: str
+    verdict: str
+    require: Mapping[str, Any]
+    requirements: tuple[Judged, ...]
+    release: Purpose
+    proof: Proof
+    data: EventData
+    files: tuple[FileEntry, ...]
+    plan: PlanEntry
+    steps: EventSteps
+    cost: EventCost
+    before: tuple[Before, ...]
+    after: EventNumbers
+    uses: tuple[EventUse, ...]
+    attacks: tuple[AttackResult, ...]
+    limits: tuple[str, ...]
+    verify: str
+    people: EventNumbers | None = field(default=None, metadata=LEFT_OUT)
+    objections: Objections | None = field(default=None, metadata=LEFT_OUT)
+    key: Key | None = field(default=None, metadata=LEFT_OUT)
+    signature: str | None = field(default=None, metadata=LEFT_OUT)
+
+    def __repr__(self) -> str:
+        signed = f"signed with key {self.key.fingerprint}" if self.key else "not signed"
+        return f"<EventCertificate: {self.after.records:,} records of {self.after.traces:,} pseudonyms, {signed}>"
+
+    @property
+    def asked(self) -> tuple[Requirement, ...]:
+        """The requirements that the release was made for."""
+        return requirements_of(self.require)
+
+    @property
+    def judged_by(self) -> EventNumbers:
+        """The numbers that decide: of people, where the file shows pseudonyms that change or dates that were shifted."""
+        return self.people or self.after
+
+    @property
+    def as_read(self) -> EventCertificate:
+        """The same certificate as its file gives it back: groups in the order of their names."""
+        return form.typed(EventCertificate, json.loads(self.to_bytes()))
+
+    @property
+    def without_report(self) -> EventCertificate:
+        """What the report is made from: the certificate before it was signed, without the report among its files."""
+        return replace(self, files=tuple(f for f in self.files if f.name != REPORT), key=None, signature=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate as plain values, as its file holds it."""
+        out: dict[str, Any] = form.plain(self)
+        return out
+
+    def to_bytes(self) -> bytes:
+        """The one form in which it is written: sorted, indented by one, UTF-8, a line feed at the end."""
+        text = json.dumps(self.to_json(), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+        return (text + "\n").encode("utf-8")
+
+    @classmethod
+    def from_json(cls, data: Any) -> EventCertificate:
+        """A signed certificate from plain values; :class:`~shoal.errors.TamperError` where it is not as Shoal writes it."""
+        made = form.typed(cls, data)
+        if made.key is None or made.signature is None:
+            raise TamperError("the certificate carries no signature.", hint=form.HINT)
+        try:
+            requirements_of(made.require)
+        except (UsageError, PolicyError, KeyError, TypeError):
+            raise TamperError("'require' of the certificate asks for what Shoal does not know.", hint=form.HINT) from None
+        return made
+
+
+def event_certificate_schema() -> dict[str, Any]:
+    """The JSON schema of a signed certificate of an event release."""
+    made = form.schema(EventCertificate)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Certificate of a Shoal event release ({EVENT_FORMAT})",
+        **made,
+        "required": sorted([*made["required"], "key", "signature"]),
+    }

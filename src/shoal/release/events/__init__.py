@@ -1,0 +1,1 @@
+"""Event tables: from a policy on known records to a proven folder."""

@@ -1,0 +1,175 @@
+"""What the certificate of an event release says, gathered in one place; the sentences follow from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from shoal.measures.events.granularity import EXACT, NONE
+from shoal.measures.events.traces import Traces
+from shoal.measures.events.unicity import known
+from shoal.model.attack import AttackResult
+from shoal.model.certificate.events import (
+    Before,
+    EventCertificate,
+    EventCost,
+    EventData,
+    EventNumbers,
+    EventSteps,
+    EventUse,
+)
+from shoal.model.certificate.form import typed
+from shoal.model.certificate.numbers import Judged
+from shoal.model.certificate.parts import Objections, PlanEntry, Proof
+from shoal.model.requirement import Verdict
+from shoal.release.certificate.contents import purpose_of
+from shoal.release.certificate.sentences import today
+from shoal.release.certificate.signing import file_entry
+from shoal.release.events.read import EventTable
+from shoal.release.proof.events import EventFacts
+from shoal.search.events.best import Found
+from shoal.search.events.problem import EVERY, NEVER, pairs_of
+from shoal.version import __version__
+
+VERIFY = "shoal verify FOLDER"
+MOST_STEPS_BEFORE = 20_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrittenEvents:
+    """What is known once the data are written, counted again and attacked. ``people``: where pseudonyms are not people, or dates
+    are shifted."""
+
+    data: EventData
+    files: Sequence[Path]
+    facts: EventFacts
+    people: EventFacts | None
+    findings: Sequence[Verdict]
+    commitment: str
+    plan_hash: str
+    attacks: Sequence[AttackResult]
+    uses: Sequence[EventUse]
+    objections: Objections | None = None
+
+
+def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> EventCertificate:
+    """Everything that is claimed, not signed yet."""
+    policy, shape, rules = events.policy, found.shape, events.rules
+    whole = EventCertificate(
+        title=policy.about.get("title", "Release"),
+        date=today(policy.about.get("date")),
+        tool=f"shoal {__version__}",
+        verdict="",
+        require=policy.require_json(),
+        requirements=tuple(Judged(**f.to_json()) for f in made.findings),
+        release=purpose_of(policy.about),
+        proof=proof_of(linked=made.people is not None),
+        data=made.data,
+        files=tuple(file_entry(f) for f in made.files),
+        plan=PlanEntry(made.plan_hash, 1, "not published", made.commitment, rules.shift == 0),
+        steps=EventSteps(
+            time=shape.time if rules.time else None,
+            place=shape.place if rules.place else None,
+            most_records=shape.most,
+            renew=shape.renew,
+            shift=rules.shift,
+        ),
+        cost=_cost(events, found),
+        before=before_of(events, max(int(s) for s in made.facts.smallest)),
+        after=numbers_of(made.facts),
+        uses=tuple(made.uses),
+        attacks=tuple(made.attacks),
+        limits=(),
+        verify=VERIFY,
+        people=None if made.people is None else numbers_of(made.people),
+        objections=made.objections,
+    )
+    return replace(whole, verdict=verdict_of(whole), limits=limits_of(whole))
+
+
+def numbers_of(facts: EventFacts) -> EventNumbers:
+    """Counted numbers as a certificate states them."""
+    return typed(EventNumbers, facts.to_json())
+
+
+def _cost(events: EventTable, found: Found) -> EventCost:
+    problem = events.problem
+    return EventCost(
+        loss=found.loss,
+        time=found.time_loss if events.rules.time else 0.0,
+        place=found.place_loss if events.rules.place else 0.0,
+        links=found.links_loss,
+        records=problem.n,
+        incomplete=events.incomplete,
+        truncated=found.truncated,
+        suppressed=found.suppressed,
+        merged=found.merged,
+        left_out_share=found.left_out / problem.n,
+        people=events.n_people,
+        people_left=len(np.unique(problem.person[found.stays])),
+        shapes=len(problem.shapes),
+        tried=found.tried,
+    )
+
+
+def before_of(events: EventTable, most: int) -> tuple[Before, ...]:
+    """What 1, 2, … known records reveal in the table as it came."""
+    problem = events.problem
+    columns = [c for c in (problem.times.get(EXACT), problem.places.get(EXACT)) if c is not None]
+    pairs, _ = pairs_of(problem.person, np.arange(events.n_people), columns, problem.n)
+    traces = Traces.of(pairs.trace, pairs.point)
+    rng = np.random.default_rng(0)
+    out = []
+    for s in range(1, min(most, int(traces.lengths.max())) + 1):
+        e = known(traces, s, rng, steps=MOST_STEPS_BEFORE).everybody
+        out.append(Before(s, e.value, e.low, e.high))
+    return tuple(out)
+
+
+def verdict_of(c: EventCertificate) -> str:
+    """The release in one sentence: the strictest thing that holds."""
+    n = c.judged_by
+    sizes = [(int(s), k) for s, k in n.smallest.items() if k > 1]
+    held = max(sizes, default=None)
+    if held is None:
+        s = max(int(s) for s in n.alone)
+        return f"{s} random known records single out {n.alone[str(s)]:.3g} of the people; every requirement is met."
+    what = "Every record of a person" if held[0] == 1 else f"Every set of up to {held[0]} records of a person"
+    return f"{what} is shared by at least {held[1]:,} people; every requirement is met."
+
+
+def proof_of(*, linked: bool) -> Proof:
+    """What can be counted again, and what rests on the signature."""
+    recounted = "for the published pseudonyms: how many share every set of known records, and how many are alone"
+    signed = "everything about the table before"
+    if linked:
+        signed += ", and the numbers of people: who is behind a pseudonym, and the dates before a shift, are not published"
+    sentence = f"Anybody can count again, {recounted}. Signed only: {signed}."
+    return Proof("people" if linked else "pseudonyms", recounted, signed, sentence)
+
+
+def limits_of(c: EventCertificate) -> tuple[str, ...]:
+    """What the release does not promise."""
+    most = max(int(s) for s in c.judged_by.smallest)
+    out = [
+        f"Counted for up to {most} known records, each a point as it is published. Somebody who knows more of a person's records "
+        "may single that person out.",
+        "Known records are taken as true. What else is known of a person (that they are in the table, that they were not "
+        "somewhere) is not counted.",
+        "A point is shown once under a pseudonym; how often a person was there is not published.",
+    ]
+    points = (*c.data.points, *((c.data.unit,) if c.data.unit else ()))
+    others = [n for n in c.data.columns if n not in points]
+    if others:
+        out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
+    if c.steps.renew not in (NEVER, EVERY):
+        out.append("Pseudonyms of one person can perhaps be joined again by habits that go on; see the attacks.")
+    if c.steps.shift:
+        out.append("Dates are shifted per person; the shift is not counted as protection.")
+    if c.steps.time == NONE or c.steps.place == NONE:
+        gone = [w for w, level in (("time", c.steps.time), ("place", c.steps.place)) if level == NONE]
+        out.append(f"Nothing is published of: {', '.join(gone)}.")
+    return tuple(out)

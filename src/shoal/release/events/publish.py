@@ -1,0 +1,146 @@
+"""The published columns of an event table: pseudonyms, and times and places as the plan shows them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InternalError
+from shoal.kernels.text import canonical_text
+from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNITS, microseconds, time_length
+from shoal.model.counts.classes import IntArray
+from shoal.model.hierarchy import Hierarchy
+from shoal.release.events.read import Column, EventTable
+from shoal.search.events.best import Found
+from shoal.search.events.cut import label_texts
+from shoal.search.events.problem import CUT, EVERY
+
+DAY = UNITS["d"]
+
+
+def published(events: EventTable, found: Found) -> Any:
+    """The records as they are published, in an order that tells nothing (pyarrow)."""
+    import pyarrow as pa
+
+    index = np.flatnonzero(found.stays)
+    columns = _points(events, found, index, shifted=True)
+    if found.shape.renew != EVERY:
+        columns[events.rules.unit] = pa.array(pseudonyms(events, found)[found.trace[index]])
+    for name in events.policy.insensitive:
+        columns[name] = events.records[name].take(pa.array(index)).combine_chunks()
+    names = [n for n in events.table.schema.names if n in columns]
+    first = [events.rules.unit] if events.rules.unit in columns else []
+    made = pa.table({n: columns[n] for n in names})
+    return made.sort_by([(n, "ascending") for n in (*first, *(n for n in names if n not in first))])
+
+
+def private(events: EventTable, found: Found) -> tuple[Any, list[str]]:
+    """Who is behind each published record, at the dates before a shift: trace, person, and what tells the point, with the names
+    of the latter. Never published: people are counted in it."""
+    import pyarrow as pa
+
+    index = np.flatnonzero(found.stays)
+    points = _points(events, found, index, shifted=False)
+    columns = {"trace": pa.array(found.trace[index]), "person": pa.array(events.problem.person[index])}
+    named = {f"point {i}": values for i, values in enumerate(points.values())}
+    return pa.table(columns | named), list(named)
+
+
+def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool) -> dict[str, Any]:
+    """Time and places of some records as the plan shows them."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    if events.time is not None and found.shape.time != NONE:
+        move = shifted and events.rules.shift
+        days = shifts(events, found.shape.time)[events.problem.person[index]] if move else None
+        columns[events.time.name] = _times(events.time, found.shape.time, index, days)
+    for place in events.places if found.shape.place != NONE else ():
+        labels = place_labels(place, found.shape.place, events.trees, found.levels)
+        columns[place.name] = labels.take(pa.array(place.codes[index]))
+    return columns
+
+
+def pseudonyms(events: EventTable, found: Found) -> IntArray:
+    """The pseudonym of each trace: the numbers from 1 on, dealt at random among the traces that are published."""
+    used = np.unique(found.trace[found.stays])
+    rng = np.random.default_rng([events.policy.seed, 2])
+    out = np.zeros(int(found.trace.max()) + 1, dtype=np.int64)
+    out[used] = rng.permutation(len(used)) + 1
+    return out
+
+
+def shifts(events: EventTable, width: str) -> IntArray:
+    """Days by which each person's dates are moved, up to the policy's number both ways; whole weeks where weeks are published."""
+    step = max(1, (time_length(width) or DAY) // DAY)
+    most = events.rules.shift // step
+    rng = np.random.default_rng([events.policy.seed, 3])
+    return rng.integers(-most, most + 1, events.n_people) * step
+
+
+def _times(time: Column, width: str, index: IntArray, days: IntArray | None) -> Any:
+    """The time of each record as it is published."""
+    import pyarrow as pa
+
+    labels = time_labels(time, width)
+    taken = labels.take(pa.array(time.codes[index]))
+    if days is None:
+        return taken
+    unit = "D" if pa.types.is_date(taken.type) else "us"
+    moved = taken.to_numpy(zero_copy_only=False).astype(f"datetime64[{unit}]") + days.astype("timedelta64[D]")
+    return pa.array(moved).cast(taken.type)
+
+
+def time_labels(time: Column, width: str) -> Any:
+    """What is published of each distinct time: itself, or the beginning of its bucket."""
+    import pyarrow as pa
+
+    if width == EXACT:
+        return time.values
+    if time.kind in ("integer", "decimal", "float"):
+        return _floored(time.values, float(width), whole=time.kind == "integer")
+    if width in CALENDAR:
+        months = time.values.to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64)
+        first = (months // CALENDAR[width] * CALENDAR[width]).astype("datetime64[M]").astype("datetime64[D]")
+        return pa.array(first)
+    length = time_length(width)
+    if length is None:
+        raise InternalError("a width of time that was searched with is not known.")
+    since = MONDAY if length % UNITS["w"] == 0 else 0
+    start = (microseconds(time.values, time.kind) - since) // length * length + since
+    if time.kind == "time":
+        midnight = datetime.datetime(2000, 1, 1)
+        return pa.array([(midnight + datetime.timedelta(microseconds=int(us))).time().isoformat() for us in start])
+    made = pa.array(start.astype("datetime64[us]"))
+    return made.cast(pa.date32()) if length % DAY == 0 or time.kind == "date" else made
+
+
+def place_labels(place: Column, level: str, trees: Mapping[str, Hierarchy], levels: Any = None) -> Any:
+    """What is published of each distinct place at a level; ``levels`` of the leaves for a cut."""
+    import pyarrow as pa
+
+    if level == EXACT:
+        return place.values
+    if level == CUT or level.startswith("level:"):
+        tree = trees[place.name]
+        at = levels if level == CUT else np.full(tree.n_leaves, int(level.removeprefix("level:")), dtype=np.int64)
+        texts = label_texts(tree, at)
+        return pa.array([texts[tree.position[t]] for t in canonical_text(place.values).to_pylist()], pa.string())
+    how, colon, number = level.partition(":")
+    if not colon:
+        how, number = ("grid" if place.kind in ("float", "decimal") else "prefix"), level
+    if how == "grid":
+        return _floored(place.values, float(number), whole=False)
+    return pa.array([t[: int(number)] for t in canonical_text(place.values).to_pylist()], pa.string())
+
+
+def _floored(values: Any, width: float, *, whole: bool) -> Any:
+    """The lower end of the interval of this width that a number lies in, by the rule of the granularities."""
+    import pyarrow as pa
+
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    low = np.round(np.floor(numbers / width + 1e-9) * width, 10) + 0.0
+    return pa.array(low.astype(np.int64)) if whole and width == int(width) else pa.array(low)

@@ -1,0 +1,174 @@
+"""Prove an event release again, offline, from its folder alone.
+
+Takes    the folder of an event release; perhaps the public key that is expected
+Returns  Verification: each check with a sentence, and whether all hold
+Keeps    one changed, added or missing byte, number, cell or file makes a check fail; sentences are worked out again
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import TamperError, UnreadableError, VerificationError
+from shoal.model.certificate.certificate import NAME, PLAN, REPORT
+from shoal.model.certificate.events import EventCertificate, EventNumbers
+from shoal.model.certificate.file import read_event_certificate
+from shoal.model.certificate.form import plain
+from shoal.model.progress import Progress
+from shoal.model.requirement.compare import equal
+from shoal.release.certificate.outcome import Check, Verification, tried
+from shoal.release.certificate.verify import NOT_COUNTED, check_files, check_key, check_ordinary
+from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
+from shoal.release.events.plan_file import EventPlan
+from shoal.release.make.seed import check as check_seed
+from shoal.release.proof.events import EventFacts, judge_events, recount_events
+from shoal.release.proof.facts import alike
+from shoal.release.proof.read import header, logical
+from shoal.report.event_release_report import render
+
+
+def verify_events(
+    folder: str | Path, *, key: str | None = None, private: str | Path | None = None, progress: Progress | None = None
+) -> Verification:
+    """Check a folder: form, signature, files, plan, every claimed number by counting again, and every sentence."""
+    told = progress or (lambda done, what: None)
+    place = Path(folder)
+    if not place.is_dir():
+        raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
+    try:
+        certificate = read_event_certificate(place / NAME)
+    except TamperError as error:
+        return Verification(str(folder), (Check("certificate", False, error.message),))
+    checks = [Check("certificate", True, "the certificate is as Shoal wrote it, and of a known version")]
+    ordinary = tried("files", lambda: check_ordinary(place, len(certificate.files)))
+    if not ordinary.ok:
+        return Verification(str(folder), (*checks, ordinary), told=_told(certificate))
+    steps: list[tuple[str, Callable[[], str]]] = [
+        ("form", lambda: _form(certificate)),
+        ("signature", lambda: check_key(certificate, key)),
+        ("files", lambda: check_files(place, certificate.files, certificate.data.file)),
+        ("plan", lambda: _plan(place, certificate)),
+        ("re-count", lambda: _count(place, certificate)),
+        ("claims", lambda: _claims(certificate)),
+        ("report", lambda: _report(place, certificate)),
+    ]
+    if private is not None:
+        steps.append(("seed", lambda: check_seed(certificate.plan, private)))
+    for i, (name, look) in enumerate(steps):
+        told((i + 1) / (len(steps) + 1), f"checking {name}")
+        changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
+        checks.append(Check(name, False, NOT_COUNTED) if changed else tried(name, look))
+    return Verification(str(folder), tuple(checks), told=_told(certificate))
+
+
+def _told(c: EventCertificate) -> dict[str, Any]:
+    """Numbers for the JSON."""
+    out = {"events": True, "records": c.after.records, "after": plain(c.after), "people": plain(c.people)}
+    key = c.key
+    out |= {"requirements": plain(c.requirements), "proof": plain(c.proof)}
+    return out if key is None else {**out, "key": {"fingerprint": key.fingerprint, "origin": key.origin}}
+
+
+def _form(c: EventCertificate) -> str:
+    """Numbers that must fit together, whoever signed them."""
+    cost = c.cost
+    gone = cost.truncated + cost.suppressed
+    sums = [
+        cost.records - gone - cost.merged == c.after.records,
+        equal(cost.left_out_share, gone / cost.records),
+        min(cost.truncated, cost.suppressed, cost.merged, cost.incomplete) >= 0,
+        0 < cost.people_left <= cost.people,
+        0 <= cost.loss <= 1,
+        1 <= cost.tried <= cost.shapes,
+    ]
+    if not all(sums):
+        raise TamperError("records in, records out and records left out do not add up.")
+    for n in (c.after, *((c.people,) if c.people else ())):
+        _numbers(n)
+    if (c.people is None) != (c.steps.renew == "never" and not c.steps.shift):
+        raise TamperError("the certificate counts people where pseudonyms are people, or the reverse.")
+    judged = c.judged_by
+    if judged.people != cost.people_left or judged.records != c.after.records:
+        raise TamperError("the certificate counts other people or records than it says are left.")
+    if c.people is not None and not c.steps.shift and any(k > c.after.smallest[s] for s, k in c.people.smallest.items()):
+        raise TamperError("the certificate states more people than there are pseudonyms.")
+    return "the numbers of the certificate fit together"
+
+
+def _numbers(n: EventNumbers) -> None:
+    known = sorted(int(s) for s in n.smallest)
+    good = known == list(range(1, len(known) + 1)) and set(n.smallest) == set(n.alone)
+    falls = all(n.smallest[str(s)] >= n.smallest[str(s + 1)] for s in known[:-1])
+    within = all(1 <= k <= n.people for k in n.smallest.values()) and all(0 <= a <= 1 for a in n.alone.values())
+    alone = all((n.smallest[s] == 1) or n.alone[s] == 0 for s in n.smallest)
+    if not (known and good and falls and within and alone and n.traces <= n.records and n.people <= n.traces):
+        raise TamperError("the certificate states numbers of known records that no table has.")
+
+
+def _plan(place: Path, c: EventCertificate) -> str:
+    text = (place / PLAN).read_text(encoding="utf-8")
+    plan = EventPlan.from_json(text)
+    stated = (c.steps.time or "none", c.steps.place or "none", c.steps.most_records, c.steps.renew, c.steps.shift)
+    done = (plan.time_width, plan.place_level if plan.place else "none", plan.most_records, plan.renew, plan.shift)
+    if done != stated or (c.data.unit is not None and c.data.unit != plan.unit):
+        raise TamperError("the plan is not the one that the certificate names.")
+    if (c.data.time is None) != (plan.time is None or plan.time_width == "none"):
+        raise TamperError("the plan and the published columns differ.")
+    if hashlib.sha256(text.encode()).hexdigest() != c.plan.sha256 or c.plan.seed != "not published":
+        raise TamperError("the plan has another hash than the certificate states.")
+    return "the plan has the stated steps and hash"
+
+
+def event_facts(place: Path, c: EventCertificate) -> EventFacts:
+    """The data of a release, counted again."""
+    data = place / c.data.file
+    if Path(c.data.file).name != c.data.file or data.is_symlink():
+        raise TamperError("the certificate names data outside the folder.")
+    if logical(header(data), c.data.columns) != list(c.data.columns):
+        raise TamperError("the data have other columns than the certificate names.")
+    if not set(c.data.points) <= set(c.data.columns) or not c.data.points:
+        raise TamperError("the certificate names points that the data do not have.")
+    known = max(int(s) for s in c.after.smallest)
+    return recount_events(data, unit=c.data.unit, points=c.data.points, known=known)
+
+
+def _count(place: Path, c: EventCertificate) -> str:
+    facts = event_facts(place, c)
+    if not alike(facts.to_json(), plain(c.after)):
+        raise VerificationError("counting the data again gives other numbers.")
+    judged = c.judged_by
+    stated = EventFacts(
+        judged.records,
+        judged.traces,
+        judged.people,
+        judged.points,
+        judged.longest,
+        {int(s): k for s, k in judged.smallest.items()},
+        {int(s): a for s, a in judged.alone.items()},
+    )
+    findings = [f.to_json() for f in judge_events(c.asked, facts if c.people is None else stated)]
+    if not alike(findings, plain(c.requirements)):
+        raise VerificationError("the requirements, judged again, come out differently.")
+    unmet = [f["sentence"] for f in findings if not f["met"]]
+    if unmet or not findings:
+        raise VerificationError(f"a requirement is not met: {unmet[0]}." if unmet else "nothing is required.")
+    by = "" if c.people is None else " (people are signed: the folder does not tell who is behind a pseudonym)"
+    return f"counted again: {facts.records:,} records of {facts.traces:,} pseudonyms; every requirement is met{by}"
+
+
+def _claims(c: EventCertificate) -> str:
+    """Sentences that follow from the numbers are worked out again."""
+    if c.verdict != verdict_of(c) or c.limits != limits_of(c) or c.proof != proof_of(linked=c.people is not None):
+        raise TamperError("a sentence of the certificate does not follow from its numbers.")
+    if c.verify != VERIFY or any(a.verdict == "broken" for a in c.attacks):
+        raise TamperError("the certificate says what Shoal never writes.")
+    return "every sentence follows from the numbers"
+
+
+def _report(place: Path, c: EventCertificate) -> str:
+    if (place / REPORT).read_text(encoding="utf-8") != render(c.without_report):
+        raise TamperError("the report is not the one that follows from the certificate.")
+    return "the report follows from the certificate"

@@ -1,0 +1,111 @@
+"""The ``events`` part of a policy: which columns tell person, time and place, and what the search may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.model.requirement import Requirement
+
+NEEDLESS = ("unit", "weight", "preset", "population", "sample", "transform", "optimize", "method", "hardened", "analyses")
+
+
+@dataclass(frozen=True)
+class EventRules:
+    """``time_widths``, ``place_levels``, ``renew`` and ``most_records`` are choices, finest first; empty: what suits the column.
+
+    ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts.
+    """
+
+    unit: str
+    time: str | None = None
+    place: tuple[str, ...] = ()
+    time_widths: tuple[str, ...] = ()
+    place_levels: tuple[str, ...] = ()
+    hierarchy: Mapping[str, Any] = field(default_factory=dict)
+    renew: tuple[str, ...] = ("never",)
+    most_records: tuple[int, ...] = ()
+    shift: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Person, time and places."""
+        return (self.unit, *((self.time,) if self.time else ()), *self.place)
+
+    def to_json(self) -> dict[str, Any]:
+        """The part as a policy says it."""
+        out: dict[str, Any] = {"unit": self.unit}
+        out |= {"time": self.time} if self.time else {}
+        for name in ("place", "time_widths", "place_levels", "renew", "most_records"):
+            if getattr(self, name):
+                out[name] = list(getattr(self, name))
+        for group in ("hierarchy", "weights"):
+            if getattr(self, group):
+                out[group] = dict(getattr(self, group))
+        return out | ({"shift": self.shift} if self.shift else {})
+
+
+def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
+    """The rules that a policy says; None where it is about no event table.
+
+    What is asked must fit: known records are asked of event tables, and nothing else of them.
+    """
+    said = plain.get("events")
+    other = next((r for r in asked if (r.scope == "trace") is (said is None)), None)
+    if other is not None:
+        where = "event tables" if said is None else "classes, not of event tables"
+        hint = "Add events: {unit: …, time: …, place: …}." if said is None else "Ask for known: {records: 2, k: 5} or unicity."
+        raise PolicyError(f"'require.{other.place[0]}' is asked of {where}.", hint=hint, path=f"require.{other.name}")
+    if said is None:
+        return None
+    _refuse_others(plain)
+    place = said.get("place", ())
+    rules = EventRules(
+        unit=said["unit"],
+        time=said.get("time"),
+        place=(place,) if isinstance(place, str) else tuple(place),
+        time_widths=tuple(said.get("time_widths", ())),
+        place_levels=tuple(said.get("place_levels", ())),
+        hierarchy=dict(said.get("hierarchy", {})),
+        renew=_listed(said.get("renew", "never")),
+        most_records=_listed(said.get("most_records", ())),
+        shift=said.get("shift", 0),
+        weights=dict(said.get("weights", {})),
+    )
+    _check(rules)
+    return rules
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _check(rules: EventRules) -> None:
+    if not rules.time and not rules.place:
+        raise PolicyError("'events' names neither a time nor a place.", hint="Add time: or place: there.", path="events")
+    if len(set(rules.columns)) != len(rules.columns):
+        raise PolicyError("'events' names a column twice.", hint="Name each column once.", path="events")
+    if rules.shift and not rules.time:
+        raise PolicyError("'events.shift' moves dates, and no time is named.", hint="Add time: there.", path="events.shift")
+    for name in rules.hierarchy:
+        if name not in rules.place:
+            raise PolicyError(f"'events.hierarchy' names '{name}', which is no place.", path=f"events.hierarchy.{name}")
+
+
+def _refuse_others(plain: Mapping[str, Any]) -> None:
+    """Parts of a policy that say nothing of an event table: what is given and not used misleads."""
+    for name in NEEDLESS:
+        if name in plain:
+            raise PolicyError(f"'{name}' is not used for an event table.", hint=f"Leave '{name}' out.", path=name)
+    roles = plain.get("roles", {})
+    for role in ("quasi", "sensitive"):
+        if roles.get(role):
+            raise PolicyError(
+                f"'roles.{role}' is not judged in an event table.",
+                hint="Name the column as a place (it is then part of what is known), under roles.direct (left out) or "
+                "roles.insensitive (published as it is).",
+                path=f"roles.{role}",
+            )

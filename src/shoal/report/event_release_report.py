@@ -1,0 +1,129 @@
+"""The report of an event release: what known records revealed before and reveal now, what it cost, what still can be counted.
+
+Takes    the certificate of an event release without signature and report (counts, names, sentences; no data value is in it)
+Returns  HTML text: no script, no network, inline SVG
+Keeps    every text is escaped; the same certificate gives the same bytes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.model.certificate.events import EventCertificate
+from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words
+from shoal.report.charts import Revealed, known_records, svg
+from shoal.report.numbers import number, percent
+from shoal.report.pages import page
+from shoal.report.release_report import attack_table, file_table, recipient_table, signoff_blocks
+
+
+def render(body: EventCertificate) -> str:
+    """The page of a certificate that is not signed yet."""
+    return page(
+        "report.html.j2",
+        title=body.title,
+        subtitle=f"{body.title} · Release report, {body.date}, made with {body.tool}",
+        accent=_headline(body),
+        accent_kind="met",
+        rest="",
+        says=body.verdict,
+        cost=(body.cost.sentence, "risk" if "none" in (body.steps.time, body.steps.place) else ""),
+        notes=[],
+        shoal=None,
+        numbers=_numbers(body),
+        points=_points(body),
+        sections=[s for s in _sections(body) if s.blocks],
+    )
+
+
+def _sections(body: EventCertificate) -> list[Section]:
+    return [
+        Section("asked", "What was asked, and what the data has", _requirements(body)),
+        Section("known", "What known records reveal", _known(body)),
+        Section("done", "What was done", _done(body)),
+        Section("results", "Results that should survive", _uses(body)),
+        Section("attacks", "Attacks that were tried", [attack_table(body.attacks)] if body.attacks else []),
+        Section("recipient", "Who receives it", recipient_table(body.release)),
+        Section("limits", "Limits", [Items(body.limits)]),
+        Section("check", "Check it yourself", _check(body)),
+        Section("sign-off", "Sign-off", signoff_blocks(body.release)),
+    ]
+
+
+def _headline(body: EventCertificate) -> str:
+    held = max(((int(s), k) for s, k in body.judged_by.smallest.items() if k > 1), default=None)
+    if held is None:
+        return "✓ Known records tell as little as asked"
+    what = "Every record is" if held[0] == 1 else f"Any {held[0]} known records are"
+    return f"✓ {what} shared by at least {held[1]:,} people"
+
+
+def _numbers(body: EventCertificate) -> list[Number]:
+    last = max(body.judged_by.alone, key=int)
+    before = next((b for b in body.before if b.records == int(last)), body.before[-1])
+    what = "record" if last == "1" else "records"
+    return [
+        Number(number(body.judged_by.smallest[last]), f"people, at least, share any {last} known {what}"),
+        Number(percent(body.judged_by.alone[last]), f"alone with {last} known {what}; {percent(before.alone)} before"),
+        Number(number(body.after.records), f"records published, of {body.cost.records:,}"),
+        Number(number(body.cost.loss), "information lost (0 is nothing, 1 everything)"),
+    ]
+
+
+def _points(body: EventCertificate) -> list[Point]:
+    found = [a.name for a in body.attacks if a.verdict == "warning"]
+    gone = [w for w, level in (("time", body.steps.time), ("place", body.steps.place)) if level == "none"]
+    points = [Point("attacks", "Attacks with a warning", found), Point("done", "Not published at all", gone)]
+    return [p for p in points if p.names]
+
+
+def _requirements(body: EventCertificate) -> list[Block]:
+    rows: list[Sequence[Cell]] = []
+    for f in body.requirements:
+        result = Tag("✓ met", "met") if f.met else Tag("✕ not met", "unmet")
+        rows.append((f.sentence, number(f.asked), number(f.found), result))
+    return [Table(["requirement", "asked", "found", "result"], rows, right=(1, 2))]
+
+
+def _known(body: EventCertificate) -> list[Block]:
+    """Curve and table, before and after."""
+    after = body.judged_by
+    lines = [
+        Revealed("before", [(b.records, b.alone, b.low, b.high) for b in body.before]),
+        Revealed("after", [(int(s), a, a, a) for s, a in sorted(after.alone.items(), key=lambda x: int(x[0]))]),
+    ]
+    drawn = known_records(lines, title="People that known records single out, before and after")
+    rows = []
+    for s in sorted(after.alone, key=int):
+        was = next((percent(b.alone) for b in body.before if b.records == int(s)), "")
+        rows.append((s, was, percent(after.alone[s]), number(after.smallest[s])))
+    heads = ["known records", "alone before", "alone after", "people who share any such set, at least"]
+    return [
+        Figure(svg(drawn), "People alone, in percent, against the records known of them."),
+        Table(heads, rows, right=(1, 2, 3)),
+    ]
+
+
+def _done(body: EventCertificate) -> list[Block]:
+    s, c = body.steps, body.cost
+    rows = [
+        ("Time", "not in the table" if s.time is None else s.time, percent(c.time)),
+        ("Place", "not in the table" if s.place is None else s.place, percent(c.place)),
+        ("Pseudonym renewed", s.renew, percent(c.links)),
+        ("Most records per person", "no limit" if not s.most_records else f"{s.most_records:,}", f"{c.truncated:,} records"),
+        ("Left out", "records that would be too telling", f"{c.suppressed:,} records"),
+        ("Shown once", "records at the same point under one pseudonym", f"{c.merged:,} records"),
+        ("Incomplete", "records without person, time or place", f"{c.incomplete:,} records"),
+    ]
+    rows += [("Dates shifted", f"up to {s.shift:,} days both ways, per person", "")] if s.shift else []
+    return [Table(["", "", "lost"], rows, right=(2,))]
+
+
+def _uses(body: EventCertificate) -> list[Block]:
+    rows = [(u.name, u.sentence, number(u.before), number(u.after), "" if u.kept is None else percent(u.kept)) for u in body.uses]
+    return [Table(["use", "what is counted", "before", "after", "kept"], rows, right=(2, 3, 4))] if rows else []
+
+
+def _check(body: EventCertificate) -> list[Block]:
+    words = "Everything on this page that can be counted from the data is counted again, offline, by:"
+    return [Words(body.proof.sentence), Words(words, code=body.verify), file_table(body.files)]

@@ -1,0 +1,173 @@
+"""An event table as the search sees it: the records of people as codes, and the choices that a plan may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.model.counts.classes import FloatArray, IntArray
+from shoal.model.hierarchy import Hierarchy
+from shoal.search.events.linked import Mask
+from shoal.search.events.suppress import Asked, Pairs
+
+NEVER, EVERY = "never", "every record"
+CUT = "cut"
+"""A place level: each place as far up its hierarchy as the known records ask for, no further."""
+DAYS, RECORDS = "days", "records"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way to publish: width of time, level of place, most records per person (0: all), renewal of the pseudonym."""
+
+    time: str
+    place: str
+    most: int = 0
+    renew: str = NEVER
+
+    def to_json(self) -> dict[str, Any]:
+        return {"time": self.time, "place": self.place, "most_records": self.most, "renew": self.renew}
+
+    @property
+    def words(self) -> str:
+        parts = [f"time {self.time}", f"place {self.place}"]
+        parts += [f"at most {self.most:,} records per person"] if self.most else []
+        parts += [] if self.renew == NEVER else [f"a new pseudonym: {self.renew}"]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much the loss of time, of place and of the links between records counts; 0 where a table has none."""
+
+    time: float = 1.0
+    place: float = 1.0
+    links: float = 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventProblem:
+    """Complete records, one entry each: ``person``; ``rank`` in the order of time and ``draw``, a random rank, both within the
+    person; ``day``. ``times`` and ``places`` give the codes of the records at each width and level (None: left out).
+
+    ``leaf`` is the value of the record's place in ``tree``, for the level ``cut``.
+    """
+
+    person: IntArray
+    rank: IntArray
+    draw: IntArray
+    day: IntArray | None
+    times: Mapping[str, Any]
+    places: Mapping[str, Any]
+    asked: tuple[Asked, ...]
+    allow: float
+    shapes: tuple[Shape, ...]
+    weights: Weights = Weights()
+    tree: Hierarchy | None = None
+    leaf: IntArray | None = None
+    losses: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return len(self.person)
+
+    def with_shapes(self, shapes: tuple[Shape, ...]) -> EventProblem:
+        return replace(self, shapes=shapes)
+
+    def column_loss(self, axis: str, choice: str) -> float:
+        """The share of the bits of a column that a width or level takes away; 1 where it is left out."""
+        key = (axis, choice)
+        if key not in self.losses:
+            codes = (self.times if axis == "time" else self.places)[choice]
+            exact = (self.times if axis == "time" else self.places).get("exact")
+            self.losses[key] = bits_lost(exact, codes)
+        return self.losses[key]
+
+
+def bits_lost(exact: Any, codes: Any) -> float:
+    """1 − H(codes) / H(exact), over records; 0 for a column with one value.
+
+    >>> bits_lost(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1])), bits_lost(np.array([0, 1]), None)
+    (0.5, 1.0)
+    """
+    if codes is None:
+        return 1.0
+    whole = _entropy(exact)
+    return 0.0 if whole == 0 else min(1.0, max(0.0, 1.0 - _entropy(codes) / whole))
+
+
+def _entropy(codes: Any) -> float:
+    share = np.unique(codes, return_counts=True)[1] / len(codes)
+    return float(-(share * np.log2(share)).sum())
+
+
+def kept_records(problem: EventProblem, shape: Shape) -> Mask:
+    """Records within the most that a person may have; which ones is random."""
+    return problem.draw < shape.most if shape.most else np.ones(problem.n, dtype=np.bool_)
+
+
+def traces_of(problem: EventProblem, shape: Shape, keep: Mask) -> tuple[IntArray, IntArray]:
+    """The trace of each kept record, numbered so that those of a person follow each other; and the person of each trace."""
+    person, rank = problem.person[keep], problem.rank[keep]
+    if shape.renew == NEVER:
+        chunk = np.zeros(len(person), dtype=np.int64)
+    elif shape.renew == EVERY:
+        chunk = rank
+    else:
+        every, unit = renewal(shape.renew)
+        if unit == RECORDS:
+            order = np.lexsort((rank, person))
+            start = np.searchsorted(person[order], person[order])
+            within = np.empty(len(person), dtype=np.int64)
+            within[order] = np.arange(len(person)) - start
+            chunk = within // every
+        elif problem.day is None:
+            raise UsageError("a pseudonym is renewed by days, but there is no time.", hint="Name the time, or renew by records.")
+        else:
+            chunk = problem.day[keep] // every
+    chunk = chunk - int(chunk.min(initial=0))
+    width = int(chunk.max(initial=0)) + 1
+    found, trace = np.unique(person * width + chunk, return_inverse=True)
+    return trace.astype(np.int64), found // width
+
+
+def renewal(text: str) -> tuple[int, str]:
+    """How often a pseudonym is renewed.
+
+    >>> renewal("20 records"), renewal("7 days")
+    ((20, 'records'), (7, 'days'))
+    """
+    number, _, unit = text.partition(" ")
+    if not (number.isascii() and number.isdigit() and 0 < len(number) < 10 and int(number) and unit in (DAYS, RECORDS)):
+        raise UsageError(f"'{text}' is no renewal.", hint="Write never, 20 records, 7 days, model 0.05 or every record.")
+    return int(number), unit
+
+
+def pairs_of(trace: IntArray, owner: IntArray, columns: list[Any], n: int) -> tuple[Pairs, IntArray]:
+    """The distinct pairs of trace and point with their records; and the pair of each record."""
+    point = np.zeros(n, dtype=np.int64)
+    for codes in columns:
+        dense = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        point = np.unique(point * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)[1].astype(np.int64)
+    width = int(point.max(initial=0)) + 1
+    found, which, rows = np.unique(trace * width + point, return_inverse=True, return_counts=True)
+    return Pairs(found // width, found % width, rows.astype(np.int64), owner), which.astype(np.int64)
+
+
+def links_lost(person: IntArray, trace: IntArray) -> float:
+    """The share of the pairs of records of one person that no longer stand under one pseudonym.
+
+    >>> links_lost(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1]))
+    0.6666666666666667
+    """
+    before, after = _pairs(person), _pairs(trace)
+    return 0.0 if before == 0 else 1.0 - after / before
+
+
+def _pairs(codes: IntArray) -> float:
+    n: FloatArray = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return float((n * (n - 1)).sum())

@@ -1,0 +1,306 @@
+"""Event tables from policy to proven folder: the written file counted by the test's own slow definition; nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
+
+PEOPLE, STATIONS = 60, 12
+
+
+@pytest.fixture(scope="module")
+def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trips of 60 people in four weeks; one of them goes where nobody goes."""
+    rng = np.random.default_rng(3)
+    weight = np.arange(1, STATIONS + 1) ** -1.2
+    rows = [("canary60", "2026-03-02 06:00:00", "canaryX", "1")]
+    for _ in range(900):
+        at = np.datetime64("2026-03-02T05:00:00") + np.timedelta64(int(rng.integers(0, 28 * 1440)), "m")
+        station = f"S{rng.choice(STATIONS, p=weight / weight.sum()):02d}"
+        rows.append((f"canary{rng.integers(0, PEOPLE)}", str(at).replace("T", " "), station, "1"))
+    file = tmp_path_factory.mktemp("events") / "trips.csv"
+    with file.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([("card", "at", "station", "fare"), *rows])
+    return file
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main([str(w) for w in words])
+    out = capsys.readouterr()
+    return int(stop.value.code or 0), out.out, out.err
+
+
+def policy(asked: Any, suppress: float = 0.1, **events: Any) -> dict[str, Any]:
+    return {
+        "events": {"unit": "card", "time": "at", "place": "station", **events},
+        "roles": {"insensitive": ["fare"]},
+        "require": asked,
+        "allow": {"suppress": suppress},
+        "seed": 10**18 + 7,
+    }
+
+
+def written(folder: Path) -> list[dict[str, str]]:
+    with (folder / "data.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def smallest_and_alone(rows: list[dict[str, str]], points: list[str], s: int) -> tuple[int, float]:
+    """The fewest pseudonyms that share a set of up to s points of one; the mean share of its sets of s that are one's only."""
+    at = defaultdict(set)
+    for i, row in enumerate(rows):
+        at[row.get("card", i)].add(tuple(row[p] for p in points))
+    by = defaultdict(set)
+    for who, found in at.items():
+        for p in found:
+            by[p].add(who)
+    fewest, shares = len(at), []
+    for found in at.values():
+        for size in range(1, min(s, len(found)) + 1):
+            sizes = [len(set.intersection(*(by[p] for p in c))) for c in combinations(sorted(found), size)]
+            fewest = min(fewest, *sizes)
+            if size == min(s, len(found)):
+                shares.append(sum(n == 1 for n in sizes) / len(sizes))
+    return fewest, sum(shares) / len(shares)
+
+
+CASES = [
+    ({"known": {"records": 2, "k": 4}}, {}),
+    ({"known": {"records": 1, "k": 3}}, {"time_widths": ["day", "week"], "place_levels": ["exact", "prefix:1"]}),
+    ({"unicity": {"records": 2, "share": 0.05}}, {"time_widths": ["week", "none"]}),
+    (["known[1]>=3", "unicity[3]<=10 %"], {"time_widths": ["none"], "most_records": [10]}),
+    ({"known": {"records": 3, "k": 2}}, {"time_widths": ["week", "none"]}),
+]
+
+
+@pytest.mark.parametrize(("asked", "events"), CASES, ids=str)
+def test_the_written_file_holds_what_was_asked(trips: Path, tmp_path: Path, asked: Any, events: dict[str, Any]) -> None:
+    release = shoal.anonymize(trips, policy(asked, **events))
+    folder = release.write(tmp_path / "out")
+    made = release.certificate
+    rows = written(folder)
+    points = [n for n in ("at", "station") if n in rows[0]]
+    for r in made.asked:
+        fewest, alone = smallest_and_alone(rows, points, r.records)
+        assert r.holds(fewest if r.kind == "known" else alone)
+        assert made.after.smallest[str(r.records)] == fewest
+        assert made.after.alone[str(r.records)] == pytest.approx(alone, abs=1e-11)
+    cost = made.cost
+    assert cost.records == 901
+    assert len(rows) == cost.records - cost.truncated - cost.suppressed - cost.merged == made.after.records
+    assert cost.left_out_share <= 0.1
+    assert len({tuple(r.items()) for r in rows}) == len(rows)  # a point once under a pseudonym
+    assert shoal.verify(folder).ok
+    assert shoal.verify(folder, private=release.private_file).ok
+    text = "".join((folder / n).read_text() for n in ("data.csv", "certificate.json", "plan.json", "report.html"))
+    assert "canary" not in text
+    assert json.loads(json.dumps(release.to_json()))["requirements"][0]["met"]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_other_pseudonyms(trips: Path, tmp_path: Path) -> None:
+    asked = policy({"known": {"records": 1, "k": 3}}, time_widths=["week"])
+    texts = []
+    for i, seed in enumerate((10**18, 10**18, 10**18 + 1)):
+        shoal.anonymize(trips, {**asked, "seed": seed}).write(tmp_path / str(i))
+        texts.append((tmp_path / str(i) / "data.csv").read_text())
+    assert texts[0] == texts[1] != texts[2]
+    with pytest.raises(PolicyError, match="short enough to be found"):
+        shoal.anonymize(trips, {**asked, "seed": 5})
+
+
+def test_renewal_counts_people_not_pseudonyms(trips: Path, tmp_path: Path) -> None:
+    asked = {"known": {"records": 2, "k": 4}}
+    release = shoal.anonymize(trips, policy(asked, 0.4, time_widths=["none"], renew="5 records"))
+    folder = release.write(tmp_path / "out")
+    made = release.certificate
+    assert made.people is not None
+    assert made.people.smallest["2"] >= 4
+    assert made.after.smallest["2"] >= made.people.smallest["2"]  # as many pseudonyms at least
+    assert made.after.traces > made.people.people == made.cost.people_left
+    rows = written(folder)
+    per = defaultdict(int)
+    for r in rows:
+        per[r["card"]] += 1
+    assert max(per.values()) <= 5
+    assert made.after.smallest["2"] == smallest_and_alone(rows, ["station"], 2)[0]
+    assert any(a.name == "relinking" for a in made.attacks)
+    assert shoal.verify(folder).ok
+
+
+@pytest.mark.parametrize("renew", ["7 days", "model 0.6", "every record"])
+def test_other_renewals(trips: Path, tmp_path: Path, renew: str) -> None:
+    release = shoal.anonymize(trips, policy({"known": {"records": 1, "k": 4}}, 0.4, time_widths=["week"], renew=renew))
+    folder = release.write(tmp_path / "out")
+    rows = written(folder)
+    made = release.certificate
+    assert made.people is not None
+    assert made.people.smallest["1"] >= 4
+    assert ("card" in rows[0]) is (renew != "every record")
+    if renew == "7 days":  # pseudonym and calendar windows of seven days
+        weeks = defaultdict(set)
+        for r in rows:
+            weeks[r["card"]].add(r["at"])
+        assert max(len(w) for w in weeks.values()) <= 2  # a window of seven days touches two weeks
+    if renew == "every record":
+        assert made.data.unit is None
+        assert made.after.traces == len(rows)
+    assert shoal.verify(folder).ok
+
+
+def test_dates_are_shifted_per_person_by_whole_days_and_not_counted_as_protection(trips: Path, tmp_path: Path) -> None:
+    asked = {"known": {"records": 1, "k": 3}}
+    plain = shoal.anonymize(trips, policy(asked, 0.4, time_widths=["day"]))
+    moved = shoal.anonymize(trips, policy(asked, 0.4, time_widths=["day"], shift=10))
+    one, two = (written(r.write(tmp_path / n)) for r, n in ((plain, "a"), (moved, "b")))
+    assert moved.certificate.people.smallest["1"] == plain.certificate.after.smallest["1"] >= 3
+    by: dict[str, list[list[Any]]] = defaultdict(lambda: [[], []])
+    for i, rows in enumerate((one, two)):
+        for r in rows:
+            by[r["card"]][i].append((np.datetime64(r["at"]), r["station"]))
+    offsets = set()
+    for a, b in by.values():
+        shift = {y[0] - x[0] for x, y in zip(sorted(a), sorted(b), strict=True)}
+        assert len(shift) == 1  # one for all records of a person
+        offsets |= {int(shift.pop() / np.timedelta64(1, "D"))}
+    assert len(offsets) > 5
+    assert max(map(abs, offsets)) <= 10
+    with pytest.raises(PolicyError, match="cannot be shifted"):
+        shoal.anonymize(trips, policy(asked, time_widths=["month"], shift=10))
+
+
+def test_a_cut_rises_only_where_it_must(tmp_path: Path) -> None:
+    """Items a1, a2 are frequent and stay; b1, b2, b3 are rare and become b."""
+    rows = [(f"p{i}", item) for i in range(12) for item in ("a1", "a2")]
+    rows += [(f"p{i}", f"b{1 + i % 3}") for i in range(12)]
+    levels = tmp_path / "items.csv"
+    levels.write_text("".join(f"{x},{x[0]},*\n".replace(",", ";") for x in ("a1", "a2", "b1", "b2", "b3")))
+    table = {"card": [r[0] for r in rows], "item": [r[1] for r in rows]}
+    asked = {
+        "events": {"unit": "card", "place": "item", "hierarchy": {"item": str(levels)}, "place_levels": ["exact", "cut", "none"]},
+        "require": {"known": {"records": 2, "k": 6}},
+    }
+    release = shoal.anonymize(table, asked)
+    folder = release.write(tmp_path / "out")
+    assert {r["item"] for r in written(folder)} == {"a1", "a2", "b"}
+    assert release.certificate.steps.place == "cut"
+    assert release.certificate.cost.suppressed == 0
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["labels"]["item"] == {"a1": "a1", "a2": "a2"}  # four people have b1: fewer than asked for, so it is not named
+
+
+def test_infeasible_offers_plans_and_writes_nothing(trips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = policy({"known": {"records": 2, "k": 40}}, 0.0, time_widths=["exact", "day"], place_levels=["exact"])
+    with pytest.raises(InfeasibleError) as caught:
+        shoal.anonymize(trips, asked)
+    offers = caught.value.offers
+    assert offers
+    best = offers[0]
+    again = {**asked, "allow": {"suppress": best.suppress}}
+    again["events"] = {**asked["events"], "time_widths": [best.shape.time], "place_levels": [best.shape.place]}
+    again["require"] = [str(r) for r in best.asked]
+    if best.shape.renew != "never":
+        again["events"]["renew"] = best.shape.renew
+    assert shoal.anonymize(trips, again).certificate.cost.left_out_share == pytest.approx(best.suppress)
+    file = tmp_path / "p.yml"
+    file.write_text(json.dumps(asked))
+    code, out, err = run(capsys, "anonymize", trips, "--policy", file, "--out", tmp_path / "rel")
+    assert (code, out) == (1, "")
+    assert "These would do" in err
+    assert "canary" not in err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p.yml"]
+
+
+def test_the_command_and_its_json(trips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.yml"
+    file.write_text(json.dumps(policy({"known": {"records": 2, "k": 4}})))
+    code, out, _ = run(capsys, "anonymize", trips, "--policy", file, "--out", tmp_path / "a")
+    assert code == 0
+    assert "is shared by at least 4 people" in out
+    code, out, _ = run(capsys, "anonymize", trips, "--policy", file, "--out", tmp_path / "b", "--json")
+    found = json.loads(out)
+    assert found["verified"]
+    assert {u["name"] for u in found["uses"]} >= {"records", "records per person"}
+    code, out, _ = run(capsys, "verify", tmp_path / "b", "--json")
+    assert code == 0
+    assert json.loads(out)["verified"]
+    code, out, err = run(capsys, "check", tmp_path / "a" / "data.csv", "--policy", file)
+    assert (code, "The gate is open" in out) == (0, True), err
+    code, out, _ = run(capsys, "check", trips, "--policy", file, "--json")
+    assert (code, json.loads(out)["ok"]) == (1, False)
+    code, out, _ = run(capsys, "check", trips, "--policy", file, "--format", "junit")
+    assert (code, "<failure" in out, "canary" in out) == (1, True, False)
+
+
+FORMATS = [("parquet", "parquet"), ("arrow", "arrow"), ("excel", "xlsx")]
+
+
+@pytest.mark.parametrize(("form", "ending"), FORMATS)
+def test_other_formats(trips: Path, tmp_path: Path, form: str, ending: str) -> None:
+    asked = policy({"known": {"records": 1, "k": 3}}, time_widths=["day", "week"])
+    folder = shoal.anonymize(trips, asked, format=form).write(tmp_path / "out")
+    assert (folder / f"data.{ending}").is_file()
+    assert shoal.verify(folder).ok
+
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"require": {"k": 5}}, PolicyError, "of classes"),
+    ({"events": None, "roles": {"quasi": ["station"]}}, PolicyError, "must be a group|of event tables"),
+    ({"roles": {"quasi": ["fare"]}}, PolicyError, "not judged in an event table"),
+    ({"roles": {}}, RoleError, "1 of 4 columns"),
+    ({"roles": {"insensitive": ["fare", "at"]}}, RoleError, "under events and under roles"),
+    ({"sample": {"share": 0.5}}, PolicyError, "not used for an event table"),
+    ({"events": {"unit": "card"}}, PolicyError, "neither a time nor a place"),
+    ({"events": {"unit": "card", "place": "card"}}, PolicyError, "twice"),
+    ({"events": {"unit": "card", "time": "when"}}, UsageError, "not in table"),
+    ({"events": {"unit": "card", "time": "station", "place": "at"}}, DataError, "are no times"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "often"}}, UsageError, "no renewal"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "renew": "0 days"}}, UsageError, "no renewal"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "time_widths": ["fortnight"]}}, UsageError, "no width"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "place_levels": ["cut"]}}, PolicyError, "a cut needs"),
+    ({"events": {"unit": "card", "time": "at", "place": "station", "shift": 0}}, PolicyError, "at least 1"),
+    ({"require": {"known": {"records": 9, "k": 5}}}, PolicyError, "at most 8"),
+    ({"require": {"known": {"records": 2, "k": 1}}}, PolicyError, "at least 2"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "words"), WRONG, ids=lambda x: str(x)[:50])
+def test_what_makes_no_sense_is_refused(trips: Path, change: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words) as caught:
+        shoal.anonymize(trips, {**policy({"known": {"records": 1, "k": 3}}), **change})
+    assert "canary" not in str(caught.value)
+
+
+def test_incomplete_records_are_not_published_and_counted(tmp_path: Path) -> None:
+    table = {"card": [1, 1, 2, 2, None, 3], "station": ["a", "b", "a", "b", "a", None]}
+    release = shoal.anonymize(table, {"events": {"unit": "card", "place": "station"}, "require": ["known[2]>=2"]})
+    assert (release.certificate.cost.incomplete, release.certificate.after.records) == (2, 4)
+    assert release.k == 2
+    with pytest.raises(DataError, match="no record has a person"):
+        shoal.anonymize(
+            {"card": [None], "station": ["a"]}, {"events": {"unit": "card", "place": "station"}, "require": ["known[1]>=2"]}
+        )
+
+
+def test_people_who_asked_not_to_be_in_it(trips: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "no.csv"
+    listed.write_text("card\ncanary60\ncanary1\n")
+    asked = policy({"known": {"records": 1, "k": 3}}, time_widths=["week"])
+    release = shoal.anonymize(trips, asked, exclude=listed)
+    folder = release.write(tmp_path / "out")
+    made = release.certificate
+    assert made.objections is not None
+    assert (made.objections.listed, made.objections.found) == (2, 2)
+    assert made.cost.people == shoal.anonymize(trips, asked).certificate.cost.people - 2
+    assert shoal.verify(folder).ok

@@ -1,0 +1,136 @@
+"""The second count of an event table and the search, each against the definition written out slowly."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import combinations
+from statistics import mean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import VerificationError
+from shoal.model.requirement import KnownRecords, Unicity
+from shoal.release.proof import events as proof
+from shoal.release.proof.events import facts_of_rows, judge_events
+from shoal.search.events.linked import Linked
+from shoal.search.events.suppress import Pairs, suppressed
+
+# a pseudonym, its person (pseudonym // 2), a point
+tables = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=40)
+
+
+def slow(pairs, s, person=lambda t: t):
+    """Fewest people who share a set of up to s points of a trace; mean share of the sets of s (all of fewer) that are one's."""
+    at = defaultdict(set)
+    for trace, point in pairs:
+        at[trace].add(point)
+
+    def shared(known):
+        return len({person(t) for t, points in at.items() if set(known) <= points})
+
+    fewest = min(shared(c) for t in at.values() for size in range(1, min(s, len(t)) + 1) for c in combinations(t, size))
+    shares = []
+    for t in at.values():
+        found = [shared(c) for c in combinations(t, min(s, len(t)))]
+        shares.append(Fraction(sum(n == 1 for n in found), len(found)))
+    return fewest, float(mean(shares))
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables, st.integers(1, 4), st.integers(1, 60))
+def test_the_recount_is_the_definition(pairs, s, block):
+    facts = facts_of_rows([(t, p) for t, p in pairs], unit=True, person=False, known=s)
+    with pytest.MonkeyPatch.context() as patch:  # the same in many small blocks
+        patch.setattr(proof, "BLOCK", block)
+        assert facts_of_rows([(t, p) for t, p in pairs], unit=True, person=False, known=s) == facts
+    for m in range(1, s + 1):
+        fewest, share = slow(pairs, m)
+        assert facts.smallest[m] == fewest
+        assert facts.alone[m] == pytest.approx(share, abs=1e-11)
+    assert facts.traces == facts.people == len({t for t, _ in pairs})
+    assert facts.records == len(pairs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables, st.integers(1, 3))
+def test_with_the_person_behind_a_pseudonym_people_are_counted(pairs, s):
+    facts = facts_of_rows([(t, t // 2, p) for t, p in pairs], unit=True, person=True, known=s)
+    fewest, share = slow(pairs, s, person=lambda t: t // 2)
+    assert facts.smallest[s] == fewest
+    assert facts.alone[s] == pytest.approx(share, abs=1e-11)
+    assert facts.people == len({t // 2 for t, _ in pairs})
+
+
+def test_without_a_pseudonym_each_record_stands_alone():
+    facts = facts_of_rows([("a",), ("a",), ("b",)], unit=False, person=False, known=2)
+    assert (facts.traces, facts.smallest, facts.alone) == (3, {1: 1, 2: 1}, {1: round(1 / 3, 12), 2: round(1 / 3, 12)})
+    named = facts_of_rows([(1, "a"), (1, "a"), (2, "b")], unit=False, person=True, known=1)
+    assert named.smallest == {1: 1}
+    assert named.alone == {1: 1.0}
+
+
+def test_what_cannot_be_counted_is_not_claimed(monkeypatch):
+    rows = [(1, i) for i in range(6)]
+    monkeypatch.setattr(proof, "MOST_SETS", 15)
+    assert facts_of_rows(rows, unit=True, person=False, known=2).alone == {1: 1.0, 2: 1.0}
+    with pytest.raises(VerificationError, match="20 sets of 3 records"):
+        facts_of_rows(rows, unit=True, person=False, known=3)
+    with pytest.raises(VerificationError, match="no record"):
+        facts_of_rows([], unit=True, person=False, known=1)
+    with pytest.raises(VerificationError, match="two people"):
+        facts_of_rows([(1, 1, "a"), (1, 2, "a")], unit=True, person=True, known=1)
+
+
+def as_pairs(pairs, person=lambda t: t):
+    found = sorted(set(pairs))
+    traces = sorted({t for t, _ in found})
+    at = {t: i for i, t in enumerate(traces)}
+    owner = np.array([person(t) for t in traces])
+    return Pairs(np.array([at[t] for t, _ in found]), np.array([p for _, p in found]), np.ones(len(found), np.int64), owner)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables, st.integers(1, 4), st.booleans())
+def test_the_share_alone_in_the_search_is_the_definition(pairs, s, linked):
+    person = (lambda t: t // 2) if linked else (lambda t: t)
+    p = as_pairs(pairs, person)
+    found = Linked.of(p.trace, p.point, p.owner, np.ones(len(p.trace), dtype=bool))
+    assert found.alone(s).mean() == pytest.approx(slow(pairs, s, person)[1], abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables, st.integers(1, 3), st.integers(2, 4), st.booleans(), st.sampled_from([0.0, 0.2, 0.5]))
+def test_after_suppression_the_recount_holds_always(pairs, s, k, linked, share):
+    person = (lambda t: t // 2) if linked else (lambda t: t)
+    p = as_pairs(pairs, person)
+    for asked in ((KnownRecords(s, k),), (Unicity(s, share),), (KnownRecords(1, k), Unicity(s, share))):
+        stays = suppressed(p, asked, len(p.trace))
+        if stays is None:
+            continue
+        left = [(int(t), int(p.owner[t]), int(q)) for t, q, on in zip(p.trace, p.point, stays, strict=True) if on]
+        assert all(judge_events(asked, facts_of_rows(left, unit=True, person=True, known=s)))
+        gone = int((~stays).sum())
+        again = suppressed(p, asked, gone)
+        assert again is not None  # exactly so many are enough …
+        assert (again == stays).all()
+        if gone:
+            assert suppressed(p, asked, gone - 1) is None  # … and one fewer is not
+
+
+def test_nothing_is_left_out_where_all_holds():
+    p = as_pairs([(t, q) for t in range(4) for q in range(3)])
+    assert suppressed(p, (KnownRecords(3, 4),), 0).all()
+    assert suppressed(p, (KnownRecords(1, 5),), 99) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables, st.integers(1, 3))
+def test_coarser_points_never_lower_k(pairs, s):
+    fine = facts_of_rows([(t, p) for t, p in pairs], unit=True, person=False, known=s)
+    coarse = facts_of_rows([(t, p // 2) for t, p in pairs], unit=True, person=False, known=s)
+    assert coarse.smallest[s] >= fine.smallest[s]
+    assert all(fine.smallest[m + 1] <= fine.smallest[m] for m in range(1, s))
