@@ -11,6 +11,7 @@ import numpy as np
 from shoal.api.arguments import Names, Source, missing_rule, names, opened, quasi_of
 from shoal.api.measurement import Measurement
 from shoal.api.readers.people import number_of_people
+from shoal.api.readers.person_column import repeating_ids
 from shoal.engines.count.in_order import in_order
 from shoal.engines.table import Table
 from shoal.errors import RoleError, UsageError
@@ -205,6 +206,7 @@ def measure(
         c,
         who,
         source=source,
+        repeating=None if person else repeating_ids(source, {*asked, *secret, *names(direct), *names(insensitive)}),
     )
 
 

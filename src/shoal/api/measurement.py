@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.api.readers.person_column import Repeating
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
@@ -34,6 +35,18 @@ class Measurement(Measured):
     """
 
     source: Any = field(default=None, repr=False)
+    repeating: Repeating | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader must know to use the numbers; first of all, whether a row is a person."""
+        said = super().notes
+        return said if self.repeating is None else [self.repeating.sentence, *said]
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.repeating
+        out = super().to_json()
+        return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}

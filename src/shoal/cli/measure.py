@@ -90,6 +90,8 @@ def measure(
         _shared.say(how)
     if not quasi and not qi:
         words["quasi"] = _proposed(opened, as_json=as_json)
+    if unit is None and not as_json:
+        words |= _asked_who(opened, words)
     trees = dict(_pair(h) for h in hierarchy or ())
     with _shared.progress("counting") as told:
         found = shoal.measure(
@@ -121,6 +123,22 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not file:
         raise typer.BadParameter("a hierarchy is given as column=file.")
     return column.strip(), file.strip()
+
+
+def _asked_who(opened: Any, words: dict[str, Any]) -> dict[str, str]:
+    """At a terminal: whether a row is a person, where an id repeats. Elsewhere the notes of the measurement say it."""
+    import sys
+
+    from shoal.api.readers.person_column import repeating_ids
+
+    if not sys.stdin.isatty() or opened.schema.unit is not None:
+        return {}
+    taken = [n for role in ("quasi", "sensitive", "direct", "insensitive") for n in words.get(role) or ()]
+    found = repeating_ids(opened, taken)
+    if found is None:
+        return {}
+    _shared.say(f"Column '{found.column}' repeats: {found.ids:,} ids in {found.rows:,} rows.")
+    return {} if typer.confirm("Is this one row per person?", default=False, err=True) else {"unit": found.column}
 
 
 def _proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:

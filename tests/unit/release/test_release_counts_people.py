@@ -122,3 +122,34 @@ def test_the_check_of_links_equals_the_recount_of_the_written_file(seed: int, tm
         assert min(alike) < 2
         return
     assert certificate.after_people.linked_k >= 2
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_people_who_lost_some_of_their_records_are_told(seed: int) -> None:
+    """Nobody of the published file is counted twice: gone altogether, or with fewer records than they came with."""
+    rng = np.random.default_rng(seed)
+    rows = [{"id": f"p{p}", "a": str(rng.choice(list("aaaabbbcd")))} for p in range(25) for _ in range(2)]
+    words: dict[str, Any] = {"quasi": {"a": {"max_level": 0}}, "unit": "id", "k": 6, "allow": {"suppress": 0.9}}
+    made = shoal.anonymize(pa.Table.from_pylist(rows), **words)
+    slow = Everybody(rows, ["a"], "id")
+    stays = {key for key, members in slow.members.items() if len(members) >= 6}
+    gone = [p for p, classes in slow.classes.items() if not classes & stays]
+    less = [p for p, classes in slow.classes.items() if classes & stays and classes - stays]
+    said = made.certificate.utility.suppressed_sentence
+    assert f" {len(gone)} of 25 people have no record in it." in said
+    assert (f" {len(less)} more have lost some of their records." in said) == bool(less)
+    assert ("lost some" in said) == bool(less)
+
+
+def test_population_uniques_are_estimated_from_people() -> None:
+    """Three of three people are alone somewhere; six memberships in a population of six would count three of six."""
+    from shoal.predict.population.unique_share import unique_share
+    from shoal.release.gate.estimates import classes_of, estimates
+
+    counts = shoal.open({"id": [1, 1, 2, 2, 3, 3], "q": list("abacad")}).count(["q"], unit="id")
+    facts = facts_of_counts(counts)
+    asked = req.PopulationUniqueness(0.5, 3)
+    assert estimates([asked], facts) == {asked.place: 1.0}
+    alone = Everybody([{"id": i // 3, "q": i // 3 % 2} for i in range(30)], ["q"], "id")
+    assert classes_of({5: alone.people}) == {5: 2}, "where everybody is in one class, the classes themselves"
+    assert unique_share(classes_of(facts.everybody), 3) == 1.0

@@ -108,15 +108,20 @@ def shared_people() -> tuple[ClassCounts, dict[str, Hierarchy], tuple[list[int],
     return counts, tree, pairs
 
 
-@pytest.mark.parametrize("asked", [req.AverageRisk(0.2), req.SampleUniqueness(0.1)], ids=lambda r: r.kind)
+@pytest.mark.parametrize(
+    ("asked", "missed"),
+    [(req.AverageRisk(0.25), req.AverageRisk(0.2499)), (req.SampleUniqueness(1 / 6), req.SampleUniqueness(0.1666))],
+    ids=["average", "uniques"],
+)
 @pytest.mark.parametrize("lazy", [False, True])
-def test_joining_the_classes_of_the_same_people_can_raise_the_risk(asked: req.Requirement, lazy: bool) -> None:
-    """4 classes of 22 members pass; joined, 3 classes of 12 do not. So nothing below a failing node is given up."""
+def test_people_of_two_classes_count_once(asked: req.Requirement, missed: req.Requirement, lazy: bool) -> None:
+    """Ten people among ten and two alone: (10/10 + 2)/12 and 2/12, joined or not; 4 classes of 22 members would look better."""
     counts, tree, pairs = shared_people()
     found = lattice(counts, tree, [asked], suppress=0.0, people=pairs, lazy=lazy)
     assert (found.levels, found.suppressed, found.proven) == ({"p": 0}, 0, True)
+    assert lattice(counts, tree, [asked], suppress=0.0, people=pairs, bounds={"p": (1, 1)}).levels == {"p": 1}
     with pytest.raises(InfeasibleError):
-        lattice(counts, tree, [asked], suppress=0.0, people=pairs, bounds={"p": (1, 1)})
+        lattice(counts, tree, [missed], suppress=0.0, people=pairs, lazy=lazy)
 
 
 def test_discernibility_counts_records() -> None:
@@ -133,3 +138,75 @@ def test_a_population_with_people_in_several_classes(exact: bool) -> None:
     whole = ClassCounts((40, 30, 9, 1, 5), ("p",), [[0, 1, 2, 3, -1]], [pa.array(list("abcd"))])
     found = lattice(counts, tree, [req.KMap(5)], suppress=0.1, people=pairs if exact else None, population=whole)
     assert (found.levels, found.suppressed) == ({"p": 0}, 1)
+
+
+def by_people(table: Table, person: list[int], node: tuple[int, ...], kept: set[tuple] | None = None) -> dict[int, int]:
+    """People by the smallest of their published classes, by plain sets."""
+    inside: dict[tuple, set[int]] = {}
+    for row, p in zip(table.rows, person, strict=True):
+        inside.setdefault(table.publish(row, node), set()).add(p)
+    smallest: dict[int, int] = {}
+    for key, members in inside.items():
+        for p in members if kept is None or key in kept else ():
+            smallest[p] = min(smallest.get(p, len(members)), len(members))
+    out: dict[int, int] = {}
+    for size in smallest.values():
+        out[size] = out.get(size, 0) + 1
+    return out
+
+
+def judged(asked: req.Requirement, everybody: dict[int, int]) -> bool:
+    total = sum(everybody.values())
+    if isinstance(asked, req.AverageRisk):
+        return sum(n / s for s, n in everybody.items()) / total <= asked.risk + 1e-9
+    assert isinstance(asked, req.SampleUniqueness)
+    return everybody.get(1, 0) / total <= asked.share + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "asked", [req.AverageRisk(0.3), req.AverageRisk(0.6), req.SampleUniqueness(0.1), req.SampleUniqueness(0.4)]
+)
+def test_average_risk_and_uniques_are_over_people(seed: int, asked: req.Requirement) -> None:
+    """Nothing suppressed: the plan is the least lossy of those that hold when everybody counts once; none is overlooked."""
+    table, person, counts, pairs = people_table(seed)
+    good = [n for n in table.nodes() if judged(asked, by_people(table, person, n))]
+    if not good:
+        with pytest.raises(InfeasibleError):
+            lattice(counts, table.hierarchies(), [asked], people=pairs)
+        return
+    found = lattice(counts, table.hierarchies(), [asked], people=pairs, loss="precision")
+    node = tuple(found.levels[c] for c in counts.columns)
+    assert node in good
+    best = min(sum(level / max(1, h) for level, h in zip(n, table.heights, strict=True)) for n in good)
+    mine = sum(level / max(1, h) for level, h in zip(node, table.heights, strict=True))
+    assert mine == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("asked", [req.AverageRisk(0.4), req.SampleUniqueness(0.05)])
+def test_with_suppression_what_is_published_holds_by_people(seed: int, asked: req.Requirement) -> None:
+    table, person, counts, pairs = people_table(seed)
+    try:
+        found = lattice(counts, table.hierarchies(), [asked], people=pairs, suppress=0.4)
+    except InfeasibleError:
+        assert not any(judged(asked, by_people(table, person, n)) for n in table.nodes())
+        return
+    node = tuple(found.levels[c] for c in counts.columns)
+    classes = sorted(set(table.rows), key=repr)
+    kept = {table.publish(row, node) for row, stays in zip(classes, found.kept, strict=True) if stays}
+    assert judged(asked, by_people(table, person, node, kept))
+
+
+def test_the_smallest_example() -> None:
+    """Three people, each in a common class and alone in another: by memberships half are unique, by people all are."""
+    tree = {"q": Hierarchy.from_rows("q", [[v, "*"] for v in "abcd"])}
+    counts = ClassCounts(
+        (3, 1, 1, 1), ("q",), [[0, 1, 2, 3]], [pa.array(list("abcd"))], records=(3, 1, 1, 1), unit="id", n_people=3
+    )
+    pairs = (np.array([0, 0, 0, 1, 2, 3]), np.array([0, 1, 2, 0, 1, 2]))
+    assert lattice(counts, tree, [req.SampleUniqueness(0.6)], people=pairs).levels == {"q": 1}
+    assert lattice(counts, tree, [req.AverageRisk(0.7)], people=pairs).levels == {"q": 1}
+    some = lattice(counts, tree, [req.SampleUniqueness(0.7)], people=pairs, suppress=0.5)
+    assert some.levels == {"q": 0}
+    assert some.kept.tolist() == [True, False, False, False], "the common class stays"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.measures.classes.missing import k_under_all_policies
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
@@ -173,6 +175,8 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
     came, left = prepared.base.n_people, made.people[0].people if made.people else None
     if policy.scope == "rows" and came is not None and left is not None:
         sentence += f" {came - left:,} of {came:,} people have no record in it."
+        some = people_with_less(prepared, decision)
+        sentence += f" {some:,} more have lost some of their records." if some else ""
     return Utility(
         optimize=decision.loss_name,
         loss=float(decision.loss),
@@ -189,6 +193,15 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
         frontier=tuple(made.frontier),
         analyses=tuple(made.analyses),
     )
+
+
+def people_with_less(prepared: Prepared, decision: Decision) -> int:
+    """People who have records in classes that stay and in classes that are left out."""
+    if prepared.people is None:  # everybody is in one class only: all of their records stay or go
+        return 0
+    classes, person = prepared.people
+    stays = decision.stays[classes]
+    return len(np.intersect1d(person[stays], person[~stays]))
 
 
 def _further_limits(prepared: Prepared, decision: Decision) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from shoal.search.kernels.sensitive_values import check_values, merge_entries, o
 from shoal.search.problem.checks import Checks, SensitiveChecks
 from shoal.search.problem.column_blocks import Tables
 from shoal.search.problem.problem import Node, Problem
-from shoal.search.problem.table_checks import suppress_for_table, table_holds
+from shoal.search.problem.table_checks import Crowd, suppress_for_table, table_holds
 
 Flags = npt.NDArray[np.bool_]
 
@@ -98,7 +98,7 @@ class Evaluator:
         base = self._sources.base
         found = self.group(base, tuple(node))
         failed, weak, _ = self._decide(base, found.gid, found.sums)
-        lost = self._lost(found.sums, failed | weak)
+        lost = self._lost(found.sums, failed | weak, self._crowd(base, found.gid, found.sums))
         return found.gid[: self.problem.n_base].copy(), found.sums.copy(), ~lost & (found.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
@@ -196,24 +196,35 @@ class Evaluator:
                 k.groups, k.n_groups, k.mass, failed, weak, removal,
             )  # fmt: skip
 
-    def _lost(self, sums: npt.NDArray[np.int64], failed: Flags) -> Flags:
+    def crowd(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Crowd | None:
+        """People by the smallest of the groups that are kept, where some are in several; None where nobody is."""
+        overlap = self.problem.overlap
+        if overlap is None or overlap.classes is None:
+            return None
+        members, reps = sums[self.problem.members_at].copy(), source.reps
+        return lambda kept: overlap.everybody(reps, gid, members, kept) or {}
+
+    def _crowd(self, source: Source, gid: npt.NDArray[np.int32], sums: npt.NDArray[np.int64]) -> Crowd | None:
+        return self.crowd(source, gid, sums) if self.checks.has_table_checks else None
+
+    def _lost(self, sums: npt.NDArray[np.int64], failed: Flags, crowd: Crowd | None) -> Flags:
         """The groups that are suppressed: those that fail, and those that the table's own requirements cost."""
         if not self.checks.has_table_checks:
             return failed
-        return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit)
+        return suppress_for_table(self.checks, sums[self.problem.members_at], sums[0], failed, self.limit, crowd)
 
     def _summary(
         self, node: Node, source: Source, found: Groups, failed: Flags, weak: Flags, removal: npt.NDArray[np.int64]
     ) -> Evaluation:
-        sums = found.sums
+        sums, crowd = found.sums, self._crowd(source, found.gid, found.sums)
         lost_groups = failed
         if self.checks.has_table_checks or self.checks.sensitive:
-            lost_groups = self._lost(sums, failed | weak)
+            lost_groups = self._lost(sums, failed | weak, crowd)
         records, members = sums[0], sums[self.problem.members_at]
         surely = int(records[failed].sum())
         lower = surely + (int(np.minimum(removal, records)[weak].sum()) if self.checks.sensitive else 0)
         if self._table_law:
-            lower = max(lower, surely + int(members[self._lost(sums, failed) & ~failed].sum()))
+            lower = max(lower, surely + int(members[self._lost(sums, failed, crowd) & ~failed].sum()))
         suppressed = surely if lost_groups is failed else int(records[lost_groups].sum())
         gone = lost = self._none
         if lower <= self.limit and surely:
@@ -225,7 +236,7 @@ class Evaluator:
         within = kept > 0 and suppressed <= self.limit
         return Evaluation(
             node=node,
-            feasible=within and self._table_holds(sums, lost_groups),
+            feasible=within and self._table_holds(sums, lost_groups, crowd),
             n_groups=n_groups,
             kept_groups=kept,
             suppressed=suppressed,
@@ -236,8 +247,9 @@ class Evaluator:
             sizes=size_sums(records, failed, lost_groups) if self.wants_sizes else None,
         )
 
-    def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags) -> bool:
-        return not self.checks.has_table_checks or table_holds(self.checks, sums[self.problem.members_at], sums[0], lost)
+    def _table_holds(self, sums: npt.NDArray[np.int64], lost: Flags, crowd: Crowd | None) -> bool:
+        members = sums[self.problem.members_at]
+        return not self.checks.has_table_checks or table_holds(self.checks, members, sums[0], lost, crowd)
 
     def _by_code(
         self, source: Source, gid: npt.NDArray[np.int32], score: npt.NDArray[np.int64], least: int

@@ -217,8 +217,9 @@ def _result(
     codes = problem.codes[:, : problem.n_base]
     published = tuple(publish(c, k, codes[j], label, n) for j, (c, k) in enumerate(zip(problem.columns, kinds, strict=True)))
     mass = np.bincount(label, weights=problem.measures[0, : problem.n_base], minlength=n)
-    members = evaluator.sums_of(label, n)[problem.members_at]
-    if not table_holds(asked, members, members, np.zeros(n, dtype=np.bool_)):
+    sums = evaluator.sums_of(label, n)
+    members, crowd = sums[problem.members_at], evaluator.crowd(evaluator.base_source(), label.astype(np.int32), sums)
+    if not table_holds(asked, members, members, np.zeros(n, dtype=np.bool_), crowd):
         raise InfeasibleError(
             "the recoding does not meet a requirement on the whole table.",
             hint="Ask for a larger k as well.",

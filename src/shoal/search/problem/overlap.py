@@ -3,8 +3,8 @@
 The sizes of base classes cannot be added up when a person is in more than one of them. With ``pairs`` (class, person) for every
 class a person is in, joined classes are counted exactly. Without, a safe lower bound is used: the largest part, or the sum less
 the table's whole excess (person–class pairs beyond one per person), whichever is more. Both only grow when classes are
-joined, so the laws of k hold. Those of the average risk and of sample uniques do not: the sum over classes falls when a person's
-classes are joined.
+joined, so the laws of k hold. The average risk and the uniques are over people, each once, by the smallest class of theirs
+that is published; where the pairs are not known, over memberships.
 """
 
 from __future__ import annotations
@@ -46,6 +46,30 @@ class Overlap:
         key = np.sort(gid[at[inside]].astype(np.int64) * n_people + self.people[inside])
         again = key[1:][key[1:] == key[:-1]] // n_people
         out: IntArray = sums - np.bincount(again, minlength=len(sums))
+        return out
+
+    def everybody(
+        self, reps: npt.NDArray[np.int32], gid: npt.NDArray[np.int32], members: IntArray, kept: npt.NDArray[np.bool_]
+    ) -> dict[int, int] | None:
+        """People by the size of the smallest group of theirs that is kept, each once; None where the pairs are not known.
+
+        ``members`` are the different people of each group.
+        """
+        if self.classes is None or self.people is None:
+            return None
+        cell = np.full(max(self.n_classes, int(reps.max(initial=0)) + 1), -1, dtype=np.int64)
+        cell[reps] = np.arange(len(reps))
+        at = cell[self.classes]
+        inside = at >= 0
+        group, person = gid[at[inside]].astype(np.int64), self.people[inside]
+        once = np.unique(group * (int(self.people.max(initial=0)) + 1) + person)
+        several = np.bincount(once // (int(self.people.max(initial=0)) + 1), minlength=len(members))
+        smallest = np.full(int(self.people.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, person[kept[group]], members[group[kept[group]]])
+        found = np.bincount(members[kept], weights=(members - several)[kept]).astype(np.int64)
+        out = {size: int(n) for size, n in enumerate(found.tolist()) if n}
+        for size, n in zip(*np.unique(smallest[smallest < np.iinfo(np.int64).max], return_counts=True), strict=True):
+            out[int(size)] = out.get(int(size), 0) + int(n)
         return out
 
 

@@ -2,10 +2,12 @@
 
 Where they are not met, further classes are suppressed, the smallest first. For the average risk J/n this is the cheapest way:
 the excess Σ(1 − r·n_c) falls most per class, and fewest records go, where classes are smallest. For uniques it removes just
-them. For the population estimate it is a rule, not an optimum.
+them. For the population estimate, and where people are in several classes, it is a rule, not an optimum.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,48 +18,69 @@ from shoal.predict.population.unique_share import unique_share
 from shoal.search.problem.checks import Checks
 
 Flags = npt.NDArray[np.bool_]
+Crowd = Callable[[Flags], Mapping[int, int]]
+"""People, each once, by the size of the smallest class of theirs among those kept."""
 
 
-def suppress_for_table(checks: Checks, members: IntArray, records: IntArray, failed: Flags, limit: int) -> Flags:
-    """The failed classes, and the smallest others that must go for the table's requirements."""
+def suppress_for_table(
+    checks: Checks, members: IntArray, records: IntArray, failed: Flags, limit: int, crowd: Crowd | None = None
+) -> Flags:
+    """The failed classes, and the smallest others that must go for the table's requirements.
+
+    ``crowd`` counts people who are in several classes once; without it, members are added up.
+    """
     lost = failed.copy()
     open_ = np.flatnonzero(~failed & (records > 0))
     order = open_[np.lexsort((open_, members[open_]))]
     cut = 0
-    if checks.average_risk < 1.0:
+    if crowd is None and checks.average_risk < 1.0:
         left = np.concatenate([np.cumsum(members[order][::-1])[::-1], [0]])  # members that stay after the first i go
         classes = len(order) - np.arange(len(order) + 1)
         cut = max(cut, int(np.argmax(classes <= (checks.average_risk + slack(checks.average_risk)) * left)))
-    if checks.uniqueness < 1.0:
+    if crowd is None and checks.uniqueness < 1.0:
         alone = int((members[order] == 1).sum())
         total = int(members[order].sum())
         gone = np.arange(alone + 1)
         cut = max(cut, int(np.argmax(alone - gone <= (checks.uniqueness + slack(checks.uniqueness)) * (total - gone))))
     lost[order[:cut]] = True
-    if checks.population_uniqueness:
-        _suppress_for_population(checks, members, records, order, cut, lost, limit)
+    if crowd is not None or checks.population_uniqueness:
+        _suppress_by_size(checks, members, records, order, cut, lost, limit, crowd)
     return lost
 
 
-def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flags) -> bool:
+def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flags, crowd: Crowd | None = None) -> bool:
     """Whether the classes that stay meet every requirement on the table. Nothing published meets them all."""
-    kept = members[~lost & (records > 0)]
-    if not len(kept):
+    there = ~lost & (records > 0)
+    if not there.any():
         return True
-    total = int(kept.sum())
+    everybody = crowd(there) if crowd is not None else _added_up(members[there])
+    total = sum(everybody.values())
+    classes = {size: -(-n // size) for size, n in everybody.items()}
     return (
-        at_most(len(kept) / total, checks.average_risk)
-        and at_most(int((kept == 1).sum()) / total, checks.uniqueness)
-        and all(r.holds(unique_share(size_table(kept), r.population, r.method)) for r in checks.population_uniqueness)
+        at_most(sum(n / size for size, n in everybody.items()) / total, checks.average_risk)
+        and at_most(everybody.get(1, 0) / total, checks.uniqueness)
+        and all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.population_uniqueness)
     )
 
 
-def _suppress_for_population(
-    checks: Checks, members: IntArray, records: IntArray, order: IntArray, cut: int, lost: Flags, limit: int
+def _added_up(members: IntArray) -> dict[int, int]:
+    """Members by the size of their class."""
+    return {size: size * n for size, n in size_table(members).items()}
+
+
+def _suppress_by_size(
+    checks: Checks,
+    members: IntArray,
+    records: IntArray,
+    order: IntArray,
+    cut: int,
+    lost: Flags,
+    limit: int,
+    crowd: Crowd | None,
 ) -> None:
-    """Suppress classes size by size, smallest first, until the estimate is met or the limit is passed."""
+    """Suppress classes size by size, smallest first, until the requirements are met or the limit is passed."""
     for size in np.unique(members[order[cut:]]):
-        if table_holds(checks, members, records, lost) or int(records[lost].sum()) > limit:
+        if table_holds(checks, members, records, lost, crowd) or int(records[lost].sum()) > limit:
             return
         at = order[cut:]
         lost[at[members[at] <= size]] = True

@@ -1,0 +1,64 @@
+"""Is this one row per person? A column that looks like the number of a person and repeats says that it is not.
+
+Looked for in the first rows of the columns that have no other role, and counted in the whole table where one is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from shoal.engines.table import Table
+from shoal.kernels.text import canonical_text
+from shoal.measures.columns.find import find_columns
+from shoal.measures.columns.finding import ColumnFacts
+
+FIRST_ROWS = 10_000
+MOST_COLUMNS = 200
+KINDS = ("text", "integer", "binary")
+
+
+@dataclass(frozen=True)
+class Repeating:
+    """A column that may name people: so many different ids in so many rows."""
+
+    column: str
+    ids: int
+    rows: int
+
+    @property
+    def sentence(self) -> str:
+        """
+        >>> Repeating("pid", 500, 10_041).sentence
+        "Is this one row per person? Column 'pid' repeats: 500 ids in 10,041 rows. If it names people, name it as unit."
+        """
+        return (
+            f"Is this one row per person? Column '{self.column}' repeats: {self.ids:,} ids in {self.rows:,} rows. "
+            "If it names people, name it as unit."
+        )
+
+
+def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | None:
+    """The column outside ``besides`` that looks like the number of a person and repeats; None where there is none."""
+    known = [c for c in table.schema.columns if c.kind in KINDS and c.name not in besides][:MOST_COLUMNS]
+    if not known:
+        return None
+    first = next(iter(table.scan([c.name for c in known], batch_size=FIRST_ROWS)), None)
+    if first is None or first.num_rows == 0:
+        return None
+    facts = []
+    for i, column in enumerate(known):
+        cells = first.column(i).slice(0, FIRST_ROWS)
+        found = pc.drop_null(cells).value_counts()
+        values, sizes = found.field("values"), np.asarray(found.field("counts"))
+        texts = [str(t) for t in canonical_text(values).to_pylist()]
+        rows = len(cells)
+        facts.append(ColumnFacts(column.name, column.kind, texts, sizes, rows, cells.null_count, len(values), column.note))
+    name = next((f.name for f in find_columns(facts) if f.mark == "unit"), None)
+    if name is None:
+        return None
+    ids, sizes = table.values(name)
+    return Repeating(name, len(ids) - ids.null_count, int(np.asarray(sizes).sum()))
