@@ -107,9 +107,19 @@ def _problem(kind: str, message: str, hint: str) -> dict[str, str]:
 
 
 def run(
-    app: FastAPI, *, host: str, port: int, tls_cert: Path | None = None, tls_key: Path | None = None, proxy: str = ""
+    app: FastAPI,
+    *,
+    host: str,
+    port: int,
+    socket: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    proxy: str = "",
 ) -> None:
-    """Serve until stopped. Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks."""
+    """Serve until stopped: on ``host`` and ``port``, or on a unix ``socket``.
+
+    Beyond loopback, TLS is required. Only ``proxy`` may say on whose behalf it asks.
+    """
     import uvicorn
 
     if (tls_cert is None) != (tls_key is None):
@@ -123,4 +133,5 @@ def run(
     options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
     if tls_cert is not None:
         options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
-    uvicorn.run(app, host=host, port=port, **options)
+    where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
+    uvicorn.run(app, **where, **options)

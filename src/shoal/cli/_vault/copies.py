@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import _shared
 from shoal.cli._shared import Json
 from shoal.cli._vault.shared import (
     AnchorFile,
@@ -16,7 +17,9 @@ from shoal.cli._vault.shared import (
     Place,
     TokenFile,
     acting,
+    care_of,
     master_key,
+    opened,
     read_secret,
     tell,
     token,
@@ -28,14 +31,13 @@ def register(vault: typer.Typer) -> None:
     vault.command("check-backup")(check_backup)
     vault.command("restore")(restore)
     vault.command("copy")(copy)
+    vault.command("serve")(serve)
 
 
 @acting
 def backup(session: Any, out: Annotated[Path, typer.Option("--out", "-o", help="New file (mode 0600).")]) -> Answer:
     """Write the whole vault into one sealed file while it is in use; it is read back and checked."""
-    from shoal.protector import care
-
-    made = care.backup(session, out)
+    made = care_of(session).backup(session, out)
     return made.to_json(), f"{made.events} events, {made.rows:,} rows in {out}, checked. Keep it where the vault is not."
 
 
@@ -75,11 +77,34 @@ def restore(
     made.vault.close()
 
 
+def serve(
+    vault: Place,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
+    socket: Annotated[Path | None, typer.Option("--socket", help="Listen on this unix socket instead.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
+    key_file: KeyFile = None,
+    key_share: KeyShares = None,
+    anchor: AnchorFile = None,
+) -> None:
+    """Serve a vault: the key stays here, everybody else works with `--vault https://…` or `--vault unix:/socket` and a token."""
+    from shoal.errors import need
+
+    try:
+        from shoal.server.protector import api
+    except ImportError:
+        raise need("server", "fastapi") from None
+    place = opened(vault, key_file, key_share, anchor)
+    where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
+    _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")
+    api.serve(place, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
+
+
 @acting
 def copy(session: Any, to: Annotated[str, typer.Option("--to", help="New file (SQLite) or postgresql://…")]) -> Answer:
     """Copy the whole vault into another database: from SQLite to PostgreSQL or back. Go on with one of the two."""
-    from shoal.protector import care
     from shoal.protector.store.connection import describe
 
-    care.copy(session, to)
+    care_of(session).copy(session, to)
     return {"to": describe(to)}, f"Copied to {describe(to)}. From now on use one of the two: the other is refused as older."

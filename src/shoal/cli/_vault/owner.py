@@ -22,6 +22,7 @@ from shoal.cli._vault.shared import (
     Place,
     TokenFile,
     acting,
+    care_of,
     opened,
     read_secret,
     require_ok,
@@ -199,7 +200,9 @@ def rotate(
     destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
 ) -> Answer:
     """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
-    from shoal.protector import care, keys
+    from shoal.protector import keys
+
+    care = care_of(session)
 
     if sum((domain is not None, master is not None, signing)) != 1:
         raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, or --signing.")
@@ -222,7 +225,7 @@ def shred(
     out: Annotated[Path, typer.Option("--out", help="New file for the signed certificate.")],
 ) -> Answer:
     """Destroy every key of a domain: its pseudonyms can never be reversed again. Cannot be undone."""
-    from shoal.protector import care
+    care = care_of(session)
 
     with secret_file(out) as put:
         certificate = care.shred(session, domain, confirm=confirm)
@@ -262,7 +265,7 @@ def honeytoken(
 @acting
 def verify(session: Any) -> Answer:
     """Check every row, object and event of the vault."""
-    from shoal.protector import care
+    care = care_of(session)
 
     found = care.verify(session)
     require_ok(found.ok, (*found.problems, *found.log.problems))
@@ -275,7 +278,7 @@ def checkpoint(
     out: Annotated[Path, typer.Option("--out", help="File to keep outside.")],
 ) -> Answer:
     """Sign the log as it stands, to be kept where nobody here can change it."""
-    from shoal.protector import care
+    care = care_of(session)
 
     made = care.checkpoint(session)
     write_json(out, made)

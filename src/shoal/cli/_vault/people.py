@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._vault.shared import Answer, acting, lines_of, opening, read_json, read_secret, require_ok, secret_file
+from shoal.cli._vault.shared import Answer, acting, care_of, lines_of, opening, read_json, read_secret, require_ok, secret_file
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
@@ -113,7 +113,7 @@ def audit(
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
     """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
-    from shoal.protector import care
+    care = care_of(session)
 
     if verify or checkpoint is not None:
         anchors = [] if checkpoint is None else [read_json(checkpoint, "a checkpoint")]
@@ -140,7 +140,7 @@ def reveals(
     until: Annotated[str, typer.Option("--until", help="Only up to this day.")] = "",
 ) -> Answer:
     """List every identity that was revealed: whose, to whom, when, what for. All under audit pseudonyms (auditor)."""
-    from shoal.protector import care
+    care = care_of(session)
 
     rows = care.reveals(session, of=of, purpose=purpose, since=since, until=until)
     shown = [{k: r[k] for k in ("subject", "actor", "domain", "purpose", "case")} for r in rows]

@@ -23,14 +23,18 @@ from shoal.errors import TamperError, UsageError
 
 if TYPE_CHECKING:
     from shoal.protector.crypto.master_keys import KeyProvider
-    from shoal.protector.session import Session
-    from shoal.protector.vault import Vault
 
 Answer = tuple[dict[str, Any], Any]
 """What a command answers: an object for ``--json``, and a sentence or a table for people."""
 
 Place = Annotated[
-    str, typer.Option("--vault", envvar="SHOAL_VAULT", help="File (SQLite) or postgresql://… of the vault.", show_envvar=True)
+    str,
+    typer.Option(
+        "--vault",
+        envvar="SHOAL_VAULT",
+        help="Service of the vault (https://…, unix:/socket; needs no key), or its file (SQLite) or postgresql://….",
+        show_envvar=True,
+    ),
 ]
 KeyFile = Annotated[
     Path | None,
@@ -84,18 +88,29 @@ def _with_options(command: Callable[..., Answer], enter: Callable[..., Any], mor
     return run
 
 
-def session(
-    place: str, key_file: Path | None, shares: list[Path] | None, token_file: Path | None, anchor: Path | None
-) -> Session:
-    """An open vault with the acting person logged in."""
+def session(place: str, key_file: Path | None, shares: list[Path] | None, token_file: Path | None, anchor: Path | None) -> Any:
+    """A vault, served or opened here, with the acting person logged in."""
     text = token(token_file)
     return opened(place, key_file, shares, anchor).login(text)
 
 
-def opened(place: str, key_file: Path | None, shares: list[Path] | None, anchor: Path | None, **options: Any) -> Vault:
+def opened(place: str, key_file: Path | None, shares: list[Path] | None, anchor: Path | None, **options: Any) -> Any:
+    """The vault: through its service, which holds the key, or opened here with the key."""
+    from shoal.protector.remote import RemoteVault, is_remote
     from shoal.protector.vault import Vault
 
+    if is_remote(place):
+        if options.get("accept") is not None:
+            raise UsageError("this is done on the machine of the vault itself.", hint="Name its database and key there.")
+        return RemoteVault(place)
     return Vault.open(place, key=master_key(key_file, shares), anchor=anchor, **options)
+
+
+def care_of(session: Any) -> Any:
+    """The functions of owner and auditor for this session: over the service, or here."""
+    from shoal.protector import care
+
+    return getattr(session, "care", care)
 
 
 def master_key(file: Path | None, shares: list[Path] | None = None) -> KeyProvider:

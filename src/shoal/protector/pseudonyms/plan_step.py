@@ -75,8 +75,8 @@ def using(session: Session) -> Iterator[None]:
         _session.reset(mark)
 
 
-def from_environment() -> Session:
-    """An operator's session in the vault that the environment names."""
+def from_environment() -> Any:
+    """An operator's session in the vault that the environment names: a served one needs no key."""
     from shoal.protector.crypto import master_keys as keys
     from shoal.protector.vault import Vault
 
@@ -89,6 +89,10 @@ def from_environment() -> Session:
             "a pseudonymize step needs a vault.",
             hint="Set SHOAL_VAULT, SHOAL_VAULT_TOKEN and SHOAL_VAULT_KEY (or SHOAL_VAULT_KEY_FILE), or use step.using(session).",
         )
+    if place.startswith(("http://", "https://", "unix:")):
+        from shoal.protector.remote import RemoteVault
+
+        return RemoteVault(place).login(token)
     file = os.environ.get("SHOAL_VAULT_KEY_FILE")
     key = keys.from_file(file) if file else keys.from_env()
     return Vault.open(place, key=key).login(token)

@@ -23,6 +23,9 @@ Model = TypeVar("Model", bound=BaseModel)
 MOST_BYTES = 64_000_000
 """The largest body of a request: 10,000 identities of the longest kind, and some room."""
 
+MOST_OPEN_BYTES = 4096
+"""The largest body of a request without a token."""
+
 BODY_SECONDS = 120.0
 """The longest time a body may take to arrive."""
 
@@ -58,8 +61,8 @@ class Admission:
             self._known[digest] = session
         return session
 
-    def route_class(self) -> type[APIRoute]:
-        """Routes that admit the caller first and only then read the body, up to :data:`MOST_BYTES`.
+    def route_class(self, *, everybody: bool = False) -> type[APIRoute]:
+        """Routes that admit the caller (or ``everybody``) first and only then read the body, up to :data:`MOST_BYTES`.
 
         An endpoint with an attribute ``lean`` (a handler of requests) is served by that, without the framework's own reading
         and checking: for the one call that is made very often.
@@ -71,8 +74,10 @@ class Admission:
                 inner = getattr(self.endpoint, "lean", None) or super().get_route_handler()
 
                 async def handle(request: Request) -> Response:
-                    request.state.vault_session = await admission.admit(request)
-                    return await inner(Request(request.scope, _bounded(request.receive)))
+                    if not everybody:
+                        request.state.vault_session = await admission.admit(request)
+                    most = MOST_OPEN_BYTES if everybody else MOST_BYTES
+                    return await inner(Request(request.scope, _bounded(request.receive, most)))
 
                 return handle
 
@@ -88,7 +93,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
         raise RequestValidationError(found) from None
 
 
-def _bounded(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+def _bounded(receive: Callable[[], Awaitable[Any]], most: int) -> Callable[[], Awaitable[Any]]:
     """The body of a request, cut off where it becomes too large or comes too slowly."""
     seen, whole = 0, False
     deadline = asyncio.get_running_loop().time() + BODY_SECONDS
@@ -102,8 +107,8 @@ def _bounded(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[An
             raise HTTPException(408, f"the body did not come within {BODY_SECONDS:g} seconds.") from None
         whole = not message.get("more_body", False)
         seen += len(message.get("body", b""))
-        if seen > MOST_BYTES:
-            raise HTTPException(413, f"the body is larger than {MOST_BYTES:,} bytes.")
+        if seen > most:
+            raise HTTPException(413, f"the body is larger than {most:,} bytes.")
         return message
 
     return bounded

@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
 from shoal.server.protector.admission import Admission, Unauthorized, read_body
 from shoal.server.protector.find_batches import FindBatcher, FindGroup
+from shoal.server.protector.owner_routes import add_open_routes, add_owner_routes, add_people_routes
 
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": models.Problem, "description": words}
     for code, words in {
+        202: "Proposed: it waits for a second person, then the same call goes through.",
         400: "The request makes no sense or the data cannot be used.",
         401: "No valid token.",
         403: "The token's roles, the four-eyes rule or a limit forbid it.",
@@ -56,19 +59,27 @@ CurrentSession = Annotated[Any, Depends(_current)]
 
 def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     """The routes of the vault, for mounting in an application that also calls :func:`install_errors`."""
+    admission = Admission(vault)
+    outer = APIRouter(prefix=prefix, tags=["vault"], responses=_REFUSALS, route_class=admission.route_class(everybody=True))
+    add_open_routes(outer, vault)
     router = APIRouter(
         prefix=prefix,
         tags=["vault"],
         responses=_REFUSALS,
         dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; admission has checked it before
-        route_class=Admission(vault).route_class(),
+        route_class=admission.route_class(),
     )
     _add_find(router, FindBatcher())
     _add_operator_routes(router)
     _add_holder_routes(router, vault)
     _add_request_routes(router)
     _add_audit_routes(router)
-    return router
+    add_owner_routes(router, vault)
+    add_people_routes(router)
+    both = APIRouter()
+    both.include_router(outer)
+    both.include_router(router)
+    return both
 
 
 def _add_find(router: APIRouter, batcher: FindBatcher) -> None:
@@ -92,22 +103,28 @@ def _add_find(router: APIRouter, batcher: FindBatcher) -> None:
 
 
 def _add_operator_routes(router: APIRouter) -> None:
-    @router.get("/domains", summary="All domains, without secrets")
+    @router.get("/domains", summary="The domains the token reaches, without secrets")
     async def domains(session: CurrentSession) -> models.Domains:
         found = await run_in_threadpool(session.domains)
-        return models.Domains(
-            domains=[
-                models.DomainView(name=d.name, id=d.id, kind=d.kind, scope=d.scope, key_id=d.key_id, shredded=d.shredded)
-                for d in found
-            ]
-        )
+        return models.Domains(domains=[models.DomainView.of(d) for d in found])
 
     @router.post("/domains/{domain}/pseudonyms", summary="Pseudonyms for identities (operator)")
     async def pseudonymize(domain: str, body: models.Pseudonymize, session: CurrentSession) -> models.Pseudonyms:
         made = await run_in_threadpool(
-            session.pseudonymize, domain, body.identities, purpose=body.purpose, role=body.role, relation=body.relation
+            session.pseudonymize,
+            domain,
+            body.identities,
+            purpose=body.purpose,
+            role=body.role,
+            relation=body.relation,
+            source=body.source,
         )
         return models.Pseudonyms(pseudonyms=made)
+
+    @router.post("/domains/{domain}/finds", summary="The pseudonyms identities have, without making any (operator)")
+    async def find_many(domain: str, body: models.Finds, session: CurrentSession) -> models.Pseudonyms:
+        told = {"purpose": body.purpose, "role": body.role, "relation": body.relation}
+        return models.Pseudonyms(pseudonyms=await run_in_threadpool(session.find_many, domain, body.identities, **told))
 
     @router.post("/domains/{domain}/translate", summary="Pseudonyms of another domain for the same people (operator)")
     async def translate(domain: str, body: models.Translate, session: CurrentSession) -> models.Pseudonyms:
@@ -168,8 +185,8 @@ def _add_request_routes(router: APIRouter) -> None:
         return models.RequestView(**made.to_json())
 
     @router.post("/requests/{request_id}/approve", summary="Approve somebody else's request (approver)")
-    async def approve(request_id: str, session: CurrentSession) -> models.RequestView:
-        return await decide(session.approve, request_id)
+    async def approve(request_id: str, session: CurrentSession, body: models.Approval | None = None) -> models.RequestView:
+        return await decide(partial(session.approve, digest=None if body is None else body.digest), request_id)
 
     @router.post("/requests/{request_id}/deny", summary="Deny somebody else's request (approver)")
     async def deny(request_id: str, session: CurrentSession) -> models.RequestView:
@@ -189,6 +206,11 @@ def _add_audit_routes(router: APIRouter) -> None:
     @router.get("/audit/verify", summary="Check the whole log (auditor)")
     async def verify(session: CurrentSession) -> models.Verdict:
         verdict = await run_in_threadpool(care.verify_log, session)
+        return models.Verdict(**verdict.to_json())
+
+    @router.post("/audit/verify", summary="Check the log against checkpoints kept outside (auditor)")
+    async def verify_against(body: models.Check, session: CurrentSession) -> models.Verdict:
+        verdict = await run_in_threadpool(care.verify_log, session, anchors=body.anchors, acknowledged=body.acknowledged)
         return models.Verdict(**verdict.to_json())
 
     @router.get("/audit/events", summary="The newest events, under audit pseudonyms (auditor)")
@@ -240,7 +262,14 @@ def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
 
 
 def serve(
-    vault: Vault, *, host: str = "127.0.0.1", port: int = 8711, tls_cert: Path | None = None, tls_key: Path | None = None
+    vault: Vault,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8711,
+    socket: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
 ) -> None:
-    """Serve the vault until stopped. Beyond loopback, TLS is required."""
-    run(create_app(vault, hosts=(*LOOPBACK, host)), host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
+    """Serve the vault until stopped: on an address, or on a unix socket. Beyond loopback, TLS is required."""
+    app = create_app(vault, hosts=(*LOOPBACK, host))
+    run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)

@@ -25,6 +25,61 @@ class Pseudonymize(_Body):
     purpose: Short = ""
     role: Short = ""
     relation: Short = ""
+    source: Short = ""
+
+
+class Finds(_Body):
+    """Several identities to look up."""
+
+    identities: Identities
+    purpose: Short = ""
+    role: Short = ""
+    relation: Short = ""
+
+
+class NewRenewal(_Body):
+    uses: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    days: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    on: Annotated[list[Short], Field(max_length=1000)] = []
+    reason: Short = ""
+
+
+class NewDomain(_Body):
+    """Settings of a domain; see the documentation of the vault."""
+
+    name: Needed
+    kind: Needed = "random"
+    scope: Needed = "person"
+    prefix: Short = "P-"
+    matching: Needed = "exact"
+    clean: Annotated[list[Needed], Field(max_length=10)] = ["blanks"]
+    check: Short = ""
+    alphabet: Annotated[str, StringConstraints(min_length=2, max_length=4096)] = "0123456789"
+    keep: Short = ""
+    renewal: NewRenewal = NewRenewal()
+
+
+class NewLimit(_Body):
+    """At most ``max`` records in ``seconds``, an alarm above ``alarm``."""
+
+    action: Needed
+    seconds: Annotated[float, Field(gt=0, le=1e9)]
+    max: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    alarm: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    purpose: Needed = "*"
+
+
+class Check(_Body):
+    """Checkpoints kept outside, and the number of accepted older states that are known."""
+
+    anchors: Annotated[list[dict[str, Any]], Field(max_length=100)] = []
+    acknowledged: Annotated[int, Field(ge=0, le=1000)] = 0
+
+
+class Approval(_Body):
+    """The digest of the request as the approver has read it."""
+
+    digest: Short | None = None
 
 
 class Find(_Body):
@@ -141,6 +196,36 @@ class Reveals(BaseModel):
     reveals: list[RevealView]
 
 
+class Enrolled(BaseModel):
+    token: str
+
+
+class KeyInUse(BaseModel):
+    key_id: str
+
+
+class ChangeView(BaseModel):
+    """A change as the two people see it; ``code`` only in the answer to the one whose half it is."""
+
+    id: str
+    action: str
+    what: dict[str, Any]
+    proposer: str
+    created: float
+    expires: float
+    status: str
+    second: str
+    code: str = ""
+
+    @classmethod
+    def of(cls, change: Any) -> ChangeView:
+        return cls(**change.to_json(), code=change.code)
+
+
+class Changes(BaseModel):
+    changes: list[ChangeView]
+
+
 class DomainView(BaseModel):
     name: str
     id: str
@@ -148,6 +233,13 @@ class DomainView(BaseModel):
     scope: str
     key_id: str
     shredded: str
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, domain: Any) -> DomainView:
+        settings = domain.to_json()
+        told = {name: settings[name] for name in ("name", "id", "kind", "scope", "shredded")}
+        return cls(**told, key_id=domain.key_id, settings=settings)
 
 
 class Domains(BaseModel):

@@ -1,0 +1,253 @@
+"""A served vault: the key stays with the service, and every command works through it with nothing but a token."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from protector_support import House
+from shoal.cli import main
+from shoal.errors import AccessError, DataError, EngineError, UsageError
+from shoal.protector import Holder, Limit, Renewal
+from shoal.protector.crypto import recipients
+from shoal.protector.people.changes import SecondPersonNeeded
+from shoal.protector.remote import RemoteSession, RemoteVault
+
+pytest.importorskip("fastapi")
+uvicorn = pytest.importorskip("uvicorn")
+
+
+@pytest.fixture(params=["unix", "http"])
+def served(sqlite_house: House, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[House, str]]:
+    """A vault behind a real server, and its address."""
+    from shoal.server.protector.api import create_app
+
+    house = sqlite_house
+    house.tokens["Otto"], house.tokens["Udo"] = house.token("Otto"), house.token("Udo")
+    if request.param == "unix":
+        where: dict[str, Any] = {"uds": str(tmp_path / "v.sock")}
+        place = f"unix:{tmp_path / 'v.sock'}"
+    else:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        where, place = {"host": "127.0.0.1", "port": port}, f"http://127.0.0.1:{port}"
+    server = uvicorn.Server(uvicorn.Config(create_app(house.vault), log_level="warning", lifespan="off", **where))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield house, place
+    server.should_exit = True
+    thread.join()
+
+
+def people(served: tuple[House, str]) -> dict[str, RemoteSession]:
+    house, place = served
+    return {name: RemoteVault(place).login(token) for name, token in house.tokens.items()}
+
+
+def agree(owner: RemoteSession, second: RemoteSession, call: Callable[[], Any]) -> Any:
+    with pytest.raises(SecondPersonNeeded) as needed:
+        call()
+    second.confirm(needed.value.change.id)
+    return call()
+
+
+def test_the_walk_through_the_service(served: tuple[House, str]) -> None:
+    who = people(served)
+    otto, udo, olga, rita, aldo = (who[name] for name in ("Otto", "Udo", "Olga", "Rita", "Aldo"))
+    made = otto.create_domain("d", prefix="Q-", clean=("case", "blanks"), renewal=Renewal())
+    assert (made.prefix, made.clean) == ("Q-", ("case", "blanks"))
+    otto.create_domain("e e")
+    otto.allow_translation("d", "e e")
+    pseudonyms = olga.pseudonymize("d", ["0012", " 0012", None, "0013"])
+    assert pseudonyms[0] == pseudonyms[1] != pseudonyms[3]
+    assert pseudonyms[2] is None
+    assert olga.find("d", "0012") == pseudonyms[0]
+    assert olga.find_many("d", ["nobody", "0013"], purpose="p") == [None, pseudonyms[3]]
+    assert olga.translate([pseudonyms[0]], source="d", target="e e", purpose="p")[0].startswith("P-")  # type: ignore[union-attr]
+    secret, public = recipients.generate()
+    asked = rita.request("d", pseudonyms[:1], purpose="p", case="1", recipient=public)
+    assert [r.id for r in aldo.requests()] == [asked.id]
+    with pytest.raises(AccessError, match="not the request that was read"):
+        aldo.approve(asked.id, digest="0" * 64)
+    aldo.approve(asked.id, digest=asked.digest)
+    found = rita.reveal(asked.id)
+    assert recipients.unseal(secret, found.sealed, asked.id) == {pseudonyms[0]: "0012"}
+    with pytest.raises(AccessError, match="delivered before"):
+        rita.reveal(asked.id)
+    second = rita.request("d", pseudonyms[:1], purpose="p", case="1")
+    aldo.approve(second.id)
+    assert rita.reveal(second.id).identities == {pseudonyms[0]: "0012"}
+    assert rita.withdraw(rita.request("d", pseudonyms[:1], purpose="p", case="1").id).status == "withdrawn"
+    assert udo.care.verify_log(udo, acknowledged=0).ok
+    assert sum(row["records"] for row in udo.care.report(udo, period="day")) == 2
+    assert len(udo.care.reveals(udo, purpose="p")) == 2
+    assert udo.care.read_log(udo, last=3)[-1]["n"] > 3
+
+
+def test_owners_and_the_second_person_through_the_service(served: tuple[House, str]) -> None:
+    house, place = served
+    who = people(served)
+    otto, udo = who["Otto"], who["Udo"]
+    change = otto.add_actor("Nina", ["operator"])
+    with pytest.raises(AccessError, match="nobody confirms"):
+        otto.confirm(change.id)
+    assert [c.code for c in udo.changes()] == [""]
+    token = RemoteVault(place).enrol(change.code, udo.confirm(change.id).code)
+    with pytest.raises(AccessError, match="not valid"):
+        RemoteVault(place).enrol(change.code)
+    nina = RemoteVault(place).login(token)
+    otto.create_domain("d")
+    otto.create_domain("other")
+    nina.pseudonymize("d", ["x"])
+    udo.confirm(otto.set_limit("find", Limit(3600.0, 0, None)).id)
+    with pytest.raises(AccessError, match="over the limit"):
+        nina.find("d", "x")
+    assert agree(otto, udo, lambda: otto.care.rotate_domain(otto, "d")).active == 2
+    assert agree(otto, udo, lambda: otto.care.rotate_signer(otto))
+    assert agree(otto, udo, lambda: otto.care.shred(otto, "d", confirm="d"))["name"] == "d"
+    assert otto.care.verify(otto).ok
+    anchors = [otto.care.checkpoint(otto)]
+    assert udo.care.verify_log(udo, anchors=anchors).ok
+    assert otto.plant_honeytoken("other", "nobody")
+    assert otto.grant("Nina", ["requester"]) is not None
+    assert otto.grant("Nina", ["operator"], enabled=False) is None
+    narrow = otto.issue_token("Olga", domains=["other"])
+    assert RemoteVault(place).enrol(narrow.code, udo.confirm(narrow.id).code)
+    assert otto.revoke_tokens("Olga") == 2
+    assert udo.refuse(otto.set_limit("find", Limit(3600.0, 5, None)).id).status == "denied"
+    assert otto.status()["vault"] == house.vault.id
+    assert RemoteVault(place).status()["alive"]
+    with pytest.raises(UsageError, match="machine of the vault"):
+        otto.care.rotate_master(otto, house.key)
+
+
+def test_large_columns_and_repeating_scopes_go_in_parts(served: tuple[House, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.protector.remote.MOST", 3)
+    who = people(served)
+    otto, olga = who["Otto"], who["Olga"]
+    otto.create_domain("d")
+    otto.create_domain("t", scope="transaction")
+    otto.create_domain("u", renewal=Renewal(uses=2))
+    column = pa.array(["a", None, "b", "a", "c", "d", "a"])
+    made = olga.pseudonymize("d", column).to_pylist()
+    assert made[0] == made[3] == made[6]
+    assert made[1] is None
+    assert len(set(made)) == 5
+    each = olga.pseudonymize("t", column).to_pylist()
+    assert (len(set(each)), each[1]) == (7, None)
+    renewed = olga.pseudonymize("u", column).to_pylist()
+    assert renewed[0] == renewed[3] != renewed[6]
+
+
+def test_self_generated_pseudonyms_through_the_service(served: tuple[House, str]) -> None:
+    house, _ = served
+    who = people(served)
+    domain = who["Otto"].create_domain("own", kind="self-generated")
+    me = Holder.generate()
+    given = me.registration(house.vault.id, domain.id)
+    who["Olga"].register("own", given, identity="0012")
+    challenge = who["Olga"].challenge("own", given["pseudonym"])
+    assert who["Olga"].check_ownership("own", given["pseudonym"], challenge, me.prove(house.vault.id, domain.id, challenge))
+    assert who["Olga"].vault.id == house.vault.id
+
+
+def test_errors_keep_their_kind_and_tell_no_value(served: tuple[House, str]) -> None:
+    _, place = served
+    who = people(served)
+    who["Otto"].create_domain("n", check="nhs")
+    for call, kind in (
+        (lambda: RemoteVault(place).login("shoal-wrong").domains(), AccessError),
+        (lambda: who["Olga"].pseudonymize("nowhere", ["secret name"]), UsageError),
+        (lambda: who["Olga"].pseudonymize("n", ["secret name"]), DataError),
+        (lambda: who["Rita"].create_domain("x"), AccessError),
+        (lambda: who["Otto"].create_domain("x", kind="rundom"), UsageError),
+        (lambda: who["Otto"].set_limit("nothing", Limit(1.0, 1, 1)), UsageError),
+        (lambda: RemoteVault("unix:/nowhere/at-all.sock").login("x").domains(), EngineError),
+    ):
+        with pytest.raises(kind) as told:
+            call()
+        assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["http://example.org", "http://example.org:80", "https://u:p@example.org", "https://h/x?token=1"]
+)
+def test_addresses_that_would_leak_a_token(place: str) -> None:
+    with pytest.raises(UsageError):
+        RemoteVault(place)
+
+
+def test_the_commands_need_no_key(
+    served: tuple[House, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house, place = served
+    for name in ("SHOAL_VAULT_KEY", "SHOAL_VAULT_KEY_FILE", "SHOAL_VAULT_TOKEN", "SHOAL_VAULT_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SHOAL_VAULT", place)
+    monkeypatch.chdir(tmp_path)
+    for name, token in house.tokens.items():
+        (tmp_path / f"{name}.token").write_text(token)
+        (tmp_path / f"{name}.token").chmod(0o600)
+
+    def shoal(*words: str, who: str = "", code: int = 0) -> Any:
+        with pytest.raises(SystemExit) as stop:
+            main(["vault", *words, "--json", *(["--token-file", f"{who}.token"] if who else [])])
+        out = capsys.readouterr()
+        assert stop.value.code == code, out.err
+        return json.loads(out.out)
+
+    assert shoal("status")["alive"]
+    shoal("domain", "add", "study", who="Otto")
+    (tmp_path / "in.csv").write_text("patient,age\n0012,30\n0013,40\n0012,31\n")
+    done = shoal("pseudonymize", "in.csv", "--domain", "study", "--id", "patient", "-o", "out.csv", who="Olga")
+    assert done["rows"] == 3
+    first = (tmp_path / "out.csv").read_text().split()[1].split(",")[0].strip('"')
+    asked = shoal("request", first, "--domain", "study", "--reason", "r", "--case", "1", who="Rita")["id"]
+    shoal("approve", asked, who="Aldo")
+    shoal("reveal", asked, "-o", "who.json", who="Rita")
+    assert json.loads((tmp_path / "who.json").read_text())["identities"] == {first: "0012"}
+    change = shoal("rotate", "--domain", "study", who="Otto", code=1)["error"]["message"].split()[0]
+    shoal("confirm", change, who="Udo")
+    assert shoal("rotate", "--domain", "study", who="Otto")["key_id"]
+    change = shoal("actor", "add", "Nina", "--role", "operator", "--code-out", "n.one", who="Otto")["change"]
+    shoal("confirm", change, "--code-out", "n.two", who="Udo")
+    shoal("enrol", "--code-file", "n.one", "--code-file", "n.two", "--token-out", "Nina.token")
+    assert [d["name"] for d in shoal("domain", "list", who="Nina")["domains"]] == ["study"]
+    assert shoal("audit", "--verify", who="Udo")["ok"]
+    assert shoal("audit", "--report", "day", who="Udo")["reveals"]
+    assert shoal("verify", who="Otto")["ok"]
+    assert shoal("checkpoint", "--out", "c.json", who="Otto")["seq"]
+    shoal("backup", "-o", "b.backup", who="Otto", code=2)  # on the vault's own machine
+    assert shoal("anchor", "--accept", "--second-token-file", "Udo.token", who="Otto", code=2)["error"]["type"] == "UsageError"
+
+
+def test_serving_alone_and_the_whole_service(sqlite_house: House) -> None:
+    """Health without a token, metrics with one; a service without a vault has none of it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastapi.testclient import TestClient
+
+    from shoal.server.protector.api import create_app
+
+    house = sqlite_house
+    with TestClient(create_app(house.vault), base_url="http://127.0.0.1") as client:
+        assert client.get("/vault/v1/health").json() == {"done": True}
+        assert client.get("/vault/v1/metrics").status_code == 401
+        told = client.get("/vault/v1/metrics", headers={"Authorization": f"Bearer {house.tokens['Olga']}"})
+        with house.vault.store.read() as tx:
+            assert f"shoal_vault_audit_events {tx.state.audit_seq}\n" in told.text
+        assert client.post("/vault/v1/enrol", json={"codes": ["x" * 5000]}).status_code == 413
+        assert client.post("/vault/v1/enrol", json={"codes": ["enrol-x"]}).status_code == 401
