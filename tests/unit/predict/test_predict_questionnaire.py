@@ -149,16 +149,45 @@ def test_grades_and_lights() -> None:
     q.add("a", shares=[0.5, 0.5])
     assert (q.meter().unique.grade, q.meter().light) == ("A", "green")
     q.add("b", counts=[3, 4, 5], source="table")
-    assert (q.meter().unique.grade, q.meter().light) == ("B", "green")
+    assert (q.meter().unique.grade, q.meter().light) == ("C", "green"), "a guess; its whole range is within the target"
+    assert q.meter().unique.high <= 0.5
+    q.target = q.meter().unique.high * 0.999
+    assert (q.meter().reached, q.meter().light) == (True, "amber"), "the range passes the target"
+    q.target = 0.5
     q.add("c", values=3)
     assert (q.meter().unique.grade, q.meter().light) == ("C", "amber")
     assert any("the range holds for every shape" in n for n in q.meter().unique.notes)
     tied = Questionnaire(population=10_000, respondents=500, target=0.5).add("a", shares=[0.5, 0.5]).add("b", shares=[0.3, 0.7])
     tied.link("a", "b", correlation=0.5)
-    assert tied.meter().unique.grade == "B"  # a correlation does not fix the joint shares
+    assert tied.meter().unique.grade == "C"  # a correlation does not fix the joint shares
     table = Questionnaire(population=10_000, respondents=500).add("a", shares=[0.5, 0.5]).add("b", shares=[0.3, 0.7])
     table.link("a", "b", joint=[[0.2, 0.3], [0.1, 0.4]])
     assert table.meter().unique.grade == "A"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_the_dependence_the_truth_is_in_the_range_and_the_guess_is_grade_c(seed: int) -> None:
+    """Falsifier: joint tables with the same shares, from independent to copies of one another."""
+    rng = np.random.default_rng(seed)
+    cells, people = int(rng.integers(2, 40)), int(rng.integers(20, 3000))
+    shares = rng.dirichlet(np.full(cells, rng.choice([0.3, 1.0, 5.0])))
+    tie = rng.choice([0.0, 0.3, 0.9, 1.0])  # with this chance the second answer is the first one over again
+    joint = tie * np.diag(shares) + (1 - tie) * np.multiply.outer(shares, shares)
+    q = Questionnaire(population=10**6, respondents=people).add("a", shares=shares).add("b", shares=shares)
+    m = q.meter()
+    p = joint.ravel()[joint.ravel() > 0]
+    true = float((p * (1 - p) ** (people - 1)).sum())
+    assert m.unique.grade == m.smallest_group.grade == "C"
+    assert m.unique.low - 1e-12 <= true <= m.unique.high + 1e-12
+    drawn = [rng.multinomial(people, p / p.sum()) for _ in range(200)]
+    within = [m.smallest_group.low <= d[d > 0].min() <= m.smallest_group.high + 1 for d in drawn]
+    assert np.mean(within) >= 0.88, "at its level of 0.9, but for the draw"
+    known = (
+        Questionnaire(population=10**6, respondents=people, independence_known=True)
+        .add("a", shares=shares)
+        .add("b", shares=shares)
+    )
+    assert known.meter().unique.grade == "A"
 
 
 def test_small_groups_are_counted_without_values() -> None:

@@ -16,6 +16,8 @@ from shoal.predict.questionnaire.question_blocks import QuestionBlock
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
+SIZES_ONLY = ("uniform", "kappa")
+"""Sources of a question of whose answers little more than the number is known."""
 
 
 def parts(blocks: Sequence[QuestionBlock], chosen: Sequence[str]) -> list[tuple[Distribution, Factor]]:
@@ -112,12 +114,25 @@ def _none_up_to(j: int, x: Floats, cells: Floats) -> float:
 
 
 def grade_of(sources: Sequence[str], blocks: int, *, independence_known: bool, assumed: bool) -> Grade:
-    """A: everything known; B: independence or a form of dependence assumed, or registry; C: only sizes for some question."""
-    if any(s in ("uniform", "kappa") for s in sources):
+    """A: everything known; B: from a registry; C: only sizes for some question, or independence or a form of dependence assumed.
+
+    An assumed dependence has no limits of validity inside which the value could be trusted.
+    """
+    if any(s in SIZES_ONLY for s in sources) or assumed or (blocks > 1 and not independence_known):
         return "C"
-    if assumed or (blocks > 1 and not independence_known):
-        return "B"
     return "A" if all(s == "given" for s in sources) else "B"
+
+
+def smallest_group_of_any(pieces: Sequence[tuple[Distribution, Factor]], people: int) -> Estimate:
+    """The same where the pieces may depend on each other: never above the smallest group by one piece alone, and grade C.
+
+    More questions only split groups, so each piece alone bounds the group of all of them from above, whatever the dependence.
+    """
+    guess = smallest_group(pieces, people)
+    most = min(smallest_group([piece], people).high for piece in pieces)
+    value = min(guess.value, most)
+    notes = ("unlinked questions are taken as independent; the range holds for every dependence",)
+    return Estimate(value, min(1.0, value), most, level=guess.level, method=guess.method, grade="C", notes=notes)
 
 
 def rank(blocks: Sequence[QuestionBlock], names: Sequence[str], people: int, size: int) -> list[tuple[tuple[str, ...], float]]:

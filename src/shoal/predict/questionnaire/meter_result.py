@@ -33,6 +33,7 @@ class Meter:
     warnings: tuple[str, ...]
     target: float
     combinations: float
+    sizes_only: bool = False
 
     def __repr__(self) -> str:
         asked = f"{len(self.waterfall)} questions"
@@ -45,10 +46,11 @@ class Meter:
 
     @property
     def light(self) -> str:
-        """green, amber or red, against the target; never green from sizes only."""
+        """green, amber or red, against the target; never green from sizes only, nor where the range of a grade C passes it."""
         if not self.reached:
             return "red" if self.unique.value > 2 * self.target else "amber"
-        return "amber" if self.unique.grade == "C" else "green"
+        doubtful = self.sizes_only or (self.unique.grade == "C" and self.unique.high > self.target)
+        return "amber" if doubtful else "green"
 
     def to_json(self) -> dict[str, Any]:
         """The unique share with its keys, and everything else beside it."""

@@ -171,6 +171,7 @@ class Questionnaire:
         blocks, names, n = self.blocks(), list(self.questions), self.respondents
         pieces = _meter.parts(blocks, names)
         assumed = any(link["joint"] is None for link in self.links)
+        free = len(blocks) > 1 and not self.independence_known
         sources = [q.source for q in self.questions.values()]
         grade = _meter.grade_of(sources, len(blocks), independence_known=self.independence_known, assumed=assumed)
         ranked = sorted(names, key=lambda x: -self.questions[x].law.entropy)[:14]
@@ -179,7 +180,7 @@ class Questionnaire:
         return Meter(
             unique=self._share(blocks, n, asked, grade),
             population_unique=self._share(blocks, self.population, everybody, grade),
-            smallest_group=_meter.smallest_group(pieces, n),
+            smallest_group=(_meter.smallest_group_of_any if assumed or free else _meter.smallest_group)(pieces, n),
             crowd=max(1.0, self.population * float(np.exp(-_meter.entropy(pieces)))),
             waterfall=tuple(self._waterfall(blocks)),
             pairs=tuple(_meter.rank(blocks, ranked, n, 2)[:worst]),
@@ -187,6 +188,7 @@ class Questionnaire:
             warnings=tuple(self._warnings(blocks)),
             target=self.target,
             combinations=combos,
+            sizes_only=any(s in _meter.SIZES_ONLY for s in sources),
         )
 
     def suggest(self, target: float | None = None) -> Suggestion:
