@@ -7,13 +7,17 @@ Source   Cohen 2022, "Attacks on deidentification's defenses": minimal hierarchi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from shoal.attack.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult, Verdict
+from shoal.model.counts.classes import IntArray
 
+NARROWED = "Can a published value be narrowed to one or two of the values that its label covers?"
 QUESTION = "Can published values be refined to a finer level than was published?"
 
 
@@ -44,6 +48,39 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
     sentence = f"{count:,} of {total:,} records lie in classes where a published range holds only one finer value."
     return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
+
+
+MOST_LEFT = 2
+"""Values to which a cell is narrowed: few enough for a guess at evens."""
+
+
+def narrowed(recoded: Recoded, columns: tuple[str, ...], covered: Sequence[IntArray]) -> AttackResult:
+    """Cells whose label covers at least three values of the table while its class holds at most two of them.
+
+    ``covered`` says for each column and base class how many values of the table lie under its label. Whoever knows the
+    quasi-identifiers of the people (or a table like them) reads such a cell as one or two values. Local recoding makes each class
+    as fine as it may be, so it is tried there. Up to one record in a hundred holds, more is a warning.
+    """
+    groups, kept, sizes = recoded.classes(), recoded.mask, recoded.base.sizes
+    total, cells = int(sizes[kept].sum()), 0
+    exposed = np.zeros(recoded.base.n_classes, dtype=np.bool_)
+    by_column: dict[str, int] = {}
+    for name, codes, under in zip(columns, recoded.base.codes, covered, strict=True):
+        pairs = group_codes([groups.ids[kept].astype(np.int32), codes[kept]])
+        inside = np.bincount(groups.ids[kept][pairs.first], minlength=groups.n)[groups.ids]
+        few = kept & (inside <= MOST_LEFT) & (under > MOST_LEFT)
+        exposed |= few
+        by_column[name] = int(sizes[few].sum())
+        cells += by_column[name]
+    rate = int(sizes[exposed].sum()) / max(total, 1)
+    verdict: Verdict = "holds" if rate <= 0.01 else "warning"
+    most = max(by_column, key=lambda c: by_column[c], default="")
+    worst = f"most in column '{most}': {by_column[most]:,} cells" if cells else "no column"
+    sentence = (
+        f"{cells:,} cells of {int(sizes[exposed].sum()):,} records can be narrowed to one or two values by one who knows who "
+        "is in the class, although their label covers more."
+    )
+    return AttackResult("downcoding: narrowed cells", NARROWED, rate, rate, rate, None, worst, verdict, sentence)
 
 
 def _is_news(coarse: npt.NDArray[np.int32], fine: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

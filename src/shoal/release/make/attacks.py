@@ -60,6 +60,8 @@ def run_attacks(
         seed=prepared.policy.seed,
     )
     results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
+    if decision.narrowed is not None:
+        results.append(decision.narrowed)
     if links:
         results.append(by_value(links, prepared.policy.smallest_class, _limit(prepared)))
     for place in earlier:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.attack.downcoding import narrowed
+from shoal.attack.structure import Recoded
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
@@ -23,6 +25,7 @@ from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import check_loss
 from shoal.release.plan.hardened import resisting
+from shoal.release.plan.local_nodes import below_nodes
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels, published
@@ -136,6 +139,8 @@ def _of_local(
 ) -> Decision:
     policy, base = prepared.policy, prepared.base
     codes = tuple(c for c, _ in coded)
+    finer, covered = below_nodes(prepared, found.groups)
+    cells = narrowed(Recoded(base, codes, finer, stays), base.columns, covered)
     return Decision(
         plan=Plan(
             other_steps(prepared),
@@ -154,6 +159,9 @@ def _of_local(
         labels=tuple(names for _, names in coded),
         released=published(prepared, base, codes, stays),
         class_map=found.class_map(),
+        finer=finer,
+        notes=(f"Local recoding: {cells.sentence}",) if cells.rate else (),
+        narrowed=cells,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
+from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, SensitiveCounts
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.model.requirement import K, MaxRisk
@@ -29,7 +30,7 @@ class Decision:
 
     ``kept`` and ``class_map`` are handed to RECODE and forgotten: they hold values. ``stays`` says for each base class whether
     it is published; ``published`` are its codes, per column, after the plan. ``given`` are numbers that requirements ask for and
-    only the population table tells.
+    only the population table tells. ``narrowed`` is what the cells of a local recoding give away.
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class Decision:
     finer: tuple[CodeArray, ...] = ()
     notes: tuple[str, ...] = ()
     given: Given = field(default_factory=dict)
+    narrowed: AttackResult | None = None
 
 
 def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Decision:

@@ -1,0 +1,56 @@
+"""Local recoding, seen by an attacker who knows hierarchies and algorithm: the node that each class is published at.
+
+A cluster of classes publishes in each column the lowest node of the hierarchy that covers it. From it follow the codes one level
+below, which the algorithm did not dare to publish, and how many of the table's values the label covers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import CodeArray, IntArray
+from shoal.release.plan.prepare import Prepared
+from shoal.release.plan.published_classes import at_level
+
+
+def below_nodes(prepared: Prepared, clusters: npt.NDArray[np.int64]) -> tuple[tuple[CodeArray, ...], tuple[IntArray, ...]]:
+    """Per column: the code of each base class one level below its node, and how many values of the table the node covers.
+
+    ``clusters[c]`` is the cluster of base class c. A value that is published as it is keeps its code and covers one value.
+    """
+    finer, covered = [], []
+    for j, name in enumerate(prepared.base.columns):
+        levels = _levels(prepared, name)
+        at = _node_levels(levels, clusters)
+        lower = np.maximum(at - 1, 0)
+        width = int(max(codes.max(initial=0) for codes in levels)) + 2
+        finer.append((np.choose(lower, levels) + 1 + lower * width).astype(np.int32))
+        covered.append(np.choose(at, [_covers(codes, prepared.base.codes[j]) for codes in levels]))
+    return tuple(finer), tuple(covered)
+
+
+def _levels(prepared: Prepared, name: str) -> list[CodeArray]:
+    """Codes of the base classes at each level, and at last under one node that covers everything."""
+    height = prepared.hierarchies[name].height
+    out = [at_level(prepared, prepared.base, name, level)[0] for level in range(height + 1)]
+    return [*out, np.zeros(prepared.base.n_classes, dtype=np.int32)]
+
+
+def _node_levels(levels: list[CodeArray], clusters: npt.NDArray[np.int64]) -> IntArray:
+    """The lowest level at which all classes of a cluster are alike, for each base class."""
+    n = int(clusters.max()) + 1
+    found = np.full(n, -1, dtype=np.int64)
+    for level, codes in enumerate(levels):
+        low, high = np.full(n, np.iinfo(np.int32).max), np.full(n, np.iinfo(np.int32).min)
+        np.minimum.at(low, clusters, codes)
+        np.maximum.at(high, clusters, codes)
+        found[(low == high) & (found < 0)] = level
+    return found[clusters]
+
+
+def _covers(codes: CodeArray, values: CodeArray) -> IntArray:
+    """How many different values of the table lie under the node of each base class."""
+    node = np.unique(codes, return_inverse=True)[1]
+    pairs = np.unique(np.stack([node, values]), axis=1)
+    return np.bincount(pairs[0], minlength=int(node.max()) + 1)[node]
