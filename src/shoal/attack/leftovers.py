@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrow import to_numpy
 from shoal.model.attack import AttackResult
 
 QUESTION = "Do row order, row numbers or file metadata tell anything that the cells do not?"
@@ -96,8 +97,7 @@ def _ranks(column: Any) -> npt.NDArray[np.int64]:
     encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if str(encoded.type).startswith("dictionary"):
         encoded = encoded.cast(encoded.type.value_type)
-    ranks: npt.NDArray[np.int64] = pc.rank(encoded, sort_keys="ascending", tiebreaker="dense").to_numpy()
-    return ranks.astype(np.int64) - 1
+    return to_numpy(pc.rank(encoded, sort_keys="ascending", tiebreaker="dense")).astype(np.int64) - 1
 
 
 def _numbers_the_rows(column: Any) -> bool:

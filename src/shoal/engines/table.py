@@ -15,6 +15,7 @@ from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.in_order import in_order
+from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
@@ -87,7 +88,8 @@ class Table:
 
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._engine.count_rows(self._relation)
+        reader = self._relation.reader
+        return int(reader.rows()) if isinstance(reader, ArrowReader | ParquetReader) else self._engine.count_rows(self._relation)
 
     def count(
         self,
@@ -178,6 +180,9 @@ class Table:
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
         """The rows as pyarrow RecordBatches, in the one type of each kind (NaN missing), never all at once."""
         names = self._schema.names if columns is None else tuple(self._schema.require(c) for c in columns)
+        reader = self._relation.reader
+        if isinstance(reader, ArrowReader):
+            return reader.scan([self._relation.column(n) for n in names], batch_size)
         return self._engine.scan(self._relation, names, batch_size)
 
     def recode(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.kernels._group_loops import scramble
-from shoal.kernels.jit import njit
+from shoal.kernels.jit import njit, plain
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -26,6 +26,16 @@ def hash_texts(offsets: Any, data: Any, out: Any) -> None:
             h = scramble(h ^ word) + _ODD
             at += 8
         out[i] = h
+
+
+def hashed(h: Any, word: Any = None) -> Any:
+    """One step of :func:`hash_texts` for many texts: the start from their lengths, or eight bytes more."""
+    return h * _ODD if word is None else plain(scramble)(h ^ word) + _ODD
+
+
+def mixed(hashes: Any, values: Any) -> Any:
+    """As :func:`mix_in`, for whole arrays."""
+    return plain(scramble)(hashes * _ODD + values)
 
 
 @njit

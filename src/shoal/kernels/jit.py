@@ -1,7 +1,8 @@
 """``njit``: numba where it is installed, plain Python where it is not.
 
-Kernels are compiled on first use and cached on disk. Where no cache folder can be written, or the cached file is broken,
-they are compiled anew in each process. ``HAVE_NUMBA`` lets a caller choose a numpy path instead.
+numba is loaded, and a kernel compiled, when it is first called: a small table goes by numpy and needs neither. Compiled kernels
+are cached on disk. Where no cache folder can be written, or the cached file is broken, they are compiled anew in each process.
+``HAVE_NUMBA`` lets a caller choose a numpy path instead.
 """
 
 from __future__ import annotations
@@ -45,9 +46,45 @@ def lean_njit(function: F) -> F:
 
 
 def _compile(function: F, **options: bool) -> F:
-    if not HAVE_NUMBA:
-        return function
-    import numba
+    return cast(F, Kernel(function, options)) if HAVE_NUMBA else function
 
-    compiler: Any = numba.njit
-    return cast(F, compiler(nogil=True, cache=_cache_is_writable(), error_model="numpy", **options)(function))
+
+def plain(kernel: F) -> F:
+    """The kernel as Python runs it, for a few steps that are not worth loading numba."""
+    return cast(F, getattr(kernel, "py_func", kernel))
+
+
+class Kernel:
+    """A function that numba takes over when it is first called."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self._options = function, options
+        self._compiler: Any = None
+        self._called: dict[str, Kernel] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return (self._compiler or self.compiler())(*arguments)
+        except OSError:  # the cache cannot be written after all, as on a full disk; the loops themselves touch no file
+            return self.compiler(cache=False)(*arguments)
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments that it was compiled for so far."""
+        return [] if self._compiler is None else list(self._compiler.signatures)
+
+    def compiler(self, *, cache: bool = True) -> Any:
+        """numba's form of the function. Kernels that it calls are found among the names of its module, so they are put there."""
+        if self._compiler is None or not cache:
+            import numba
+
+            njit_with: Any = numba.njit
+            options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
+            self._compiler = njit_with(**options)(self.py_func)
+            names = self.py_func.__globals__
+            for name in self.py_func.__code__.co_names:
+                if isinstance(names.get(name), Kernel):
+                    self._called[name] = names[name]
+            names.update({name: called.compiler(cache=cache) for name, called in self._called.items()})
+        return self._compiler

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from shoal.kernels.arrow import from_texts
 from shoal.kernels.moments import seconds
 
 
@@ -58,7 +59,7 @@ def canonical_text(values: Any) -> Any:
     if pa.types.is_date64(kind):
         return values.cast(pa.date32()).cast(pa.string())
     if _is_binary(kind):
-        return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
+        return from_texts([None if v is None else v.hex() for v in values.to_pylist()])
     if pa.types.is_nested(kind):
         return _nested_text(values)
     if pa.types.is_duration(kind):
@@ -111,7 +112,7 @@ def _float_text(values: Any) -> Any:
 
     encoded = values.cast(pa.float64()).dictionary_encode()
     spelled = [None if x is None or x != x else repr(x + 0.0) for x in encoded.dictionary.to_pylist()]
-    return pa.array(spelled, pa.string()).take(encoded.indices)
+    return from_texts(spelled).take(encoded.indices)
 
 
 def _decimal_text(values: Any) -> Any:
@@ -121,11 +122,10 @@ def _decimal_text(values: Any) -> Any:
     >>> _decimal_text(pa.array([decimal.Decimal("0.0000001"), None], pa.decimal128(9, 7))).to_pylist()
     ['0.0000001', None]
     """
-    import pyarrow as pa
 
     encoded = values.dictionary_encode()
     spelled = [None if x is None else format(x, "f") for x in encoded.dictionary.to_pylist()]
-    return pa.array(spelled, pa.string()).take(encoded.indices)
+    return from_texts(spelled).take(encoded.indices)
 
 
 def _timestamp_text(values: Any) -> Any:

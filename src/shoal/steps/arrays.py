@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrow import from_texts
+
 
 def text_array(texts: Sequence[str | None]) -> Any:
     """Texts as a pyarrow array."""
-    import pyarrow as pa
-
-    return pa.array(texts, pa.string())
+    return from_texts(texts)
 
 
 def doubles(values: Any) -> npt.NDArray[np.float64]:

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlglot import exp
-
 from shoal.kernels.codes import number_ranges
 from shoal.model.roles import NUMBERS, Column
+from shoal.steps.sqlglot import exp
 
 
 class Dialect(Protocol):

@@ -169,3 +169,28 @@ def test_without_numba_the_answers_are_the_same() -> None:
         )
         runs.append(subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=True).stdout)
     assert runs[0] == runs[1]
+
+
+def test_a_cache_that_cannot_be_written_does_not_stop_a_count(tmp_path) -> None:
+    """A full disk: numba compiles, fails to keep what it compiled, and the kernel compiles once more without keeping it."""
+    script = textwrap.dedent(
+        """
+        import resource, signal
+        import numpy as np
+        from shoal.kernels import count
+        from shoal.kernels.group import group_codes
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        codes = np.arange(5000, dtype=np.int32) % 2500
+        keys = np.arange(70_000).astype(np.uint64) // 2
+        print(group_codes([codes, codes[::-1]], [2**30, 2**30]).n, count.count_keys(keys, 2**40)[1].sum())
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert done.stdout.split() == ["2500", "70000"]

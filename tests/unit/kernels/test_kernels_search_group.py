@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.search.kernels import charges as charging
 from shoal.search.kernels import group_cells as search_group
 from shoal.search.kernels.group_cells import Workspace
 
@@ -35,11 +36,20 @@ def cells(seed: int, card: int, *, n: int = 300) -> tuple[np.ndarray, list[tuple
     return codes, tables, rng.integers(1, 4, n), ends
 
 
-@pytest.mark.parametrize("card", [6, 40, 5000])  # direct table; direct or hash; a key space of 3e18: hash
-@pytest.mark.parametrize("threads", [1, 2])
-def test_groups_are_those_of_a_dictionary(card: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+WAYS = [0, 1, 2]
+"""numpy, as for a few cells; compiled; compiled and two threads."""
+
+
+def workspace(n_sums: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setattr(search_group, "SHARED", 10)
-    space = Workspace(300, 2, [6] * 5, threads)
+    monkeypatch.setattr(search_group, "FEW", 0 if threads else 301)
+    return Workspace(300, n_sums, [6] * 5, max(1, threads))
+
+
+@pytest.mark.parametrize("card", [6, 40, 5000])  # direct table; direct or hash; a key space of 3e18: hash
+@pytest.mark.parametrize("threads", WAYS)
+def test_groups_are_those_of_a_dictionary(card: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = workspace(2, threads, monkeypatch)
     for seed in range(6):
         codes, tables, records, ends = cells(seed, card)
         gid, first, sums = slow(codes, tables, records)
@@ -54,10 +64,9 @@ def test_groups_are_those_of_a_dictionary(card: int, threads: int, monkeypatch: 
             assert found.small == sum(s < 4 for s in sums)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", WAYS)
 def test_a_node_is_given_up_only_when_more_than_the_limit_is_lost(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_group, "SHARED", 10)
-    space = Workspace(300, 1, [6] * 5, threads)
+    space = workspace(1, threads, monkeypatch)
     given_up = 0
     for seed in range(20):
         codes, tables, records, ends = cells(seed, 6)
@@ -81,3 +90,38 @@ def test_slots_are_renewed_before_their_numbers_run_out() -> None:
     space._base = 2**31 - 400
     for _ in range(4):
         assert space.group(codes, tables, records[None, :]).gid.tolist() == want
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numpy_and_the_compiled_loop_give_up_at_the_same_place(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes, tables, records, ends = cells(seed, 6)
+    for limit in range(0, 60, 7):
+        found = []
+        for few in (0, 301):
+            monkeypatch.setattr(search_group, "FEW", few)
+            got = Workspace(300, 1, [6] * 5).group(codes, tables, records[None, :], ends, least=3, limit=limit)
+            found.append((got.n, got.lost, got.small))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_small_sums_are_the_same_by_numpy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last bit: a plan must not depend on which way a loss was added up."""
+    rng = np.random.default_rng(seed)
+    n, sizes = 40, [3, 5, 9]
+    codes = np.stack([rng.integers(0, s, n) for s in sizes]).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    gid, reps = rng.integers(0, 6, n).astype(np.int32), rng.permutation(n).astype(np.int32)
+    score, records = rng.integers(0, 4, 6), rng.integers(1, 9, n)
+    free, extra = rng.random((3, 4)), rng.random(4 * sum(sizes))
+    offsets = (4 * starts[:-1]).astype(np.int64)
+    results = []
+    for few in (0, 10**6):
+        monkeypatch.setattr(search_group, "FEW", few)
+        monkeypatch.setattr(charging, "FEW", few)
+        gone, out = np.zeros(sum(sizes), np.int64), np.zeros((3, 4))
+        search_group.lost_by_code(score, 2, gid, reps, codes, starts, records, gone)
+        charging.charges(gone, starts, extra, offsets, free, np.array([3, 0, 2]), np.array([1, 0, 2]), out)
+        results.append((gone.tolist(), out.tolist()))
+    assert results[0] == results[1]
+    assert sum(results[0][0]) == 3 * records[score[gid] < 2].sum()

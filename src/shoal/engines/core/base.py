@@ -9,17 +9,17 @@ No message of a driver reaches the user: it may hold data values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from sqlglot import exp
 
 from shoal.engines.core.kinds import normalize
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
+from shoal.steps.sqlglot import exp
 
 BATCH_ROWS = 131_072
 
@@ -32,13 +32,18 @@ class Relation:
     (delimiter, encoding …); ``native`` holds the engine's own type names where it needs them.
     """
 
-    sql: exp.Expr
+    query: exp.Expr | Callable[[], exp.Expr]  # a function where it is not made before somebody asks for it
     columns: tuple[Column, ...]
     source: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     native: dict[str, str] = field(default_factory=dict)
     reader: Any = None  # a shoal.engines.files.readers.Reader where Arrow chunks can be had without SQL
     reads_as_text: tuple[str, ...] = ()  # columns whose own type has no kind: ``sql`` reads them as text
+
+    @property
+    def sql(self) -> exp.Expr:
+        """What stands after FROM."""
+        return self.query() if callable(self.query) else self.query
 
     def column(self, name: str) -> Column:
         """The column of that name."""

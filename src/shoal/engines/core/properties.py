@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UsageError
 from shoal.model.roles import SCALES, Column, Schema
 from shoal.steps.sql import column as column_of
 from shoal.steps.sql import string
+from shoal.steps.sqlglot import exp
 
 MOST_SPELLINGS = 1_000
 """Spellings of "missing" that one column may have."""
@@ -58,7 +57,7 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
             value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value)
         terms.append(exp.alias_(value, c.name, quoted=True))
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
-    return replace(relation, sql=exp.Subquery(this=exp.select(*terms).from_(inside)), reader=None)
+    return replace(relation, query=exp.Subquery(this=exp.select(*terms).from_(inside)), reader=None)
 
 
 def text_of(value: object) -> str:

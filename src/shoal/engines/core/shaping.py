@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.request import gap_error
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import aliased, column
+from shoal.steps.sqlglot import exp
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.count.assemble import sorted_categories
-from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
+from shoal.kernels.arrow import from_numpy, from_texts, is_missing, positions, to_numpy
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 
@@ -195,10 +195,12 @@ class Ranked:
         distinct = values.dictionary_encode() if step is not None else None
         old = distinct.dictionary if distinct is not None else values
         if missing_rank_value is not None:
-            old = pa.concat_arrays([old, pa.array([missing_rank_value], old.type)]).unique()
+            old = pa.concat_arrays([old, from_texts([missing_rank_value]).cast(old.type)]).unique()
         self.categories, rank = sorted_categories(old)
         per_value = rank[:-1] if distinct is None else rank[positions(distinct.indices)]
-        missing = -1 if missing_rank_value is None else self.categories.index(pa.scalar(missing_rank_value, old.type)).as_py()
+        missing = -1
+        if missing_rank_value is not None:
+            missing = pc.index_in(from_texts([missing_rank_value]).cast(old.type), self.categories)[0].as_py()
         table = (np.append(per_value, missing) + 1).astype(np.uint32)
         self.width = len(self.categories) + 1
         self.lookups: list[Lookup] = [table[p] for p in places]

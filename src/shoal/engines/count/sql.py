@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.request import CountRequest, over_budget
@@ -25,6 +24,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.counts.people import PeopleCounts
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, cast, column
+from shoal.steps.sqlglot import exp
 
 
 def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> ClassCounts:

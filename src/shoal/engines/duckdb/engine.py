@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from sqlglot import exp
 
 from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
@@ -21,6 +20,7 @@ from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, 
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string
 from shoal.steps.sql import column as column_of
+from shoal.steps.sqlglot import exp
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -44,7 +44,20 @@ class DuckDB(Engine):
         self._pending: dict[str, Callable[[], Any]] = {}
         self.source = "the table"  # what messages call it
         self.explain_late: Callable[[int], ShoalError] | None = None
-        self._connection = self._connect(read_only=True)
+        self._pending_views: list[tuple[str, str]] = []
+        self._opened: Any = None
+        self._closed = False
+        if self._file is not None:
+            self._opened = self._connect(read_only=True)
+
+    @property
+    def _connection(self) -> Any:
+        """The connection, opened when it is first needed: a table that is counted by codes needs none."""
+        if self._closed:
+            raise EngineError(f"{self.source} is closed.", hint="Open it again.")
+        if self._opened is None:
+            self._opened = self._connect(read_only=True)
+        return self._opened
 
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb
@@ -95,13 +108,22 @@ class DuckDB(Engine):
         """A relation over an Arrow table with these columns that is loaded when it is first asked for."""
         name = self.fresh("frame")
         self._pending[name] = load
-        return Relation(exp.table_(name, quoted=True), tuple(columns), source, details)
+        return Relation(lambda: exp.table_(name, quoted=True), tuple(columns), source, details)
+
+    def defer_view(self, body: str, columns: Sequence[Column], source: str, **details: Any) -> Relation:
+        """As :meth:`view` for columns that are known already: DuckDB hears of it when something is asked in SQL."""
+        name = self.fresh("source")
+        self._pending_views.append((f"CREATE VIEW {name} AS {body}", source))
+        return Relation(lambda: exp.table_(name, quoted=True), tuple(columns), source, details)
 
     def _settle(self) -> Any:
         """The connection, with everything deferred now loaded."""
         while self._pending:
             name, load = self._pending.popitem()
             self._register(name, load())
+        while self._pending_views:
+            view, source = self._pending_views.pop(0)
+            self.run(view, source)
         return self._connection
 
     def _register(self, name: str, data: Any) -> None:
@@ -229,7 +251,7 @@ class DuckDB(Engine):
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""
         if self._file is not None:
             self._connection.close()
-            self._connection = self._connect(read_only=False)
+            self._opened = self._connect(read_only=False)
             for name, data in self._registered.items():  # value maps that the query to come is joined with
                 self._connection.register(name, data)
 
@@ -239,7 +261,9 @@ class DuckDB(Engine):
             raise OutputError(f"table '{name}' is already there.", hint="Choose a new name; nothing was changed.")
 
     def close(self) -> None:
-        self._connection.close()
+        self._closed = True
+        if self._opened is not None:
+            self._opened.close()
         self._cleanup()
 
 
@@ -256,7 +280,7 @@ def flat(relation: Relation, schema: Any) -> Relation:
         terms.append(exp.alias_(value, c.name, quoted=True))
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
-    return replace(relation, sql=exp.Subquery(this=exp.select(*terms).from_(inside)), columns=columns, reads_as_text=tuple(odd))
+    return replace(relation, query=exp.Subquery(this=exp.select(*terms).from_(inside)), columns=columns, reads_as_text=tuple(odd))
 
 
 def _in_utc(connection: Any) -> Any:

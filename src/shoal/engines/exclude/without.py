@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.exclude.listed import column_of, ids_of
@@ -24,6 +23,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.exclusion import Excluded
 from shoal.model.roles import Column
 from shoal.steps.sql import aliased, column
+from shoal.steps.sqlglot import exp
 
 _TEXT = Column("", "text")
 
@@ -66,7 +66,7 @@ def without(table: Table, ids: Sequence[str], by: str, *, unnamed: bool = True) 
     held = engine.lasting(pa.table({"k0": pa.array(forms, pa.string()), "n": pa.array(forms.values(), pa.int64())}))
     found = _counted(engine, relation, by, held)
     reader = None if relation.reader is None else _Filtered(relation.reader, by, list(forms), unnamed)
-    left = replace(relation, sql=_remaining(engine, relation, by, held, unnamed), reader=reader)
+    left = replace(relation, query=_remaining(engine, relation, by, held, unnamed), reader=reader)
     return Table(engine, left, table.schema, name=table.name), Excluded(by, len(set(ids)), *found)
 
 

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.kinds import check_digits, columns_of
+from shoal.engines.core.kinds import check_digits, columns_of, kind_of
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.files.readers import ParquetReader
 from shoal.errors import UnreadableError
-from shoal.model.roles import check_names
+from shoal.model.roles import Column, check_names
 
 HIVE_MISSING = "__HIVE_DEFAULT_PARTITION__"
 WILDCARDS = "*?["
@@ -41,12 +41,28 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     check_names([*schema.names, *folders], table=path.name)
     check_digits(schema, path.name)
     engine = DuckDB(stable_order=True)
+    if all(_is_plain(f.type) for f in schema):
+        columns = [Column(n, k) for n, k in [*((f.name, kind_of(f.type)) for f in schema), *((n, "text") for n in folders)]]
+        plain = engine.defer_view(_reading(files, folders), columns, str(path), files=len(files))
+        return engine, replace(plain, reader=_reader(files, schema, folders))
     relation = engine.view(_reading(files, folders), str(path), files=len(files))
     alike = [c.kind for c in columns_of(schema)] == [c.kind for c in relation.columns[: len(schema)]]
     if relation.reads_as_text or not alike:  # Arrow and DuckDB have other forms of nested columns and of durations
         return engine, relation
+    return engine, replace(relation, reader=_reader(files, schema, folders))
+
+
+def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]]) -> ParquetReader:
     text = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-    return engine, replace(relation, reader=ParquetReader([str(f) for f in files], text, folders))
+    return ParquetReader([str(f) for f in files], text, folders)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether Arrow and DuckDB certainly take a type for the same kind of column, so that DuckDB need not be asked."""
+    test = pa.types
+    kind = kind.value_type if test.is_dictionary(kind) else kind
+    checks = (test.is_string, test.is_large_string, test.is_integer, test.is_floating, test.is_boolean, test.is_date32)
+    return any(check(kind) for check in checks) and not test.is_float16(kind)
 
 
 def _reading(files: Sequence[Path], folders: Mapping[str, Sequence[str | None]]) -> str:

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.kinds import normalize
 from shoal.errors import UnreadableError
+from shoal.model.roles import Column
 
 CHUNK_ROWS = 1 << 20
 
@@ -59,6 +61,14 @@ class ArrowReader:
         for batch in picked.to_batches(max_chunksize=CHUNK_ROWS):
             yield list(batch.columns)
 
+    def scan(self, columns: Sequence[Column], batch_rows: int) -> Iterator[Any]:
+        """Rows of some columns as RecordBatches in the one type of each kind, at least one."""
+        names = [c.name for c in columns]
+        picked = self.table.select(names)
+        for batch in picked.to_batches(max_chunksize=batch_rows) or [_no_rows(picked.schema)]:
+            arrays = [normalize(batch.column(i), c.kind) for i, c in enumerate(columns)]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
 
 class EngineReader:
     """A relation read through its engine, for text files that only the engine parses."""
@@ -105,6 +115,10 @@ class ParquetReader:
                 for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=inside, use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
                     yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
+
+
+def _no_rows(schema: Any) -> Any:
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _repeated(value: str | None, rows: int) -> Any:

@@ -22,6 +22,7 @@ from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
+from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, sorted_order, start_hashes, text_hashes
@@ -69,7 +70,7 @@ class CodedRows:
 
     def _gathered(self, name: str, rows: npt.NDArray[np.int64], dictionaries: bool) -> Any:
         values = self.data[name]
-        return values.gathered(rows, dictionaries) if isinstance(values, _Ranks) else values.take(pa.array(rows))
+        return values.gathered(rows, dictionaries) if isinstance(values, _Ranks) else values.take(from_numpy(rows))
 
 
 @dataclass
@@ -85,8 +86,8 @@ class _Ranks:
         used = np.zeros(len(self.categories) + 1, np.bool_)
         used[ranks] = True
         places = np.cumsum(used[1:], dtype=np.int32) - np.int32(1)
-        indices = pa.array(np.append(np.int32(-1), places).astype(np.int32)[ranks], mask=ranks == 0)
-        categories = self.categories.take(np.flatnonzero(used[1:]))
+        indices = from_numpy(np.append(np.int32(-1), places).astype(np.int32)[ranks], ranks == 0)
+        categories = self.categories.take(from_numpy(np.flatnonzero(used[1:])))
         if dictionaries and pa.types.is_string(categories.type):
             return pa.DictionaryArray.from_arrays(indices, categories)
         return categories.take(indices)
@@ -142,7 +143,7 @@ def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], p
 
 def _one(chunks: list[Any], column: Column) -> Any:
     if not chunks:
-        return normalize(pa.array([], pa.string() if column.kind == "text" else pa.null()), column.kind)
+        return normalize(pa.nulls(0, pa.string() if column.kind == "text" else pa.null()), column.kind)
     values = pa.chunked_array(chunks)
     if pa.types.is_dictionary(values.type):
         if column.kind != "text" or any(c.dictionary.null_count for c in values.chunks):
@@ -156,9 +157,8 @@ def _from_dictionary(values: Any) -> _Ranks:
     """Ranks among the sorted values: the order of a file's dictionary may tell of the order of its rows."""
     if hasattr(values, "chunks"):
         values = values.chunk(0)
-    positions = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     categories, rank = sorted_categories(values.dictionary)
-    return _Ranks(narrow(rank, 1, len(categories) + 1)[positions], categories)
+    return _Ranks(narrow(rank, 1, len(categories) + 1)[positions(values.indices)], categories)
 
 
 def _whole(ranked: Ranked) -> _Ranks:
@@ -220,23 +220,22 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
             table = text_hashes(pa.concat_arrays([pa.nulls(1, values.categories.type), values.categories]))
             mix(hashes, table[values.ranks[rows]])
         elif pa.types.is_integer(values.type) and values.null_count == 0:
-            mix(hashes, values.to_numpy().view(np.uint64)[rows])
+            mix(hashes, to_numpy(values).view(np.uint64)[rows])
         elif pa.types.is_string(values.type):
             mix(hashes, text_hashes(values)[rows])
         else:
             encoded = values.dictionary_encode()
             table = text_hashes(pa.concat_arrays([pa.nulls(1, values.type), encoded.dictionary]))
-            at = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
-            mix(hashes, table[at[rows]])
+            mix(hashes, table[positions(encoded.indices)[rows] + 1])
     return sorted_order(hashes)
 
 
 def _changed(coded: CodedColumn, ranked: Ranked, stays: npt.NDArray[np.bool_] | None) -> int:
     """Published cells that differ from the original, counted per distinct value."""
-    before, positions = coded.distinct()
+    before, places = coded.distinct()
     differs = _differs(before, ranked)
     changed, at = 0, 0
-    for codes, where, lookup in zip(coded.chunks, positions, ranked.lookups, strict=True):
+    for codes, where, lookup in zip(coded.chunks, places, ranked.lookups, strict=True):
         mine = codes if stays is None else codes[stays[at : at + len(codes)]]
         at += len(codes)
         present = np.bincount(mine, minlength=len(where))
@@ -253,5 +252,4 @@ def _differs(before: Any, ranked: Ranked) -> npt.NDArray[np.bool_]:
         same = pc.equal(before.cast(pa.float64(), safe=False), after.cast(pa.float64(), safe=False))
     else:
         same = pc.equal(canonical_text(before), canonical_text(after))
-    unchanged: npt.NDArray[np.bool_] = same.fill_null(False).to_numpy(zero_copy_only=False)
-    return ~unchanged
+    return np.asarray((to_numpy(same.cast(pa.uint8())) == 0) | is_missing(same))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import kind_of, normalize
@@ -25,6 +24,7 @@ from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import aliased, cast, column, string
+from shoal.steps.sqlglot import exp
 
 PUBLISHED = "\x00published"
 

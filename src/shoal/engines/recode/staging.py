@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of, kind_of
@@ -26,6 +25,7 @@ from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, Stream
 from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import column
+from shoal.steps.sqlglot import exp
 
 
 def is_staged(step: Step) -> bool:

@@ -11,21 +11,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from shoal.engines.connect import connect, is_url
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
+from shoal.engines.recode.labels import label_steps
 from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
 from shoal.engines.recode.staging import Staging, is_staged
 from shoal.errors import UsageError
-from shoal.model.plan import Plan, RowStep
+from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.progress import Progress
 from shoal.model.roles import Column, Schema
 from shoal.steps import Drop, ExpressionStep, Keep
 from shoal.steps.sql import aliased, column
+from shoal.steps.sqlglot import exp
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ def recode(
     unit = plan.suppression.unit if plan.suppression.scope != "none" and kept is None else None
     if unit is not None:
         schema.require(unit, what="unit")
-    staged = any(is_staged(s) for s in plan.steps)
-    if isinstance(target, Path) and class_map is None and not staged and can_recode(relation, names, plan):
-        return _by_codes(relation, schema, names, steps, plan, unit, kept, target, output_format(target, format), raw, progress)
+    labels = None if any(isinstance(s, ColumnStep | RowStep) for s in plan.steps) else label_steps(plan, steps, schema)
+    if isinstance(target, Path) and class_map is None and labels is not None and can_recode(relation, names, plan):
+        return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         records = engine.count_rows(relation)

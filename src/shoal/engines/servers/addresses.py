@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from sqlglot import exp
-
 from shoal.engines.core.base import Relation
 from shoal.errors import EngineError, UsageError, missing_column
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column
+from shoal.steps.sqlglot import exp
 
 
 @dataclass(frozen=True)

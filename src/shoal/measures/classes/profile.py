@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from shoal.errors import InternalError, missing_column
+from shoal.kernels.arrow import to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts, FloatArray, IntArray, SensitiveCounts
 
@@ -123,7 +124,7 @@ def natural_order(sensitive: SensitiveCounts, width: int) -> IntArray:
     if sensitive.categories is not None and width > 1:
         import pyarrow.compute as pc
 
-        order = np.asarray(pc.sort_indices(sensitive.categories), dtype=np.int64)
+        order = to_numpy(pc.sort_indices(sensitive.categories))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         key[1:] = place[: width - 1] + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from shoal.kernels.arrow import to_numpy
 from shoal.model.plan import Step
 from shoal.steps import Round
 
@@ -53,7 +54,7 @@ def spread(prepared: Prepared, column: str) -> float:
 
     n, mean, square = 0, 0.0, 0.0
     for batch in prepared.table.scan([column]):
-        cells = pc.drop_null(batch.column(0).cast(pa.float64())).to_numpy(zero_copy_only=False)
+        cells = to_numpy(pc.drop_null(batch.column(0).cast(pa.float64())))
         cells = cells[cells == cells]  # without NaN
         if len(cells):
             here, more = float(cells.mean()), len(cells)

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.disk.folder import scratch
 from shoal.errors import EmptyTableError, InternalError, PolicyError
+from shoal.kernels.arrow import from_numpy, is_missing
 from shoal.kernels.codes import label_texts
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_column
@@ -228,7 +229,7 @@ def _hierarchy(
 def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
     """What the values of a column are, from at most :data:`LOOKED_AT` of them: levels follow from it."""
     picked = np.linspace(0, len(values) - 1, min(len(values), LOOKED_AT)).astype(np.int64)
-    texts = [str(t) for t in canonical_text(values.take(picked)).to_pylist()]
+    texts = [str(t) for t in canonical_text(values.take(from_numpy(picked))).to_pylist()]
     labels = label_texts(column)
     sizes = np.asarray(counts)[picked]
     facts = ColumnFacts(
@@ -262,4 +263,4 @@ def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, 
 
 def _present(values: Any, counts: Any) -> tuple[Any, Any]:
     """Values that are not missing, and their records."""
-    return values.drop_null(), counts[values.is_valid().to_numpy(zero_copy_only=False)]
+    return values.drop_null(), counts[~is_missing(values)]

@@ -30,16 +30,37 @@ class _Column:
 
     def encode(self, array: Any) -> Codes:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         if pa.types.is_floating(array.type):
-            numbers = array.to_numpy(zero_copy_only=False) + 0.0
-            array = pa.array(numbers, from_pandas=True)
-        words = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        here = np.array([self.code.setdefault(v, len(self.code)) for v in words.dictionary.to_pylist()], dtype=np.int64)
-        places = pc.fill_null(words.indices, 0).to_numpy(zero_copy_only=False)
-        out = here[places] if len(here) else np.zeros(len(words), dtype=np.int64)
-        return np.where(words.is_null().to_numpy(zero_copy_only=False), 0, out)
+            numbers = _plain(array.cast(pa.float64())) + 0.0  # −0.0 is 0.0
+            missing = _missing(array) | np.isnan(numbers)
+            values, places = np.unique(np.where(missing, 0.0, numbers), return_inverse=True)
+            words = values.tolist()
+        else:
+            encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+            missing = _missing(encoded.indices)
+            places = np.where(missing, 0, _plain(encoded.indices))
+            words = encoded.dictionary.to_pylist()
+        here = np.array([self.code.setdefault(v, len(self.code)) for v in words], dtype=np.int64)
+        out = here[places] if len(here) else np.zeros(len(places), dtype=np.int64)
+        return np.where(missing, 0, out)
+
+
+def _plain(numbers: Any) -> npt.NDArray[Any]:
+    """The numbers of an Arrow array from its buffer (Arrow's own way loads pandas); in the place of a missing one anything."""
+    kind = np.dtype(str(numbers.type))
+    if not len(numbers):
+        return np.zeros(0, kind)
+    return np.frombuffer(numbers.buffers()[1], kind, count=numbers.offset + len(numbers))[numbers.offset :]
+
+
+def _missing(array: Any) -> npt.NDArray[np.bool_]:
+    """For each cell of an Arrow array, whether it is missing, from its bits."""
+    bits = array.buffers()[0]
+    if bits is None or not array.null_count:
+        return np.full(len(array), array.null_count > 0)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=array.offset + len(array), bitorder="little")
+    return np.asarray(flags[array.offset :] == 0)
 
 
 def whole_codes(batches: Iterable[Any], n: int) -> list[npt.NDArray[np.signedinteger[Any]]]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shoal.model.counts.classes import IntArray
 from shoal.search.full_domain.evaluation import Evaluation, size_sums
 from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
+from shoal.search.kernels import group_cells
 from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.search.kernels.sensitive_values import check_values, merge_entries, order_entries
 from shoal.search.problem.checks import Checks, SensitiveChecks
@@ -258,6 +259,11 @@ class Evaluator:
         out = np.zeros(int(self.starts[-1]), dtype=np.int64)
         lost_by_code(score, least, gid, source.reps, self.problem.codes, self.starts, source.measures[0], out)
         return out
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few cells that nothing is compiled."""
+        return bool(self.problem.codes.shape[1] < group_cells.FEW)
 
     def warm_up(self) -> None:
         """Have the kernels compiled that were not needed yet, before a clock starts: calls without any cell."""

@@ -131,6 +131,8 @@ class LazySearch:
 
     def _is_dead(self, node: Node) -> bool:
         """Whether a generalization of the node is known to need too much suppression."""
+        if self.evaluator.is_small:
+            return bool((np.array(node) <= self._dead[: self._n_dead]).all(axis=1).any())
         return is_below_any(np.array(node, dtype=np.int64), self._dead, self._n_dead)
 
     def _look(self, node: Node) -> Known:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.jit import plain
 from shoal.model.counts.classes import FloatArray
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
@@ -102,7 +103,8 @@ class ListedSearch:
         return number not in self._plans
 
     def _climb(self, path: npt.NDArray[np.int64], length: int, best: float, *, on: bool) -> int:
-        return climb(self.bound, self._soft, self.strides, self.heights, self._free, best, on, path, length)
+        go_up = plain(climb) if self.evaluator.is_small else climb
+        return go_up(self.bound, self._soft, self.strides, self.heights, self._free, best, on, path, length)
 
     def _probe(self, path: npt.NDArray[np.int64], length: int) -> None:
         """Close the foot of the path: from above where suppression forbids, else from the last node of the path itself."""

@@ -11,12 +11,33 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@lean_njit
+FEW = 4096
+"""With fewer numbers to add up, numpy does it: numba is loaded for larger problems only."""
+
+
 def charges(gone: Ints, starts: Ints, extra: Floats, offsets: Ints, free: Floats, node: Ints, floor: Ints, out: Floats) -> None:
     """out[j, l] = free[j, l] + Σ_code gone · extra for l ≤ node[j]; what is added below ``floor`` is as at ``floor``.
 
-    ``extra[offsets[j] + l · codes + code]`` is what losing a record of that code adds at level l.
+    ``extra[offsets[j] + l · codes + code]`` is what losing a record of that code adds at level l. Sums are added in the order of
+    the codes on both ways, so that they are the same to the last bit.
     """
+    if len(extra) >= FEW:
+        _charges(gone, starts, extra, offsets, free, node, floor, out)
+        return
+    for j in range(len(node)):
+        lost = gone[starts[j] : starts[j + 1]]
+        more = 0.0
+        for level in range(node[j], -1, -1):
+            if level >= floor[j] or level == node[j]:
+                row = offsets[j] + level * len(lost)
+                added = np.add.accumulate(lost * extra[row : row + len(lost)])
+                more = added[-1] if len(added) else 0.0
+            out[j, level] = free[j, level] + more
+
+
+@lean_njit
+def _charges(gone: Ints, starts: Ints, extra: Floats, offsets: Ints, free: Floats, node: Ints, floor: Ints, out: Floats) -> None:
+    """As :func:`charges`."""
     for j in range(len(node)):
         n_codes = starts[j + 1] - starts[j]
         more = 0.0

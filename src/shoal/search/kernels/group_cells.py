@@ -25,6 +25,8 @@ SMALL = 2**18
 NO_LIMIT = 2**62
 SHARED = 50_000
 """Cells from which on two threads share the work, where a break lies between their parts."""
+FEW = 1024
+"""Problems of fewer cells go by numpy: they are done before numba would be loaded."""
 
 
 @lean_njit
@@ -97,12 +99,46 @@ def _group(
     result[2] = small
 
 
-@lean_njit
+def _group_few(
+    codes: Codes, starts: Ints, lanes: Ints, records: Ints, ends: Ints, least: int, limit: int, gid: Codes, first: Codes,
+    sums: Ints, result: Ints,
+) -> None:  # fmt: skip
+    """As :func:`_group` from the first cell on, in numpy."""
+    n_cells = int(ends[-1])
+    keys = sum(lanes[start + block[:n_cells]] for start, block in zip(starts, codes, strict=False))
+    _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(where, kind="stable")  # groups in order of first appearance
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    found = len(order)
+    gid[:n_cells], first[:found] = rank[inverse], where[order]
+    added = np.bincount(gid[:n_cells], weights=records[:n_cells], minlength=found).astype(np.int64)
+    sums[:found] = added
+    below = np.flatnonzero(added < least)
+    part = np.searchsorted(ends, first[below], side="right")
+    lost = np.cumsum(np.bincount(part, weights=added[below], minlength=len(ends))).astype(np.int64)
+    small = np.cumsum(np.bincount(part, minlength=len(ends)))
+    over = np.flatnonzero(lost[:-1] > limit)
+    last = int(over[0]) if len(over) else len(ends) - 1
+    result[:] = -1 if len(over) else found, lost[last], small[last]
+
+
 def lost_by_code(score: Ints, least: int, gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
     """Add up, for each column and original value, the records of the cells whose group has a score below ``least``.
 
     ``codes[j, reps[c]]`` is the original value of column ``j`` in cell ``c``; ``out[starts[j] + code]`` receives the sum.
     """
+    if codes.shape[1] >= FEW:
+        _lost_by_code(score, least, gid, reps, codes, starts, records, out)
+        return
+    cells = np.flatnonzero(score[gid] < least)
+    for start, column in zip(starts, codes, strict=False):
+        np.add.at(out, start + column[reps[cells]], records[cells])
+
+
+@lean_njit
+def _lost_by_code(score: Ints, least: int, gid: Codes, reps: Codes, codes: Codes, starts: Ints, records: Ints, out: Ints) -> None:
+    """As :func:`lost_by_code`."""
     for c in range(len(gid)):
         if score[gid[c]] < least:
             for j in range(codes.shape[0]):
@@ -196,6 +232,9 @@ class Workspace:
             self._part(codes, records, one, direct, 0, ends[:half], least, limit, self._results[0])
             other.join()
             self._close_up(self._results, begin, n_cells)
+        elif len(self._gid) < FEW:
+            arrays = (self._gid, self._first, self._sums[0], self._results[0])
+            _group_few(codes, self._starts, self._lanes, records, ends, least, limit, *arrays)
         else:
             self._part(codes, records, one, direct, 0, ends, least, limit, self._results[0])
         self._base += n_cells

@@ -18,9 +18,12 @@ from typing import Any
 
 from shoal.disk.atomic import disk_full
 from shoal.engines.core.base import Relation
+from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
-from shoal.engines.files.csv.encodings import guess_encoding
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.csv.small import read_plain, typed
 from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, sample_bytes, sniff
+from shoal.engines.files.frames import open_deferred
 from shoal.engines.files.packing import opened, packing_of
 from shoal.engines.files.readers import EngineReader
 from shoal.errors import OutputError, ShoalError, UnreadableError, UsageError, missing_column
@@ -83,6 +86,10 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     dialect, names = sniff(raw, encoding, path, options)
     names = distinct_names(names) if options.get("rename_duplicates") else names
     check_names(names, table=path.name)
+    plain = packing_of(path) == "none" and encoding == "utf-8"
+    small = _open_small(path, raw, dialect, names, options) if plain else None
+    if small is not None:
+        return small
     engine = DuckDB(stable_order=True)
     engine.source = path.name
     folded = dialect.header and any("\n" in n or "\r" in n for n in names)  # DuckDB takes its first line break for all
@@ -102,19 +109,8 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     fields, decimal = _fields(names, sample, dialect, options)
     chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
     engine.explain_late = lambda position: _late(engine, reading, fields[position], path.name)
-    relation = engine.view(
-        f"SELECT {chosen} FROM {reading}",  # noqa: S608
-        str(path),
-        None,
-        format="csv",
-        delimiter=dialect.delimiter,
-        quote=dialect.quote,
-        encoding=encoding,
-        decimal=decimal,
-        header=dialect.header,
-        null=_null_texts(options.get("null")),
-        **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
-    )
+    details = _details(dialect, encoding, decimal, options)
+    relation = engine.view(f"SELECT {chosen} FROM {reading}", str(path), None, **details)  # noqa: S608
     if any(dialect.labels):
         labelled = zip(relation.columns, dialect.labels, strict=True)
         relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))
@@ -122,6 +118,43 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
         return engine, relation
     most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
     return engine, replace(relation, reader=EngineReader(engine, relation, most))
+
+
+def _open_small(
+    path: Path, raw: bytes, dialect: Dialect, names: list[str], options: Mapping[str, Any]
+) -> tuple[DuckDB, Relation] | None:
+    """A file that is whole in the sample, without the database; None where it is long or not plainly written."""
+    if len(raw) >= SAMPLE_BYTES or options.get("types") or options.get("dates"):
+        return None
+    sample = read_plain(raw, dialect, len(names), _null_texts(options.get("null")))
+    if sample is None or sample.num_rows > SAMPLE_ROWS:
+        return None
+    fields, decimal = _fields(names, sample, dialect, options)
+    table = None if any(f.comma for f in fields) else typed(sample, [f.sql_type for f in fields], names)
+    if table is None:
+        return None
+
+    def load() -> Any:
+        if not path.exists():
+            raise UnreadableError(f"file '{path.name}' is not there any more.", hint="Was it moved or replaced?")
+        return table
+
+    details = _details(dialect, "utf-8", decimal, options)
+    return open_deferred(load, table.schema, columns_of(table.schema), str(path), **details)
+
+
+def _details(dialect: Dialect, encoding: str, decimal: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """How the file is read, for people."""
+    return {
+        "format": "csv",
+        "delimiter": dialect.delimiter,
+        "quote": dialect.quote,
+        "encoding": encoding,
+        "decimal": decimal,
+        "header": dialect.header,
+        "null": _null_texts(options.get("null")),
+        **({"heading_rows": dialect.rows} if dialect.rows > 1 else {}),
+    }
 
 
 def _encoding(name: str) -> str:

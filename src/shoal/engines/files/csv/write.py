@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.packing import Packing, packed
+from shoal.kernels.arrow import from_texts
 from shoal.kernels.moments import seconds, spelled
 from shoal.kernels.text import canonical_text
 
@@ -58,7 +59,7 @@ def write_csv(
     """
     import pyarrow.csv as pc_csv
 
-    names = schema.names if raw else inert(pa.array(schema.names, pa.string())).to_pylist()
+    names = schema.names if raw else inert(from_texts(schema.names)).to_pylist()
     printed = [_printed_type(t) for t in schema.types]
     fields = pa.schema([pa.field(n, t) for n, t in zip(names, printed, strict=True)])
     options = pc_csv.WriteOptions(include_header=True, quoting_style="needed", delimiter=delimiter)
