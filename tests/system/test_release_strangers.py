@@ -220,10 +220,8 @@ def test_a_parquet_file_that_says_a_long_text_once_for_every_row(releases, tmp_p
     assert (folder / "data.parquet").stat().st_size < 2_000_000, "eighty gigabytes, if every row had its text"
     forge(folder, lambda c: None)
     said, peak = limited(folder)
-    assert "counting the data again gives other numbers" in said, "counted by the dictionary, never unpacked"
+    assert "unpacks to far more" in said
     assert peak < 900_000
-    with pytest.raises(TamperError, match="unpacks to far more"):
-        list(batches(folder / "data.parquet", ["age", "ill"]))
 
 
 @pytest.mark.parametrize("kind", ["list", "struct", "view"])

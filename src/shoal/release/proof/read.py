@@ -242,21 +242,10 @@ def _parquet_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     check_cells(path, int(file.metadata.num_rows), len(columns))
     _places(list(file.schema_arrow.names), columns, path.name)
     check_flat(path, file.schema_arrow)
-    _check_texts(path, file.schema_arrow, columns)
     for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(columns))):
+        for array in batch.columns:
+            check_long_texts(path, array)  # a page may say a long text once and repeat it for every row
         yield pa.RecordBatch.from_arrays([batch.column(c) for c in columns], names=columns)
-
-
-def _check_texts(path: Path, schema: Any, columns: list[str]) -> None:
-    """Look at texts before they are unpacked: a page may say a long one once and repeat it for every row."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    texts = [c for c in dict.fromkeys(columns) if pa.types.is_string(schema.field(c).type)]
-    if texts:
-        for batch in pq.ParquetFile(path, read_dictionary=texts).iter_batches(batch_size=BATCH, columns=texts):
-            for array in batch.columns:
-                check_long_texts(path, array)
 
 
 def _arrow_batches(path: Path, columns: list[str]) -> Iterator[Any]:
