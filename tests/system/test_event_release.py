@@ -304,3 +304,164 @@ def test_people_who_asked_not_to_be_in_it(trips: Path, tmp_path: Path) -> None:
     assert (made.objections.listed, made.objections.found) == (2, 2)
     assert made.cost.people == shoal.anonymize(trips, asked).certificate.cost.people - 2
     assert shoal.verify(folder).ok
+
+
+@pytest.fixture(scope="module")
+def made(trips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "out"
+    shoal.anonymize(trips, policy({"known": {"records": 2, "k": 4}})).write(folder)
+    return folder
+
+
+def test_attacks_from_outside(trips: Path, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "attack", made, "--with", trips, "--json")
+    found = {a["name"]: a for a in json.loads(out)["attacks"]}
+    assert (code, "canary" in out) == (0, False)
+    assert found["known records: 2"]["claimed"] == 0.25
+    assert found["known records: 2"]["rate"] <= 0.25
+    assert found["known records: 2"]["verdict"] == found["sparse matching: 2"]["verdict"] == "holds"
+    assert found["known records: 4"]["claimed"] is None
+    assert "in the list" in found["trail matching"]["sentence"]
+    report = shoal.attack(made)
+    assert {r.name: r.verdict for r in report.results}["trail matching"] == "not run"
+    with pytest.raises(UsageError, match="cannot be compared"):
+        shoal.attack(made, previous=[made])
+    nobody = tmp_path / "list.csv"
+    nobody.write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match="not in table"):
+        shoal.attack(made, with_=nobody)
+
+
+def test_a_list_that_knows_the_published_records_finds_at_least_k(made: Path, tmp_path: Path) -> None:
+    """The attacker's list is the release itself: two of its records fit as many as are claimed for, all of them perhaps one."""
+    rows = written(made)
+    point = [n for n in ("at", "station") if n in rows[0]]
+    plan = json.loads((made / "plan.json").read_text())
+    if plan["place_level"] not in ("exact", "none") or plan["time_width"] not in ("none", "day", "week", "month"):
+        pytest.skip("this plan is not idempotent")
+    first: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for r in rows:
+        first[r["card"]].append(r)
+    listed = tmp_path / "list.csv"
+    with listed.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(["name", *point])
+        writer.writerows([f"n{who}", *(r[p] for p in point)] for who, own in first.items() for r in own[:2])
+    found = {r.name: r for r in shoal.attack(made, with_=listed).results}["trail matching"]
+    assert found.verdict == "holds"
+    assert found.rate == 0
+    assert f"{len(first):,} fit a pseudonym" in found.sentence
+
+
+def forged(folder: Path, target: Path, change: Any) -> Path:
+    """The folder with its certificate changed and signed again with another key, its report made anew: a careful liar's work."""
+    import shutil
+    from dataclasses import replace
+
+    from shoal.kernels import signatures
+    from shoal.model.certificate.file import read_event_certificate
+    from shoal.release.certificate.signing import file_entry, signed
+    from shoal.report.event_release_report import render
+
+    shutil.copytree(folder, target)
+    body = change(read_event_certificate(folder / "certificate.json").without_report, target).as_read
+    (target / "report.html").write_text(render(body), encoding="utf-8", newline="\n")
+    files = tuple(file_entry(target / f.name) for f in body.files)
+    whole = signed(replace(body, files=(*files, file_entry(target / "report.html"))), signatures.signer())
+    (target / "certificate.json").write_bytes(whole.to_bytes())
+    return target
+
+
+def _claim(**numbers: Any) -> Any:
+    from dataclasses import replace
+
+    return lambda c, _: replace(c, after=replace(c.after, **numbers))
+
+
+def _fewer_records(c: Any, folder: Path) -> Any:
+    lines = (folder / "data.csv").read_text().splitlines(keepends=True)
+    (folder / "data.csv").write_text("".join(lines[:-1]))
+    return c
+
+
+def _cost(**numbers: Any) -> Any:
+    from dataclasses import replace
+
+    return lambda c, _: replace(c, cost=replace(c.cost, **numbers))
+
+
+def _said(**words: Any) -> Any:
+    from dataclasses import replace
+
+    return lambda c, _: replace(c, **words)
+
+
+LIES = {
+    "more people share them": _claim(smallest={"1": 60, "2": 60, "3": 50}),
+    "fewer are alone": _claim(alone={"1": 0.0, "2": 0.0, "3": 0.0}, smallest={"1": 9, "2": 9, "3": 9}),
+    "a record is gone": _fewer_records,
+    "less was left out": _cost(suppressed=0),
+    "more people have a record": _cost(people_left=61, people=61),
+    "another sentence": _said(verdict="Nobody can be found."),
+    "no limits": _said(limits=()),
+    "less was asked": _said(require={"known": {"records": 1, "k": 2}}),
+    "nothing was asked": _said(require={}, requirements=()),
+}
+
+
+@pytest.mark.parametrize("lie", LIES, ids=str)
+def test_a_lie_that_is_signed_again_is_found(made: Path, tmp_path: Path, lie: str) -> None:
+    assert shoal.verify(forged(made, tmp_path / "same", lambda c, _: c)).ok
+    result = shoal.verify(forged(made, tmp_path / "lie", LIES[lie]))
+    assert not result.ok
+
+
+@pytest.mark.parametrize("name", ["data.csv", "plan.json", "report.html", "certificate.json"])
+def test_one_changed_byte_is_found(made: Path, tmp_path: Path, name: str) -> None:
+    import shutil
+
+    shutil.copytree(made, tmp_path / "x")
+    file = tmp_path / "x" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    assert not shoal.verify(tmp_path / "x").ok
+
+
+def test_the_certificate_fits_its_published_schema(made: Path) -> None:
+    import importlib.resources
+
+    import jsonschema
+
+    from shoal.model.certificate.events import event_certificate_schema
+
+    file = importlib.resources.files("shoal.model.certificate").joinpath("event_certificate.schema.json")
+    assert json.loads(file.read_text(encoding="utf-8")) == event_certificate_schema(), "run: python tools/certificate_schema.py"
+    jsonschema.validate(json.loads((made / "certificate.json").read_text()), event_certificate_schema())
+
+
+def test_columns_that_name_people_and_columns_that_nobody_names(trips: Path, tmp_path: Path) -> None:
+    rows = written_rows(trips)
+    table = {n: [r[n] for r in rows] for n in rows[0]} | {"email": [f"a{i}@example.org" for i in range(len(rows))]}
+    asked = policy({"known": {"records": 1, "k": 3}}, time_widths=["week"])
+    with pytest.raises(RoleError, match="'email' is called insensitive"):
+        shoal.anonymize(table, {**asked, "roles": {"insensitive": ["fare", "email"]}})
+    release = shoal.anonymize(table, {**asked, "roles": {"insensitive": ["fare"], "rest": "drop"}})
+    assert "email" not in release.certificate.data.columns
+    with pytest.raises(InfeasibleError, match="loses least loses"):
+        shoal.anonymize(trips, {**asked, "allow": {"suppress": 0.1, "loss": 0.01}})
+
+
+def written_rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8") as out:
+        return list(csv.DictReader(out))
+
+
+def test_a_further_column_is_tried(trips: Path) -> None:
+    rows = written_rows(trips)
+    table = {n: [r[n] for r in rows] for n in rows[0]}
+    table["fare"] = [str(i % 97) for i in range(len(rows))]
+    found = shoal.anonymize(table, policy({"known": {"records": 1, "k": 3}}, time_widths=["week"])).certificate.attacks
+    told = {a.name: a for a in found}["further column: fare"]
+    assert told.verdict == "warning"
+    assert told.rate > 0.5

@@ -45,6 +45,7 @@ class PolicyWords(TypedDict, total=False):
     insensitive: Names
     rest: str
     unit: str | Mapping[str, Any]
+    events: Mapping[str, Any]
     weight: str
     scale: Mapping[str, str]
     order: Mapping[str, Sequence[object]]

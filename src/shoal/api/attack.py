@@ -15,11 +15,12 @@ from shoal.disk.folder import scratch
 from shoal.errors import UnreadableError, UsageError, missing_column
 from shoal.model.attack import VERDICTS, AttackResult
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
-from shoal.model.certificate.file import read_certificate
+from shoal.model.certificate.file import is_of_events, read_certificate
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Suppression
 from shoal.model.requirement import DistinctDiversity, K, TCloseness
 from shoal.release.earlier.same_labels import same_labels
+from shoal.release.events.outside import attack_folder
 from shoal.release.linked.certificate import read_linked
 from shoal.release.linked.verify import linked_attacks
 from shoal.release.plan.earlier_plan import read_plan
@@ -61,8 +62,8 @@ def attack(
     folder : path
         A release: data, plan.json, certificate.json.
     with_ : Table, path, URL or frame, optional
-        What the attacker has: people with their original quasi-identifiers, or some of them. The published plan is carried
-        out on it, as an attacker would.
+        What the attacker has: people with their original quasi-identifiers, or some of them; of an event release a list of
+        people, times and places. The published plan is carried out on it, as an attacker would.
     previous : path or sequence of paths
         Folders of earlier releases about the same people.
     seed : int
@@ -76,6 +77,11 @@ def attack(
         if with_ is not None or previous:
             raise UsageError("linked tables are attacked from their own folder only.", hint="Leave --with and --previous out.")
         return AttackReport(place.name, linked_attacks(place, linked))
+    if is_of_events(place):
+        if previous:
+            raise UsageError("earlier event releases cannot be compared yet.", hint="Leave --previous out.")
+        found = attack_folder(place, None if with_ is None else opened(with_), seed)
+        return AttackReport(place.name, tuple(worst_first(found)))
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
     if claims.data.file is None:

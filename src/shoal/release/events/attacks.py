@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.attack.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets
 from shoal.measures.events.traces import Traces
-from shoal.model.attack import AttackResult, worst_first
+from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
 from shoal.release.events.read import EventTable, times_at
@@ -38,6 +38,7 @@ def run_attacks(events: EventTable, found: Found) -> list[AttackResult]:
         out.append(known_records(published, people, taken, s, claimed=claim))
         if s > 1:
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
+    out += [_further(events, found, point, name) for name in events.policy.insensitive]
     if found.shape.renew not in (NEVER, EVERY) and events.places:
         again = _relinking(events, found, rng)
         out += [] if again is None else [again]
@@ -76,6 +77,25 @@ def _trails(person: IntArray, point: IntArray, people: IntArray) -> list[IntArra
     both = np.unique(person * width + point)
     bounds = np.searchsorted(both, np.stack((people, people + 1)) * width)
     return [both[a:b] % width for a, b in bounds.T.tolist()]
+
+
+def _further(events: EventTable, found: Found, point: IntArray, name: str) -> AttackResult:
+    """Whom one known record singles out once the value of a further column, published as it is, is known of it too."""
+    import pyarrow.compute as pc
+
+    values = pc.fill_null(events.records[name].combine_chunks().dictionary_encode().indices, -1)
+    told = np.unique(np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64), return_inverse=True)[1]
+    shown = _published(events.problem.person, found, point * (int(told.max()) + 1) + told)
+    t = shown.traces
+    owners, width = shown.owner[t.visitor], events.n_people
+    point_of = np.repeat(np.arange(t.n_points), t.popularity)
+    people = np.bincount(np.unique(point_of * width + owners) // width)
+    rate = float((people[t.point] == 1).mean())
+    verdict: Verdict = "warning" if rate > 0 else "holds"
+    said = f"With '{name}' of one record known besides its point, {rate:.3g} of the published records are one person's only."
+    return AttackResult(
+        f"further column: {name}", "Does a further column tell more?", rate, rate, rate, None, name, verdict, said
+    )
 
 
 def _relinking(events: EventTable, found: Found, rng: np.random.Generator) -> AttackResult | None:

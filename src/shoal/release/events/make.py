@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.disk import folder
-from shoal.errors import OutputError, UsageError, VerificationError
+from shoal.errors import InfeasibleError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT
 from shoal.model.certificate.events import EventCertificate, EventData
 from shoal.model.certificate.form import plain
-from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Requirement, Verdict
 from shoal.release.certificate.signing import file_entry, signed
 from shoal.release.events.attacks import run_attacks
 from shoal.release.events.contents import WrittenEvents, certificate_of
 from shoal.release.events.plan_file import EventPlan, plan_of
-from shoal.release.events.publish import private, published
+from shoal.release.events.publish import private, published, write_table
 from shoal.release.events.read import EventTable, read_events
 from shoal.release.events.uses import uses_of
 from shoal.release.events.verify import verify_events
@@ -145,6 +144,12 @@ def decide_events(table: Table, policy: Policy, output: Output, *, progress: Pro
     progress(0.05, "reading the records")
     events = read_events(table, policy)
     found = best_plan(events.problem, lambda done, what: progress(0.1 + 0.5 * done, what))
+    limit = policy.loss_limit
+    if limit is not None and found.loss > limit:
+        raise InfeasibleError(
+            f"the plan that loses least loses {found.loss:.2g} of 1, and {limit:g} is allowed ({found.shape.words}).",
+            hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
+        )
     return EventRelease(events, found, output, started)
 
 
@@ -153,7 +158,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     signer = sign.signer(output.key_file)
     data = stage / f"data.{ENDINGS[output.format]}"
     progress(0.6, "writing the data")
-    _write(published(events, found), data)
+    write_table(published(events, found), data)
     told = _data(events, found, data, output.format)
     progress(0.7, "counting the written file again")
     known = _known(events, found)
@@ -202,20 +207,6 @@ def _certify(certificate: EventCertificate, stage: Path, signer: sign.Signer, ke
     (stage / NAME).write_bytes(whole.to_bytes())
     verify_events(stage).require()
     return _Made(whole, page, kept)
-
-
-def _write(made: Any, data: Path) -> None:
-    """The records as they are, through the writers of the engine: cells that a spreadsheet would run are made inert."""
-    from shoal.engines.open import open as opened
-
-    try:
-        opened(made, name="events").recode(Plan(shuffle=False), data)
-    except OutputError:
-        raise
-    except OSError as error:  # whose message would name a file of a temporary place
-        raise OutputError(
-            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
-        ) from None
 
 
 def _data(events: EventTable, found: Found, data: Path, form: str) -> EventData:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import InternalError
+from shoal.engines.open import open as opened
+from shoal.errors import InternalError, OutputError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNITS, microseconds, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.plan import Plan
 from shoal.release.events.read import Column, EventTable
 from shoal.search.events.best import Found
 from shoal.search.events.cut import label_texts
@@ -144,3 +147,15 @@ def _floored(values: Any, width: float, *, whole: bool) -> Any:
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     low = np.round(np.floor(numbers / width + 1e-9) * width, 10) + 0.0
     return pa.array(low.astype(np.int64)) if whole and width == int(width) else pa.array(low)
+
+
+def write_table(made: Any, file: Path) -> None:
+    """The records as they are, through the writers of the engine: cells that a spreadsheet would run are made inert."""
+    try:
+        opened(made, name="events").recode(Plan(shuffle=False), file)
+    except OutputError:
+        raise
+    except OSError as error:  # whose message would name a file of a temporary place
+        raise OutputError(
+            f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
+        ) from None

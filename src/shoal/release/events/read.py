@@ -15,6 +15,7 @@ from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, 
 from shoal.measures.events.moments import moments_of
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
+from shoal.release.gate.identifying import check_identifying
 from shoal.release.policy.events import EventRules
 from shoal.release.policy.policy import Policy
 from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, EventProblem, Shape, Weights, renewal
@@ -73,10 +74,11 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     """The table as the search needs it; every column of it has a place in the policy."""
     rules = _rules(policy)
     _check_columns(table, policy, rules)
-    records, incomplete = _complete(table, (*rules.columns, *policy.insensitive), rules.columns)
-    person = _column(records, rules.unit, "text").codes
-    time = None if rules.time is None else _time(records, rules.time, table.schema[rules.time].kind)
-    places = tuple(_column(records, n, table.schema[n].kind) for n in rules.place)
+    check_identifying(table, policy)
+    records, incomplete = complete(table, (*rules.columns, *policy.insensitive), rules.columns)
+    person = column_of(records, rules.unit, "text").codes
+    time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
+    places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
     trees = {n: _tree(policy, rules, c) for n, c in ((c.name, c) for c in places) if n in rules.hierarchy}
     widths, levels = _widths(rules, time), _levels(rules, places, trees)
     renewals = {r: _renewal(r, places, int(person.max()) + 1) for r in rules.renew}
@@ -117,17 +119,20 @@ def check_named(table: Table, policy: Policy, columns: Sequence[str]) -> None:
     twice = [n for n in columns if n in policy.direct or n in policy.insensitive]
     if twice:
         raise RoleError(f"column '{twice[0]}' stands under events and under roles.", hint="Name each column once.")
+    if policy.rest == "insensitive":
+        raise RoleError("the columns of an event table are named one by one.", hint="Write rest: drop, or name those that stay.")
     known = {*columns, *policy.direct, *policy.insensitive}
     left = [n for n in table.schema.names if n not in known]
-    if left:
+    if left and policy.rest != "drop":
         raise RoleError(
             f"{len(left)} of {len(table.schema.names)} columns of '{table.name}' have no role: {', '.join(left[:20])}.",
-            hint="Name each under events (unit, time, place), roles.direct (left out) or roles.insensitive (published as it is).",
+            hint="Name each under events (unit, time, place), roles.direct (left out) or "
+            "roles.insensitive (published as it is); or write roles: {rest: drop}.",
             columns=tuple(left),
         )
 
 
-def _complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:
+def complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Any, int]:
     """The records that have person, time and place; and how many have not."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -148,7 +153,7 @@ def _complete(table: Table, names: tuple[str, ...], needed: tuple[str, ...]) -> 
     return records, whole.num_rows - records.num_rows
 
 
-def _column(records: Any, name: str, kind: str) -> Column:
+def column_of(records: Any, name: str, kind: str) -> Column:
     """Distinct values in order, and the code of each record."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -164,15 +169,15 @@ def _column(records: Any, name: str, kind: str) -> Column:
     return Column(name, kind, coded.dictionary.take(order), codes)
 
 
-def _time(records: Any, name: str, kind: str) -> Column:
+def time_of(records: Any, name: str, kind: str) -> Column:
     """Times; those in text are read by the ISO rule."""
-    found = _column(records, name, kind)
+    found = column_of(records, name, kind)
     if kind != "text":
         return found
     import pyarrow as pa
 
     moments = moments_of(name, found.values, found.rows)
-    return _column(pa.table({name: moments.take(pa.array(found.codes))}), name, "timestamp")
+    return column_of(pa.table({name: moments.take(pa.array(found.codes))}), name, "timestamp")
 
 
 def _tree(policy: Policy, rules: EventRules, column: Column) -> Hierarchy:
