@@ -160,6 +160,7 @@ def pseudonymize(
     ] = None,
 ) -> Answer:
     """Replace identities by pseudonyms; the same person keeps the same one in all files of a domain."""
+    from shoal.protector.pseudonyms.left_over import sentence
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
     told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
@@ -170,6 +171,8 @@ def pseudonymize(
         )
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
+    if done.left and (warning := sentence({role: list(names) for role, names in done.left.items()})):
+        _shared.say(f"Careful: {warning}")
     return done.to_json(), words
 
 
@@ -196,10 +199,20 @@ def translate(
     purpose: Purpose,
     pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms of the source domain.")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Or a table, with --id and --out.")] = None,
+    id: Annotated[str, typer.Option("--id", help="With --table: columns of pseudonyms, separated by commas.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --table: output file.")] = None,
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
-    """Pseudonyms of another domain for the same people; no identity is shown."""
+    """Pseudonyms of another domain for the same people, also for whole tables; no identity is shown."""
+    if table is not None:
+        from shoal.protector.pseudonyms.tables import translate_table
+
+        if pseudonyms or file is not None or not id or out is None:
+            raise UsageError("a table is translated with --table FILE --id COLUMN --out FILE.")
+        rows = translate_table(session, table, out, columns=_shared.names(id), source=source, target=target, purpose=purpose)
+        return {"rows": rows, "out": str(out)}, f"{rows:,} rows written to {out}."
     given = lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from protector_support import House
-from shoal.errors import MissingColumnError, PolicyError, UsageError
+from shoal.errors import AccessError, MissingColumnError, PolicyError, UsageError
 from shoal.model.plan import Plan
 from shoal.protector.pseudonyms import plan_step as step
-from shoal.protector.pseudonyms.tables import mapping, pseudonymize_table
+from shoal.protector.pseudonyms.tables import mapping, pseudonymize_table, translate_table
 from shoal.steps import Drop
 
 TEXT = pa_csv.ConvertOptions(
@@ -162,3 +162,39 @@ def test_people_who_objected_get_no_pseudonym(ready: House, tmp_path: Path) -> N
     beside = (tmp_path / "out.csv.pseudonyms.json").read_text(encoding="utf-8")
     assert '"not_in_table": 1' in beside
     assert "0012" not in beside
+
+
+def test_semicolons_stay_and_names_left_in_the_output_are_told(house: House, tmp_path: Path) -> None:
+    house.owner.create_domain("d")
+    rows = "".join(f"{i:04d};Ann Person{i};{1950 + i}-03-04;{i}\n" for i in range(40))
+    (tmp_path / "in.csv").write_text("patient;name;born;cost\n" + rows)
+    done = pseudonymize_table(house.operator, tmp_path / "in.csv", tmp_path / "out.csv", domain="d", columns=["patient"])
+    assert done.left["direct"] == ["name"]
+    assert "born" in done.left["quasi"]
+    assert (tmp_path / "out.csv").read_text().splitlines()[0].count(";") == 3
+    told = json.loads((tmp_path / "out.csv.pseudonyms.json").read_text())
+    assert told["left"]["direct"] == ["name"]
+    clean = pseudonymize_table(
+        house.operator, tmp_path / "in.csv", tmp_path / "two.csv", domain="d", columns=["patient"], drop=["name", "born"]
+    )
+    assert clean.left == {"direct": [], "quasi": []}
+
+
+def test_a_table_is_translated_as_a_whole(house: House, tmp_path: Path) -> None:
+    house.owner.create_domain("d")
+    house.owner.create_domain("e")
+    house.owner.allow_translation("d", "e")
+    (tmp_path / "in.csv").write_text("patient,cost\n0012,1\n0013,2\n0012,3\n")
+    pseudonymize_table(house.operator, tmp_path / "in.csv", tmp_path / "out.csv", domain="d", columns=["patient"])
+    text = (tmp_path / "out.csv").read_text() + '"P-00000000000000000000000000",4\n'
+    (tmp_path / "out.csv").write_text(text)
+    told = {"source": "d", "target": "e", "purpose": "p"}
+    assert translate_table(house.operator, tmp_path / "out.csv", tmp_path / "e.csv", columns=["patient"], **told) == 4
+    direct = house.operator.pseudonymize("e", ["0012", "0013"])
+    lines = [line.split(",") for line in (tmp_path / "e.csv").read_text().split()[1:]]
+    assert [p.strip('"') for p, _ in lines] == [direct[0], direct[1], direct[0], ""]
+    with pytest.raises(AccessError, match="not allowed"):
+        translate_table(
+            house.operator, tmp_path / "e.csv", tmp_path / "x.csv", columns=["patient"], source="e", target="d", purpose="p"
+        )
+    assert not (tmp_path / "x.csv").exists()

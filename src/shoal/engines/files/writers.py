@@ -43,6 +43,7 @@ class Target:
     columns: Sequence[Column]
     raw: bool = False
     hidden: frozenset[str] = field(default=frozenset())
+    delimiter: str = ""
 
 
 Write = Callable[[Path, Any, Iterator[Any], Target], None]
@@ -74,10 +75,12 @@ def write_file(
     *,
     raw: bool = False,
     hidden: frozenset[str] = frozenset(),
+    delimiter: str = "",
 ) -> None:
     """Write all batches to ``path``, whole or not at all. ``columns`` carry the labels for SPSS and Stata.
 
-    Of the columns ``hidden`` only labels of values that are written are written.
+    Of the columns ``hidden`` only labels of values that are written are written. ``delimiter`` is that of a CSV file, where it is
+    not the usual one of its ending.
     """
     writers: Mapping[str, Write] = {
         "csv": _csv,
@@ -89,7 +92,7 @@ def write_file(
         "stata": _stata,
         "sas": _sas,
     }
-    target = Target(ending(path), asked(path), columns, raw, hidden)
+    target = Target(ending(path), asked(path), columns, raw, hidden, delimiter)
     with atomic(path) as temporary:
         writers[format](temporary, schema, blocks(schema, batches), target)
 
@@ -131,7 +134,7 @@ def _arrow(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> No
 
 
 def _csv(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
-    delimiter = "\t" if target.ending in (".tsv", ".tab") else ","
+    delimiter = target.delimiter or ("\t" if target.ending in (".tsv", ".tab") else ",")
     write_csv(path, schema, tables, raw=target.raw, delimiter=delimiter, packing=target.packing)
 
 

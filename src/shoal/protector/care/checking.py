@@ -89,7 +89,7 @@ def check_objects(tx: Tx, problems: list[str]) -> int:
     found = [(blob(tag), kind, blob(sealed)) for tag, kind, sealed in rows]
     for tag, kind, sealed in found:
         try:
-            tx.store.box.open(sealed, b"object" + bytes([kind]) + tag + tx.store.bound)
+            tx.store.box.open(sealed, b"object" + bytes([tx.store.unmasked(tag, kind)]) + tag + tx.store.bound)
         except (TamperError, ValueError, TypeError):
             problems.append("a stored object (domain, key, actor, token or request) was altered or moved.")
     if len(found) != tx.state.objects or object_sum(tx.store, (sealed for _, _, sealed in found)) != tx.state.objects_sum:

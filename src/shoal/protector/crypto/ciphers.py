@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 SMALLEST_FORMAT_DOMAIN = 1_000_000
 """NIST SP 800-38G Rev. 1: fewer possible values than this can be tried out."""
 
-_BLOCK = 16
+_SHORTEST = 32
+"""Bytes of the shortest padded identity."""
 
 
 class Keyed(Opaque):
@@ -37,7 +38,7 @@ class Keyed(Opaque):
 
 
 class Reversible(Opaque):
-    """Deterministic authenticated encryption (AES-256-SIV, RFC 5297) of frame and identity, padded to blocks of 16 bytes.
+    """Deterministic authenticated encryption (AES-256-SIV, RFC 5297) of frame and identity, padded to 32, 64, 128 … bytes.
 
     A pseudonym that was not made by this key is recognised as such.
 
@@ -164,5 +165,10 @@ def require_version(version: int | None, living: Sequence[int]) -> int:
 
 
 def _padded(plain: bytes) -> bytes:
+    """Up to 32 bytes, or the next power of two: identities of usual length give pseudonyms of one length.
+
+    >>> [len(_padded(b"x" * size)) for size in (0, 31, 32, 63, 64)]
+    [32, 32, 64, 64, 128]
+    """
     text = plain + b"\x80"
-    return text + b"\0" * (-len(text) % _BLOCK)
+    return text.ljust(max(_SHORTEST, 1 << (len(text) - 1).bit_length()), b"\0")

@@ -1,7 +1,8 @@
 """The audit log: append-only, hash-chained, signed at checkpoints, and itself pseudonymous.
 
 Event i is sealed, and ``hash_i = SHA-256(hash_(i-1) || i || sealed_i)``; a checkpoint is an Ed25519 signature over
-(vault, i, hash_i, time). The chain and the signatures can be checked without any secret. Deletion, edit and reordering break
+(vault, i, hash_i, time), stored sealed, so that a stolen file tells no times. The chain, and checkpoints kept outside, can be
+checked without any secret. Deletion, edit and reordering break
 the chain; a cut-off tail contradicts the sealed state, the checkpoints and the anchor; a put-back older log contradicts the
 anchor or any checkpoint kept outside. Actors and data subjects appear only under audit pseudonyms (``A-…``, ``S-…``).
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.errors import DataError
+from shoal.errors import DataError, TamperError
 from shoal.protector.crypto import base32
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.store.connection import blob
@@ -112,7 +113,8 @@ def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
     signature = Ed25519PrivateKey.from_private_bytes(secret.expose()).sign(text)
     seq = tx.state.audit_seq
     replaced = tx.connection.execute(checkpoints.delete().where(checkpoints.c.seq == seq)).rowcount
-    tx.connection.execute(checkpoints.insert().values(seq=seq, body=text, signature=signature))
+    sealed = tx.store.audit_box.seal(padded(text, _BLOCK), _checkpoint_place(tx.store, seq))
+    tx.connection.execute(checkpoints.insert().values(seq=seq, body=sealed, signature=signature))
     tx.state.checkpoint_seq = seq
     tx.state.checkpoints += 1 - replaced
     step("checkpoint")
@@ -222,7 +224,7 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
 
     found = tx.connection.execute(checkpoints.select().order_by(checkpoints.c.seq)).all()
     for row in found:
-        body = _read_signed(blob(row.body), blob(row.signature), keys)
+        body = _read_signed(_opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
         elif hashes.get(row.seq, b"").hex() != body["head"]:
@@ -232,6 +234,14 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
     if len(found) != tx.state.checkpoints:
         problems.append(f"{tx.state.checkpoints} checkpoints were signed, {len(found)} are there.")
     return len(found)
+
+
+def _opened_body(store: Store, seq: int, sealed: bytes) -> bytes:
+    """The signed text of a stored checkpoint; nothing where it was altered."""
+    try:
+        return store.audit_box.open(sealed, _checkpoint_place(store, seq)).rstrip(b" ")
+    except TamperError:
+        return b""
 
 
 def _check_outside(
@@ -278,6 +288,10 @@ def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
         if len(found) < _CHUNK:
             return
         at = int(found[-1].seq) + 1
+
+
+def _checkpoint_place(store: Store, seq: int) -> bytes:
+    return b"checkpoint" + seq.to_bytes(8, "big") + store.bound
 
 
 def _place(store: Store, seq: int) -> bytes:

@@ -8,13 +8,14 @@ and the id of the key, and no data.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.model.exclusion import Excluded
+from shoal.protector.pseudonyms.left_over import left_over
 
 if TYPE_CHECKING:
     from shoal.engines.table import Table
@@ -26,7 +27,7 @@ BATCH_ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Pseudonymized:
-    """What was done to one table."""
+    """What was done to one table; ``left`` names columns that still tell who people are (:mod:`.left_over`)."""
 
     out: Path
     domain: str
@@ -35,11 +36,13 @@ class Pseudonymized:
     rows: int
     missing: int
     excluded: Excluded | None = None
+    left: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         told = {} if self.excluded is None else {"excluded": self.excluded.to_json()}
         return {
             **told,
+            "left": {role: list(names) for role, names in self.left.items()},
             "format": FORMAT,
             "file": self.out.name,
             "domain": self.domain,
@@ -89,6 +92,8 @@ def pseudonymize_table(
     Pseudonymized
         Also written beside ``out`` as ``<out>.pseudonyms.json``.
     """
+    import pyarrow as pa
+
     from shoal.engines.exclude.without import leave_out
     from shoal.engines.files.writers import atomic, output_format, write_file
 
@@ -105,21 +110,51 @@ def pseudonymize_table(
             left = leave_out(table, exclude, exclude_by or columns[0])
             table, told = left.table, left.told
         kept = [c for c in table.schema.columns if c.name not in drop]
-        work = _Work(
-            session, domain, tuple(columns), {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
-        )
+        given = {"purpose": purpose, "role": role, "relation": relation, "source": path.name}
+        work = _Work(tuple(columns), lambda text: session.pseudonymize(domain, text, **given))
         work.total, work.progress = table.n_rows() if progress else 0, progress
         names = [c.name for c in kept]
         batches = work.stream(table.scan(names, batch_size=BATCH_ROWS))
         first = next(batches, None)
         schema = first.schema if first is not None else _empty_schema(table, names, columns)
-        write_file(path, form, schema, _chain(first, batches), kept, raw=raw)
+        write_file(path, form, schema, _chain(first, batches), kept, raw=raw, delimiter=_delimiter(table, path))
+    still = left_over(pa.Table.from_batches([first]), columns, {c.name: c.kind for c in kept}) if first is not None else {}
     key_id = next(d.key_id for d in session.domains() if d.name == domain)
-    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, told)
+    done = Pseudonymized(path, domain, key_id, tuple(columns), work.rows, work.missing, told, still)
     beside = path.with_name(path.name + ".pseudonyms.json")
     with atomic(beside) as temporary:
         temporary.write_text(json.dumps(done.to_json(), ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return done
+
+
+def translate_table(
+    session: Session, table: Any, out: str | Path, *, columns: Sequence[str], source: str, target: str, purpose: str
+) -> int:
+    """Replace pseudonyms of one domain by those of another in a table; the number of rows. Unknown ones become missing."""
+    from shoal.engines.files.writers import output_format, write_file
+
+    path = Path(out)
+    form = output_format(path, None)
+    _require_new(path, table)
+
+    def translated(text: Any) -> Any:
+        import pyarrow as pa
+
+        coded = text.dictionary_encode()
+        made = session.translate(coded.dictionary.to_pylist(), source=source, target=target, purpose=purpose)
+        return pa.DictionaryArray.from_arrays(coded.indices, pa.array(made, pa.string())).cast(pa.string())
+
+    with _opened(table, columns) as opened:
+        for name in columns:
+            opened.schema.require(name, what="column of pseudonyms")
+        kept = list(opened.schema.columns)
+        names = [c.name for c in kept]
+        work = _Work(tuple(columns), translated)
+        batches = work.stream(opened.scan(names, batch_size=BATCH_ROWS))
+        first = next(batches, None)
+        schema = first.schema if first is not None else _empty_schema(opened, names, columns)
+        write_file(path, form, schema, _chain(first, batches), kept, delimiter=_delimiter(opened, path))
+    return work.rows
 
 
 def mapping(session: Session, domain: str, values: Any, *, purpose: str = "") -> Any:
@@ -132,13 +167,11 @@ def mapping(session: Session, domain: str, values: Any, *, purpose: str = "") ->
 
 
 class _Work:
-    """Batches in, batches with pseudonyms out; counts as it goes."""
+    """Batches in, batches with the named columns replaced out; counts as it goes."""
 
-    def __init__(self, session: Session, domain: str, columns: tuple[str, ...], told: dict[str, str]) -> None:
-        self.session = session
-        self.domain = domain
+    def __init__(self, columns: tuple[str, ...], replace: Callable[[Any], Any]) -> None:
         self.columns = columns
-        self.told = told
+        self.replace = replace
         self.rows = 0
         self.missing = 0
         self.total = 0
@@ -162,7 +195,7 @@ class _Work:
         place = table.column_names.index(name)
         text = canonical_text(table[name])
         self.missing += text.null_count
-        return table.set_column(place, name, self.session.pseudonymize(self.domain, text, **self.told))
+        return table.set_column(place, name, self.replace(text))
 
 
 def _require_new(path: Path, source: Any) -> None:
@@ -178,6 +211,12 @@ def _opened(source: Any, columns: Sequence[str]) -> Table:
     if isinstance(source, str | Path) and Path(str(source)).suffix.lower() in (".csv", ".tsv", ".txt"):
         return opening.open(source, types=dict.fromkeys(columns, "text"))
     return opening.open(source)
+
+
+def _delimiter(table: Table, path: Path) -> str:
+    """The delimiter of the source, for a CSV file like it: what came with semicolons leaves with semicolons."""
+    found = table.source
+    return str(found.get("delimiter", "")) if found.get("format") == "csv" and path.suffix.lower() == ".csv" else ""
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Objects = dict[bytes, tuple[int, bytes]]
 
 _OBJECT_BLOCK = 128
+_ONCE_FROM = 1 << 14
+"""Masked kinds below this are of objects that change, those above of objects written once."""
 
 
 def step(name: str) -> None:
@@ -159,8 +161,8 @@ class Store:
         known, objects = self._guarded
         if known == wanted:
             return dict(objects)
-        rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects WHERE kind <> ?", ONCE)
-        objects = {blob(tag): (kind, blob(sealed)) for tag, kind, sealed in rows}
+        rows = tx.all_of("SELECT tag, kind, sealed FROM vault_objects WHERE kind < ?", _ONCE_FROM)
+        objects = {blob(tag): (self.unmasked(blob(tag), kind), blob(sealed)) for tag, kind, sealed in rows}
         found = (len(rows), object_sum(self, (sealed for _, sealed in objects.values())))
         if found != wanted:
             raise TamperError(
@@ -179,6 +181,17 @@ class Store:
     def tag(self, kind: int, name: str) -> bytes:
         """The keyed tag under which an object is stored."""
         return self.tags.digest(bytes([kind]) + name.encode("utf-8", "surrogatepass"))[:16]
+
+    def masked(self, tag: bytes, kind: int) -> int:
+        """The kind of an object as it stands open beside it: without the key it tells only whether it is written once."""
+        return (kind ^ self._mask(tag)) + (_ONCE_FROM if kind == ONCE else 0)
+
+    def unmasked(self, tag: bytes, stored: int) -> int:
+        """The kind behind a masked one; that of an altered one fits no object."""
+        return ((stored % _ONCE_FROM) ^ self._mask(tag)) % 256
+
+    def _mask(self, tag: bytes) -> int:
+        return int.from_bytes(self.tags.digest(b"kind of " + tag)[:2], "big") % _ONCE_FROM
 
     def opened(self, kind: int, tag: bytes, sealed: bytes) -> bytes:
         """The content of a sealed object (remembered while its sealed form stays the same)."""
@@ -289,7 +302,7 @@ class Tx:
         sealed = self.store.box.seal(padded(plain, _OBJECT_BLOCK), bound)
         old = self._sealed(kind, tag)
         if old is None:
-            self.run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, kind, sealed)
+            self.run("INSERT INTO vault_objects (tag, kind, sealed) VALUES (?, ?, ?)", tag, self.store.masked(tag, kind), sealed)
         else:
             self.run("UPDATE vault_objects SET sealed = ? WHERE tag = ?", sealed, tag)
             self._count(kind, old, -1)
