@@ -33,6 +33,7 @@ def open(
     user_missing: Literal["value", "missing"] | None = None,
     booleans: bool | None = None,
     rename_duplicates: bool | None = None,
+    memory: str | int | None = None,
     scale: Mapping[str, str] | None = None,
     order: Mapping[str, Sequence[object]] | None = None,
     missing_values: Mapping[str, Sequence[object]] | None = None,
@@ -66,6 +67,9 @@ def open(
         Whether MySQL's ``TINYINT(1)`` is taken for true and false.
     rename_duplicates : bool, optional
         Number columns of a text file or workbook that have the same name (``age``, ``age_2``) instead of refusing them.
+    memory : str or int, optional
+        What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused before it
+        begins.
     scale, order, missing_values : mappings by column, optional
         What the values are (``{"ward": "nominal"}``; also number, ordered, date, place, id, text), their order from low to high
         (``{"pain": ["low", "medium", "high"]}``), and values that are read as missing (``{"weight": ["?", "-9"]}``).
@@ -100,6 +104,7 @@ def open(
         unit=unit,
         weight=weight,
         name=name,
+        memory=memory,
         **{option: value for option, value in reading.items() if value is not None},
     )
     return found.described(scale=scale, order=order, missing_values=missing_values)

@@ -33,6 +33,10 @@ RenameDuplicates = Annotated[
     bool,
     typer.Option("--rename-duplicates", help="Number columns with the same name: age, age_2 … Without it the file is refused."),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", help="What the run may take: 2GB. Beyond it the disk is used, or the run is refused."),
+]
 Order = Annotated[
     list[str] | None,
     typer.Option("--order", help="Categories of a column from low to high: pain=low,medium,high. Repeatable."),
@@ -145,13 +149,15 @@ READING = (
 _BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans", "rename_duplicates")
 
 
-def read_options(given: Sequence[str] | None, *, rename: bool = False) -> dict[str, Any]:
+def read_options(given: Sequence[str] | None, *, rename: bool = False, memory: str | None = None) -> dict[str, Any]:
     """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
 
     >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
     {'delimiter': '\\t', 'header': False, 'null': ['NA', '?'], 'types': {'zip': 'text'}}
     """
     out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
+    if memory is not None:
+        out["memory"] = memory
     for text in given or ():
         key, separator, value = text.partition("=")
         column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons

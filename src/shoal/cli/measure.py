@@ -54,6 +54,7 @@ def measure(
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    memory: _shared.Memory = None,
     order: _shared.Order = None,
     scale: _shared.Scale = None,
     missing_values: _shared.MissingValues = None,
@@ -78,13 +79,15 @@ def measure(
         asked = _events.Asked(
             unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require
         )
-        _events.run(table, asked, _shared.read_options(read), report=report, plot=plot, explain=explain, as_json=as_json)
+        _events.run(
+            table, asked, _shared.read_options(read, memory=memory), report=report, plot=plot, explain=explain, as_json=as_json
+        )
         return
 
     words = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values)
+    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory) | _shared.properties(scale, missing_values)
     opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)

@@ -33,6 +33,7 @@ def transform(
     exclude_by: _shared.ExcludeBy = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    memory: _shared.Memory = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Carry out a plan (generalize, suppress, noise, swap, mask, sample …) and tell what changed. For a proof, see anonymize."""
@@ -43,7 +44,7 @@ def transform(
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
     with (
-        shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened,
+        shoal.open(table, **_shared.read_options(read, rename=rename_duplicates, memory=memory)) as opened,
         _shared.progress("transforming") as told,
     ):
         found = shoal.transform(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.connect import connect, is_url
+from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path
 from shoal.engines.files.frames import open_frame
 from shoal.engines.table import Table, make_table
@@ -28,6 +29,7 @@ def open(
     unit: str | None = None,
     weight: str | None = None,
     name: str | None = None,
+    memory: str | int | None = None,
     **options: Any,
 ) -> Table:
     """Open a table; only its schema is read (of a CSV, a sample).
@@ -42,6 +44,8 @@ def open(
         The column that names a person; the column of sampling weights.
     name : str, optional
         What to call the table in messages.
+    memory : str or int, optional
+        What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused.
     **options
         Of the format: ``delimiter, quote, encoding, decimal, header, null, types, dates`` for CSV; ``sheet`` for Excel;
         ``types`` everywhere.
@@ -50,7 +54,15 @@ def open(
     -------
     Table
     """
+    allowed = memory_of(memory)
     roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive, "unit": unit, "weight": weight}
+    table = _open(source, name, roles, options)
+    if allowed is not None:
+        table.limit_memory(allowed)
+    return table
+
+
+def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
     if isinstance(source, Table):
         return source.with_roles(**roles)
     if isinstance(source, str) and is_url(source):

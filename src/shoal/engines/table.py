@@ -86,6 +86,15 @@ class Table:
         more = ", …" if len(self._schema.columns) > 8 else ""
         return f"<Table {self.name} ({self.engine}): {shown}{more}>"
 
+    @property
+    def memory(self) -> int | None:
+        """Bytes that counting and recoding may take; None where nobody said."""
+        return self._engine.memory
+
+    def limit_memory(self, memory: int) -> None:
+        """Keep to so many bytes from now on."""
+        self._engine.limit_memory(memory)
+
     def n_rows(self) -> int:
         """Number of rows."""
         reader = self._relation.reader
@@ -159,12 +168,12 @@ class Table:
                 f"weight '{heavy}' must hold numbers; it holds {self._schema[heavy].kind}.",
                 hint="Name a column of sampling weights.",
             )
-        return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget)
+        return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget, self.memory)
 
     def values(self, column: str) -> tuple[Any, Any]:
         """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""
         self._schema.require(column)
-        counts = count(self._engine, self._relation, [CountRequest((column,))])[0]
+        counts = count(self._engine, self._relation, [CountRequest((column,), memory=self.memory)])[0]
         values, sizes = counts.categories[0], counts.sizes
         if counts.codes[0][0] == -1:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
@@ -174,7 +183,7 @@ class Table:
     def distinct(self, column: str) -> int:
         """How many different values a column has, a missing value not counted."""
         self._schema.require(column)
-        counts = count(self._engine, self._relation, [CountRequest((column,))])[0]
+        counts = count(self._engine, self._relation, [CountRequest((column,), memory=self.memory)])[0]
         return len(counts.categories[0])
 
     def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:

@@ -60,6 +60,8 @@ class Engine(ABC):
     dialect: ClassVar[str]
     stable_order: ClassVar[bool] = False
     """Whether a plain SELECT gives the rows in the same order every time (files do, databases do not)."""
+    memory: int | None = None
+    """Bytes that a run may take; None where nobody said."""
 
     # -- to be implemented ------------------------------------------------------------------------------------------
 
@@ -82,6 +84,10 @@ class Engine(ABC):
     @abstractmethod
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         """A new table from Arrow batches: whole or not at all; refuses a name that is taken."""
+
+    def limit_memory(self, memory: int | None) -> None:
+        """Keep to so many bytes; an engine that holds rows itself spills to disk beyond it."""
+        self.memory = memory
 
     def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
         """Give back connections and temporary objects."""

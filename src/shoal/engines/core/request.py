@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shoal.engines.core.memory import left_for_data, refused
 from shoal.errors import HierarchyGapError, MemoryBudgetError
 from shoal.steps import ExpressionStep
+
+HELD = 3
+"""Classes are held about this many times over while they are put in order."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,19 @@ class CountRequest:
     unit: str | None = None
     weight: str | None = None
     memory_budget: int | None = None
+    memory: int | None = None
+
+    def check_classes(self, size: int, columns: Sequence[str]) -> None:
+        """Refuse classes that take ``size`` bytes, where that is more than is allowed for them or for the whole run."""
+        if self.memory_budget is not None and size > self.memory_budget:
+            raise over_budget(size, self.memory_budget, columns)
+        if self.memory is not None and HELD * size > left_for_data(self.memory):
+            raise refused(
+                f"counting classes of {len(columns)} columns",
+                HELD * size,
+                self.memory,
+                f"Raise --memory, or count fewer or coarser columns of: {', '.join(columns)}.",
+            )
 
 
 def gap_error(name: str, values: int, records: int) -> HierarchyGapError:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.request import CountRequest, gap_error, over_budget
+from shoal.engines.core.memory import bytes_to_count, left_for_data
+from shoal.engines.core.request import CountRequest, gap_error
 from shoal.engines.count.codes import CodedColumn, Ranked
 from shoal.engines.count.tally import BoolArray, Tallies, Tally
 from shoal.errors import EmptyTableError
@@ -38,8 +39,11 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
     if any(relation.column(n).kind not in KINDS for n in names):
         return False
+    rows = int(relation.reader.rows())
+    if request.memory is not None and bytes_to_count(rows, len(names)) > left_for_data(request.memory):
+        return False
     budget = half_of_memory() if request.memory_budget is None else request.memory_budget
-    return int(relation.reader.rows()) * BYTES_PER_ROW <= budget
+    return rows * BYTES_PER_ROW <= budget
 
 
 def half_of_memory() -> int:
@@ -167,10 +171,8 @@ class _Work:
 
 
 def _check_budget(request: CountRequest, columns: Sequence[Ranked], n: int) -> None:
-    size = n * (8 + 4 * len(columns))
-    if request.memory_budget is not None and size > request.memory_budget:
-        finest = sorted(columns, key=lambda c: -c.width)
-        raise over_budget(size, request.memory_budget, [c.column.name for c in finest])
+    finest = sorted(columns, key=lambda c: -c.width)
+    request.check_classes(n * (8 + 4 * len(columns)), [c.column.name for c in finest])
 
 
 def _sensitive(name: str, pairs: Tally, counts: IntArray, categories: Any, width: int) -> SensitiveCounts:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.request import CountRequest, over_budget
+from shoal.engines.core.request import CountRequest
 from shoal.engines.core.shaping import Shaped, check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.engines.count.assemble import Assembled, assemble
 from shoal.errors import DataError
@@ -83,12 +83,11 @@ class _Parts:
         return {name: mark for name, mark in made.items() if name in terms and mark != terms[name]}
 
     def fetch(self, query: exp.Select) -> Any:
-        budget, batches, size = self.request.memory_budget, [], 0
+        batches, size = [], 0
         for batch in self.engine.stream(query):
             batches.append(batch)
             size += batch.nbytes
-            if budget is not None and size > budget:
-                raise over_budget(size, budget, self.request.columns)
+            self.request.check_classes(size, self.request.columns)
         return pa.Table.from_batches(batches)
 
     def counts(self) -> ClassCounts:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of
+from shoal.engines.core.memory import left_for_data
 from shoal.engines.duckdb.errors import LateTypeError, translated
 from shoal.engines.servers.addresses import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
@@ -59,10 +60,17 @@ class DuckDB(Engine):
             self._opened = self._connect(read_only=True)
         return self._opened
 
+    def limit_memory(self, memory: int | None) -> None:
+        super().limit_memory(memory)
+        if memory is not None and self._opened is not None:
+            self.run(f"SET memory_limit = '{left_for_data(memory)}B'")
+
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb
 
         settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": str(self.folder)}
+        if self.memory is not None:
+            settings["memory_limit"] = f"{left_for_data(self.memory)}B"
         if self._file is None:
             return _in_utc(duckdb.connect(config=settings))
         if read_only and not self._file.exists():

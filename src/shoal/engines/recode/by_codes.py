@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
+from shoal.engines.core.memory import left_for_data
 from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
@@ -38,14 +39,15 @@ _WIDTH = {"text": 24, "boolean": 1, "date": 4, "decimal": 16}  # bytes of a cell
 BLOCK = 1 << 19
 
 
-def can_recode(relation: Relation, names: Sequence[str], plan: Plan) -> bool:
-    """Whether the table is at hand as Arrow chunks and its codes fit in memory."""
+def can_recode(relation: Relation, names: Sequence[str], plan: Plan, memory: int | None) -> bool:
+    """Whether the table is at hand as Arrow chunks and its codes fit in memory: in ``memory`` bytes, where they are limited."""
     if relation.reader is None or not HAVE_NUMBA or plan.suppression.scope == "cells":
         return False
     kinds = [relation.column(n).kind for n in names]
     if any(k not in KINDS for k in kinds):
         return False
-    return int(relation.reader.rows()) * (32 + sum(_WIDTH.get(k, 8) for k in kinds)) <= MOST_BYTES
+    most = MOST_BYTES if memory is None else min(MOST_BYTES, left_for_data(memory))
+    return int(relation.reader.rows()) * (32 + sum(_WIDTH.get(k, 8) for k in kinds)) <= most
 
 
 @dataclass

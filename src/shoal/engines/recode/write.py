@@ -80,7 +80,7 @@ def recode(
     if unit is not None:
         schema.require(unit, what="unit")
     labels = None if any(isinstance(s, ColumnStep | RowStep) for s in plan.steps) else label_steps(plan, steps, schema)
-    if isinstance(target, Path) and class_map is None and labels is not None and can_recode(relation, names, plan):
+    if isinstance(target, Path) and class_map is None and labels is not None and can_recode(relation, names, plan, engine.memory):
         return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
@@ -171,6 +171,7 @@ def _source(
     needs += [c for s in staged for c in s.columns if c not in names]
     staging = Staging(names, plan, list(dict.fromkeys(needs)))
     stack.callback(staging.close)
+    staging.engine.limit_memory(engine.memory)
     source = staging.load(engine, relation, steps, unit, class_map)
     return source, staging.engine, staging.left_out
 

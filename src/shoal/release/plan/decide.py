@@ -6,6 +6,7 @@ the two differ, the limit is tightened and the search repeated, so that the clai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.attack.downcoding import narrowed
 from shoal.attack.structure import Recoded
+from shoal.engines.core.memory import bytes_to_search, left_for_data, refused
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
@@ -32,10 +34,14 @@ from shoal.release.plan.published_classes import Decision, of_levels, published
 from shoal.release.proof.judge import judge, recursive_levels
 
 TRIES = 8
+MOST_LISTED = 2_000_000
+"""Nodes of a lattice up to which a search keeps a bound for each."""
 
 
 def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress = silent) -> Decision:
     """The plan that meets the policy and loses least, with the method that the policy names; or the plan given, re-checked."""
+    if given is None:
+        check_memory(prepared)
     if given is not None:
         decision = _given(prepared, given, progress, "given plan", "The plan was made earlier and carried over.")
     elif prepared.policy.method == "lattice":
@@ -49,6 +55,22 @@ def decide(prepared: Prepared, *, given: Plan | None = None, progress: Progress 
     if given is None:
         check_loss(prepared, decision)
     return decision
+
+
+def check_memory(prepared: Prepared) -> None:
+    """Refuse a search that would take more memory than the table may, before it begins."""
+    memory = prepared.table.memory
+    if memory is None:
+        return
+    nodes = min(math.prod(h.height + 1 for h in prepared.hierarchies.values()), MOST_LISTED)
+    size = bytes_to_search(prepared.base.n_classes, len(prepared.quasi), nodes)
+    if size > left_for_data(memory):
+        raise refused(
+            f"the search over {prepared.base.n_classes:,} classes",
+            size,
+            memory,
+            "Raise --memory; or begin coarser: a higher min_level of columns with many values, or fewer quasi-identifiers.",
+        )
 
 
 def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -> Decision:

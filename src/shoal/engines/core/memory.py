@@ -1,0 +1,68 @@
+"""How much memory a run may take: ``2GB`` as bytes, what the quick ways would hold, and the refusal where nothing fits.
+
+The quick ways by codes are taken where what they hold fits; beyond it DuckDB counts and recodes inside the budget and spills to
+disk. What must be in memory whole, the classes and the search over them, is refused before it is begun.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shoal.errors import MemoryBudgetError, UsageError
+
+LEAST = 256 << 20
+"""The smallest budget: the program itself, Arrow and numpy need most of it."""
+
+PROGRAM = 180 << 20
+"""What a run takes before it has read a row."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
+
+
+def memory_of(given: str | int | None) -> int | None:
+    """Bytes from ``2GB``, ``512 MiB``, ``1.5g`` or a number; None stays None. Units are powers of 1024.
+
+    >>> memory_of("2GB"), memory_of("512 MiB"), memory_of(None)
+    (2147483648, 536870912, None)
+    """
+    if given is None:
+        return None
+    found = _WRITTEN.fullmatch(str(given))
+    if found is None:
+        raise UsageError("the memory is written wrongly.", hint="For example --memory 2GB or --memory 512MB.")
+    size = int(float(found.group(1)) * _UNITS[found.group(2).upper()])
+    if size < LEAST:
+        raise UsageError(f"a memory of {shown(size)} is too small.", hint=f"The least is {shown(LEAST)}.")
+    return size
+
+
+def left_for_data(budget: int) -> int:
+    """What remains of a budget beside the program itself."""
+    return budget - PROGRAM
+
+
+def bytes_to_count(rows: int, columns: int) -> int:
+    """What counting by codes holds at most: codes of four bytes, keys of several words, and room to sort them."""
+    return rows * (24 + 14 * columns)
+
+
+def bytes_to_search(classes: int, columns: int, nodes: int) -> int:
+    """What a search over the classes holds at most: their codes, groups at several nodes, and a bound for each listed node."""
+    return classes * (8 * columns + 160) + 20 * nodes
+
+
+def refused(what: str, size: int, budget: int, hint: str) -> MemoryBudgetError:
+    """The error for work that would not fit."""
+    return MemoryBudgetError(
+        f"{what} needs about {shown(size + PROGRAM)}; {shown(budget)} are allowed.", hint=hint, estimate=size, budget=budget
+    )
+
+
+def shown(size: int) -> str:
+    """A size for people.
+
+    >>> shown(300 << 20), shown(5 << 30)
+    ('300 MB', '5.0 GB')
+    """
+    return f"{size / 2**30:.1f} GB" if size >= 1 << 30 else f"{size / 2**20:.0f} MB"

@@ -1,0 +1,116 @@
+"""A budget of memory: which way is taken, at the limit and one step beside it, and what is refused before it is begun."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.core import memory as limits
+from shoal.engines.core.request import HELD, CountRequest
+from shoal.engines.count import by_codes
+from shoal.engines.recode import by_codes as recoding
+from shoal.errors import MemoryBudgetError, UsageError
+from shoal.model.plan import Plan
+from shoal.release.plan import decide
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ("2GB", 2 << 30),
+        ("512MB", 512 << 20),
+        ("512 MiB", 512 << 20),
+        ("1.5g", 3 << 29),
+        (1 << 30, 1 << 30),
+        ("262144K", 256 << 20),
+    ],
+)
+def test_sizes_as_people_write_them(written, size):
+    assert limits.memory_of(written) == size
+    assert limits.memory_of(None) is None
+
+
+@pytest.mark.parametrize("written", ["", "much", "-2GB", "2PB", "255MB", str((256 << 20) - 1), "0", "1e9"])
+def test_other_sizes_are_refused(written):
+    with pytest.raises(UsageError):
+        limits.memory_of(written)
+
+
+def table(n=1000):
+    rng = np.random.default_rng(1)
+    return pa.table({"a": rng.integers(0, 50, n), "b": rng.integers(0, 50, n), "t": [f"v{x}" for x in rng.integers(0, 9, n)]})
+
+
+def test_codes_are_used_up_to_the_limit_and_sql_beyond():
+    source = shoal.open(table())
+    needed = limits.bytes_to_count(1000, 3) + limits.PROGRAM
+    request = CountRequest(("a", "b"), sensitive=("t",), memory=needed)
+    assert by_codes.can_count(source._relation, request)
+    assert not by_codes.can_count(source._relation, CountRequest(("a", "b"), sensitive=("t",), memory=needed - 1))
+    assert by_codes.can_count(source._relation, CountRequest(("a", "b"), sensitive=("t",)))
+
+
+def test_both_ways_count_and_recode_the_same(monkeypatch, tmp_path):
+    plain = shoal.open(table())
+    close = shoal.open(table(), memory="1GB")
+    monkeypatch.setattr(limits, "bytes_to_count", lambda *_: 10**12)
+    monkeypatch.setattr(by_codes, "bytes_to_count", lambda *_: 10**12)
+    assert not by_codes.can_count(close._relation, CountRequest(("a",), memory=close.memory))
+    mine, theirs = close.count(["a", "b"], sensitive=["t"]), plain.count(["a", "b"], sensitive=["t"])
+    assert mine.sizes.tolist() == theirs.sizes.tolist()
+    assert [c.tolist() for c in mine.codes] == [c.tolist() for c in theirs.codes]
+
+
+def test_recoding_by_codes_stops_at_the_limit():
+    relation = shoal.open(table())._relation
+    needed = 1000 * (32 + 8 + 8 + 24) + limits.PROGRAM
+    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed)
+    assert not recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed - 1)
+    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), None)
+
+
+def test_classes_are_refused_one_byte_beyond():
+    size = 1000
+    CountRequest(("a",), memory=HELD * size + limits.PROGRAM).check_classes(size, ["a"])
+    with pytest.raises(MemoryBudgetError, match="counting classes of 1 columns"):
+        CountRequest(("a",), memory=HELD * size + limits.PROGRAM - 1).check_classes(size, ["a"])
+    CountRequest(("a",), memory_budget=size).check_classes(size, ["a"])
+    with pytest.raises(MemoryBudgetError):
+        CountRequest(("a",), memory_budget=size - 1).check_classes(size, ["a"])
+
+
+def test_the_database_keeps_to_it(tmp_path):
+    """DuckDB gets what is left of the budget beside the program, whether it was opened before or after."""
+    close = shoal.open(table(), memory="512MB")
+    expected = limits.left_for_data(512 << 20)
+    said = close._engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
+    assert said == f"{expected / 2**20:.1f} MiB"
+    close.limit_memory(1 << 30)
+    said = close._engine.run_table("SELECT current_setting('memory_limit') AS m", "t")["m"][0].as_py()
+    assert said == f"{limits.left_for_data(1 << 30) / 2**20:.1f} MiB"
+    close.close()
+
+
+def test_a_search_is_refused_before_it_begins(monkeypatch, tmp_path):
+    pq.write_table(table(), tmp_path / "t.parquet")
+    source, asked = shoal.open(tmp_path / "t.parquet", memory="1GB"), {"quasi": ["a", "b"], "insensitive": ["t"], "k": 2}
+    monkeypatch.setattr(decide, "bytes_to_search", lambda *_: limits.left_for_data(1 << 30) + 1)
+    with pytest.raises(MemoryBudgetError, match=r"the search over .* classes needs about 1.0 GB; 1.0 GB are allowed"):
+        shoal.anonymize(source, **asked)
+    monkeypatch.setattr(decide, "bytes_to_search", lambda *_: limits.left_for_data(1 << 30))
+    assert shoal.anonymize(source, **asked).k >= 2
+
+
+def test_the_command_line_refuses_sizes_in_words(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    command = [sys.executable, "-m", "shoal.cli", "measure", "t.csv", "--quasi", "a", "--memory", "lots", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--memory 2GB" in json.loads(done.stdout)["error"]["hint"]
