@@ -144,6 +144,8 @@ REFUSED: tuple[Tricky, ...] = (
     Tricky(
         "client", lambda rng: f"{rng.randint(11, 220)}.{rng.randint(0, 255)}.{rng.randint(0, 255)}.{rng.randint(1, 254)}", "O"
     ),
+    Tricky("encounter_id", number(2_000_000, 9_000_000), "R"),
+    Tricky("admit_dt", number(41_000, 45_000), "C"),
     Tricky("nr", number(100_000_000, 999_999_999), "R"),
     Tricky("c1", code("AAA-99999-A"), "R"),
     Tricky("uid", lambda rng: f"{rng.getrandbits(128):032x}", "R"),
@@ -168,6 +170,7 @@ ACCEPTED: tuple[Tricky, ...] = (
     Tricky("country_of_birth", of("France", "Peru", "Japan", "Kenya"), ""),
     Tricky("region", of("Northeast", "Midwest", "South", "West"), ""),
     Tricky("urban_rural", of("urban", "rural"), ""),
+    Tricky("address", of("U", "R"), ""),
     Tricky("city_size", of("small", "medium", "large"), ""),
     Tricky("admission_year", number(2012, 2024), ""),
     Tricky("year", number(2012, 2024), ""),

@@ -51,7 +51,20 @@ def published(source: Any, names: Sequence[str]) -> Published:
     for batch in batches:
         for i, texts in enumerate(_texts(batch, names)):
             counted[i].update(texts)
-    return Published({name: _facts(name, found) for name, found in zip(names, counted, strict=True)}, source)
+    labels = read.value_labels(source) if isinstance(source, Path) else {}
+    shown = [_labelled(found, labels.get(name, {})) for name, found in zip(names, counted, strict=True)]
+    return Published({name: _facts(name, found) for name, found in zip(names, shown, strict=True)}, source)
+
+
+def _labelled(counted: Counter[str | None], labels: Mapping[float, str]) -> Counter[str | None]:
+    """Values as a reader sees them: by their labels, where a statistics file has some."""
+    if not labels:
+        return counted
+    out: Counter[str | None] = Counter()
+    for text, n in counted.items():
+        number = float(text) if text is not None and _NUMBER.fullmatch(text) else None
+        out[labels.get(number, text) if number is not None else text] += n
+    return out
 
 
 def _texts(batch: Any, names: Sequence[str]) -> list[list[str | None]]:

@@ -307,6 +307,17 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
     return frame, about
 
 
+def value_labels(path: Path) -> dict[str, dict[float, str]]:
+    """Labels of codes, by column: what a reader of SPSS or Stata sees in their place; empty for other files."""
+    if path.suffix not in (".sav", ".dta"):
+        return {}
+    found = _stats_file(path)[1].variable_value_labels
+    return {
+        str(column): {float(code): str(label) for code, label in labels.items() if isinstance(code, int | float)}
+        for column, labels in found.items()
+    }
+
+
 def _stats_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     """Codes and texts as they are; these formats have no missing text but an empty one, which is therefore missing."""
     import pyarrow as pa

@@ -36,6 +36,8 @@ FEW, FEWEST_ROWS = 12, 20
 """A column with at most so many values, over at least so many rows, holds codes of kinds, not numbers of people."""
 OTHER = 18
 MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
+FIRST_DAY = 20_000
+"""The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
 BLANK = ("*", "")
 
 
@@ -132,7 +134,8 @@ def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     part = words.part_of_date(facts.name)
     if part and facts.whole and facts.numbers is not None and 0 <= facts.numbers.min() <= facts.numbers.max() <= part:
         return Classed(3, kind, "name", "its name says a month, week or day, and its values fit")
-    if facts.whole and facts.numbers is not None and words.dated(facts.name) and facts.numbers.min() >= 20_000:
+    days = facts.whole and facts.numbers is not None and facts.numbers.min() >= FIRST_DAY
+    if days and words.dated(facts.name) and found.role is not Role.DIRECT:
         return Classed(3, kind, "name", "its name says a date, and its values are numbers of days or seconds")
     return None
 
@@ -213,7 +216,8 @@ def _placed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
     said = expanded(facts.name)
     if as_large_as_a_state((*said, facts.name.casefold()), values):
         return Classed(None, "", "values", "its name says a place, and its values are as large as states")
-    if kinds_of_places(values) or facts.kind == "boolean" or words.measured(facts.name):
+    letters = facts.distinct <= 3 and all(len(v) <= 2 and v.isalpha() for v in values)
+    if letters or kinds_of_places(values) or facts.kind == "boolean" or words.measured(facts.name):
         return Classed(None, "", "values", "its name says a place, but its values are kinds of places")
     if words.region(facts.name) and _few(facts):
         return Classed(None, "", "name", "its name says a region, with few of them: check that each holds a whole state")
