@@ -19,7 +19,7 @@ from shoal.kernels.people import Memberships, memberships
 from shoal.kernels.text import canonical_text
 from shoal.measures.classes.anonymity import Subpopulations, subpopulations
 from shoal.measures.classes.closeness import Distance
-from shoal.measures.classes.missing import drop_missing
+from shoal.measures.classes.missing import drop_missing, dropped
 from shoal.measures.classes.presence import Presence, presence
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.hierarchy import Hierarchy
@@ -200,7 +200,7 @@ def measure(
         present,
         size,
         _sample(drop_missing(counts, who) if rule is MissingPolicy.DROP else counts, size) if present is None else None,
-        _by(source, asked, by, person) if by else None,
+        _by(source, asked, by, person, rule) if by else None,
         dict(distances or {}),
         {n: _hierarchy(n, h, counts) for n, h in (hierarchies or {}).items() if _is_sensitive(n, secret)},
         c,
@@ -309,11 +309,16 @@ def _sample(counts: ClassCounts, size: int | None) -> dict[str, Any] | None:
     return found.to_json()
 
 
-def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None) -> Subpopulations:
+def _by(table: Table, quasi: tuple[str, ...], by: str, unit: str | None, rule: MissingPolicy) -> Subpopulations:
+    """The groups inside each value; under 'drop' of the same rows as all other numbers, whether or not ``by`` is missing."""
     columns = quasi if by in quasi else (*quasi, by)
     counts = table.count(columns, unit=unit)
     texts = canonical_text(counts.categories[counts.column(by)]).to_pylist()
-    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=_who(table, counts, needed=True))
+    who = _who(table, counts, needed=True)
+    if rule is MissingPolicy.DROP:
+        kept = np.all([counts.codes[counts.column(name)] >= 0 for name in quasi], axis=0)
+        counts, who = dropped(counts, kept, who), None if who is None else who.inside(kept)
+    return subpopulations(counts, by, names=dict(enumerate(texts)) | {-1: "(missing)"}, who=who)
 
 
 def _is_sensitive(name: str, sensitive: tuple[str, ...]) -> bool:

@@ -74,7 +74,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _shared.explained(list(sys.argv[1:] if arguments is None else arguments))
     as_json = "--json" in words
     try:
         code = build(words[0] if words else "")(words, standalone_mode=False)

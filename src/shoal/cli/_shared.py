@@ -245,6 +245,24 @@ def fail(error: ShoalError, *, as_json: bool) -> int:
     return error.exit_code
 
 
+def explained(words: list[str]) -> list[str]:
+    """``--explain`` alone means all numbers; a word after it is one number, unless it is another option or a file.
+
+    >>> explained(["measure", "t.csv", "--explain"]), explained(["measure", "--explain", "match", "t.csv"])[1]
+    (['measure', 't.csv', '--explain=all'], '--explain=match')
+    """
+    if "--explain" not in words or words[:1] != ["measure"]:
+        return words
+    from shoal.measures.glossary import words as known
+    from shoal.measures.shown import SHOWN
+
+    at = words.index("--explain")
+    names = {*known(), *(spelling for s in SHOWN for spelling in s.also)}
+    given = words[at + 1] if at + 1 < len(words) else ""
+    one = given in names and not Path(given).exists()
+    return [*words[:at], f"--explain={given if one else 'all'}", *words[at + 1 + one :]]
+
+
 def usage_errors() -> tuple[type[Exception], ...]:
     """The exceptions of the command-line parser, whether typer brings its own click or uses the package."""
     own = [c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"]

@@ -42,7 +42,9 @@ def measure(
             help='Requirements: "k>=5, t[diagnosis]<=0.2"; events: "known[2]>=5, unicity[4]<=5%". Exit code 1 if not met.',
         ),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Explain every number.")] = False,
+    explain: Annotated[
+        Text, typer.Option("--explain", metavar="[NUMBER]", help="Explain every number, or one: k, match, suda, people_at …")
+    ] = None,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
     time: Annotated[Text, typer.Option("--time", help="Event tables: the column of the time.")] = None,
@@ -79,9 +81,8 @@ def measure(
         asked = _events.Asked(
             unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require
         )
-        _events.run(
-            table, asked, _shared.read_options(read, memory=memory), report=report, plot=plot, explain=explain, as_json=as_json
-        )
+        reading = _shared.read_options(read, memory=memory)
+        _events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
         return
 
     words = _shared.roles(
@@ -114,7 +115,7 @@ def measure(
         extra = {"requirement": checked.to_json()} if checked is not None else {}
         _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
     else:
-        _show(found, suda=suda, explain=explain)
+        _show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
     if checked is not None and not checked:
@@ -165,7 +166,7 @@ def _proposed(opened: Any, *, as_json: bool) -> tuple[str, ...]:
     return tuple(found.quasi)
 
 
-def _show(m: "Measurement", *, suda: bool, explain: bool) -> None:
+def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
     out = _shared.console()
     out.print(_shared.printable(m.sentence), style="bold", markup=False)
     out.print(_shared.table_of("", ("", "", ""), _headline(m)))
@@ -205,9 +206,8 @@ def _show(m: "Measurement", *, suda: bool, explain: bool) -> None:
         out.print(OVERLAP)
     for note in m.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
-    if explain:
-        for line in str(m.explain()).splitlines():
-            out.print(_shared.printable(line), markup=False)
+    for line in str(explain).splitlines():
+        out.print(_shared.printable(line), markup=False)
 
 
 def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
@@ -219,7 +219,7 @@ def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
         ("one of a kind", f"{m.unique:,}", share),
         ("prosecutor, highest", one_in(m.risk.prosecutor.max), "knows that the person is in the table"),
         ("prosecutor, average", one_in(m.risk.prosecutor.mean), "the same, for a person at random"),
-        ("journalist, highest", one_in(m.risk.journalist.max), f"against {m.risk.basis}"),
+        _journalist(m),
         ("marketer", one_in(m.risk.marketer), "share of right matches when everybody is matched"),
     ]
     if m.whole_set is not None and not m.counts.adds_up:
@@ -241,6 +241,16 @@ def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
             )
         )
     return rows
+
+
+def _journalist(m: "Measurement") -> tuple[str, str, str]:
+    from shoal.kernels.chance import one_in
+
+    guess = m.journalist_estimate
+    if guess is None:
+        return "journalist, highest", one_in(m.risk.journalist.max), f"against {m.risk.basis}"
+    most = f"estimated for {m.population:,} people; {one_in(guess.low)} to {one_in(guess.high)}; grade {guess.grade}"
+    return "journalist, highest", one_in(guess.value), most
 
 
 def _secret(m: "Measurement") -> list[tuple[str, ...]]:

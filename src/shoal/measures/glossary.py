@@ -11,6 +11,7 @@ from importlib.resources import files
 
 from shoal.errors import UsageError, nearest
 from shoal.measures.metrics import lookup, metrics
+from shoal.measures.shown import SHOWN, shown
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,18 @@ def explain_term(word: str) -> str:
     for entry in GLOSSARY:
         if wanted in map(_plain, (entry.term, *entry.also)):
             return f"{entry.term}: {entry.meaning}\n  More: {entry.see}"
+    if (number := shown(word) or shown(wanted.replace(" ", "_"))) is not None:
+        return f"{number.name}: {number.explain()}"
     numbers = {_plain(m.name): m.name for m in metrics()}
     if wanted in numbers:
         return f"{numbers[wanted]}: {lookup(numbers[wanted]).explain()}"
-    close = nearest(wanted, [*numbers, *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))])
+    close = nearest(
+        wanted, [*numbers, *(_plain(s.name) for s in SHOWN), *(_plain(w) for e in GLOSSARY for w in (e.term, *e.also))]
+    )
     hint = f"Did you mean '{close}'?" if close else "Words and numbers are listed by: shoal explain"
     raise UsageError("this word is not in the glossary.", hint=hint)
 
 
 def words() -> list[str]:
     """Every word that can be explained, in alphabetical order; numbers as they are spelled in the code."""
-    return sorted({*(e.term for e in GLOSSARY), *(m.name for m in metrics())}, key=str.lower)
+    return sorted({*(e.term for e in GLOSSARY), *(m.name for m in metrics()), *(s.name for s in SHOWN)}, key=str.lower)

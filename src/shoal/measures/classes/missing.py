@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import EmptyTableError
 from shoal.kernels.group import group_codes, sum_by
@@ -96,7 +97,11 @@ def drop_missing(counts: ClassCounts, who: Memberships | None = None) -> ClassCo
     >>> drop_missing(c).sizes.tolist()
     [1]
     """
-    keep = ~counts.has_missing()
+    return dropped(counts, ~counts.has_missing(), who)
+
+
+def dropped(counts: ClassCounts, keep: npt.NDArray[np.bool_], who: Memberships | None = None) -> ClassCounts:
+    """The classes in ``keep``, counted under the rule 'drop'."""
     if bool(keep.all()):
         return counts
     if not bool(keep.any()):

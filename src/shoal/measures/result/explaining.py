@@ -8,6 +8,7 @@ from shoal.measures.metrics import lookup
 from shoal.measures.result.checking import number_of
 from shoal.measures.result.figures import Figures
 from shoal.measures.result.parts import WholeSet
+from shoal.measures.shown import SHOWN, shown
 from shoal.model.roles import MissingPolicy
 
 
@@ -137,14 +138,35 @@ _MAIN = (
 
 def explain(m: Figures, name: str | None = None) -> Explanation:
     """The explanation of one number (by its metric's or its requirement's name), or of the main ones."""
+    if name is not None and (entry := shown(name)) is not None:
+        return Explanation(entry.explain(_value_of(m, entry.name)))
     if name is not None:
         key = {short: long for long, short, _ in _MAIN}.get(name, name)
         return Explanation(_explained(m, lookup(key).name))
-    shown = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
+    main = [n for n, _, sensitive in _MAIN if not sensitive and (m.presence is not None or n not in ("k_map", "presence_max"))]
     if m.counts.sensitive:
-        shown += [n for n, _, sensitive in _MAIN if sensitive]
-    parts = [headline(m), *(_explained(m, n) for n in shown), *(f"Note: {n}" for n in notes(m))]
+        main += [n for n, _, sensitive in _MAIN if sensitive]
+    more = [entry.explain(value) for entry in SHOWN if (value := _value_of(m, entry.name))]
+    parts = [headline(m), *(_explained(m, n) for n in main), *more, *(f"Note: {n}" for n in notes(m))]
     return Explanation("\n\n".join(parts))
+
+
+def _value_of(m: Figures, name: str) -> str:
+    """A number that is no metric, as text; empty where this measurement does not have it."""
+    match name:
+        case "people_at":
+            return ", ".join(f"{n:,} in groups of at most {size}" for size, n in m.people_at.items())
+        case "class_sizes":
+            s = m.class_sizes
+            return f"{s.min:,} to {s.max:,}, median {s.median:g}"
+        case "match" if m.sample and m.sample.get("value") is not None:
+            return f"{one_in(m.sample['value'])}, {one_in(m.sample['low'])} to {one_in(m.sample['high'])}"
+        case "journalist_estimate" if m.journalist_estimate is not None:
+            e = m.journalist_estimate
+            return f"{one_in(e.value)}, {one_in(e.low)} to {one_in(e.high)}"
+        case "individual" if m.individual is not None:
+            return f"{one_in(m.individual.mean)} on average, {m.individual.expected:.4g} re-identifications expected"
+    return ""
 
 
 def _explained(m: Figures, name: str) -> str:

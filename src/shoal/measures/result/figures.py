@@ -20,6 +20,7 @@ from shoal.measures.columns import subsets as column_sets
 from shoal.measures.result.parts import Attacker, Closeness, Diversity, Risk, WholeSet
 from shoal.measures.utility import class_losses
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.estimate import Estimate
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.roles import MissingPolicy
 
@@ -152,6 +153,21 @@ class Figures:
         if not self.counts.adds_up:  # each person by the class with fewest in the population
             mean = risk.prosecutor_mean(self.members.counts(self.presence.of_release))
         return Risk(prosecutor, Attacker(risk.journalist_max(f, big), mean), mean, "the population table")
+
+    @cached_property
+    def journalist_estimate(self) -> Estimate | None:
+        """The journalist's highest risk where the size of the population is known and no table of it: estimated, grade C.
+
+        The range holds whatever the population: it holds the table, so a class of f has between f and N − n + f people.
+        """
+        known = self.population is not None and self.presence is None
+        if self.population is None or not known or not self.counts.adds_up or self.policy is MissingPolicy.WILDCARD:
+            return None
+        n, f = self.crowds.n_members, self.k
+        value = float(individual.benedetti_franconi([f], [f * self.population / n])[0])
+        low, high = 1.0 / (self.population - n + f), 1.0 / f
+        name = "smallest class in a sample of the population (Benedetti and Franconi)"
+        return Estimate(min(max(value, low), high), low, high, level=1.0, method=name, grade="C")
 
     @cached_property
     def diversity(self) -> dict[str, Diversity]:

@@ -77,4 +77,6 @@ class Measured(Figures):
             out |= {"unit": self.counts.unit, "memberships": self.memberships, "whole_set": self.whole_set.to_json()}
         if self.population is not None:
             out["population"] = self.population
+        if self.journalist_estimate is not None:
+            out["risk"]["journalist"]["estimate"] = self.journalist_estimate.to_json()
         return out | ({"sample": dict(self.sample)} if self.sample else {})
