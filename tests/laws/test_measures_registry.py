@@ -21,7 +21,7 @@ OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calcu
     "classes.individual", "classes.missing", "classes.profile", "columns.find", "columns.finding", "columns.roles",
     "columns.scales", "columns.suda",
     "columns.suda_loops", "metrics", "observer.finite", "observer.posterior", "result.checking", "result.explaining",
-    "result.figures", "result.measurement", "result.parts", "utility.analyses", "utility.recoding",
+    "result.figures", "result.measurement", "result.parts", "shown", "utility.analyses", "utility.recoding",
 }  # fmt: skip
 ALL = list(metrics())
 
