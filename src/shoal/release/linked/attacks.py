@@ -27,8 +27,8 @@ def attacks(found: Everybody, files: Sequence[File], names: Sequence[str], k: in
 
 def _tried(found: Everybody, known: int | None) -> list[int | None]:
     longest = max((len(r) for r in found.rows.values()), default=0)
-    most = known or 0 if longest > MANY_ROWS else max(known or 0, MOST_KNOWN)
-    return [*range(min(most, longest) + 1), None]
+    most = 0 if known is None else known if longest > MANY_ROWS else max(known, MOST_KNOWN)
+    return [*range(min(most, longest) + 1), None]  # where all rows are covered, every choice of them is
 
 
 def _singling(found: Everybody, known: int | None, k: int, claimed: int | None) -> AttackResult:

@@ -33,17 +33,17 @@ MOST_SETS = 40_000_000
 """Choices of known rows that are looked at, at most."""
 
 
-def stays(family: Family, levels: Levels, k: int, known: int | None) -> Mask:
-    """Who may stay."""
+def stays(family: Family, levels: Levels, k: int, known: int | None, *, most: int | None = None) -> Mask:
+    """Who may stay. Once more than ``most`` people have left, no further round is looked at."""
     if known is None:
         return alike(family, levels) >= k
     rows = _Rows.of(family, levels, known)
     staying = np.ones(family.n, dtype=np.bool_)
     while True:
         short = staying & (rows.fewest(staying, known) < k)
-        if not short.any():
-            return staying
         staying &= ~short
+        if not short.any() or (most is not None and int((~staying).sum()) > most):
+            return staying
 
 
 def alike(family: Family, levels: Levels) -> IntArray:

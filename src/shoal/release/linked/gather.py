@@ -21,6 +21,7 @@ from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import ClassCounts, CodeArray, IntArray
 from shoal.model.exclusion import Excluded
+from shoal.release.certificate.database_table import beside
 from shoal.release.linked.policy import LinkedPolicy, LinkedTable
 from shoal.release.plan.prepare import Prepared, prepare, without_unit
 from shoal.release.plan.published_classes import at_level
@@ -79,7 +80,7 @@ class Family:
 
 def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = None) -> Family:
     """Open every table, leave out who is not to be in it, and count by person."""
-    opened = [_opened(t) for t in policy.tables]
+    opened = _opened(policy)
     keys = [_keys(table, t) for table, t in zip(opened, policy.tables, strict=True)]
     listed = () if exclude is None else ids_of(exclude, policy.tables[0].key)
     if exclude is not None and not listed:
@@ -112,11 +113,23 @@ class _Keys:
     unnamed: int
 
 
-def _opened(linked: LinkedTable) -> Table:
-    source = linked.source
-    table = source if isinstance(source, Table) else open_source(source, **dict(linked.read))
-    table.schema.require(linked.key, what=f"key of table '{linked.name}'")
-    return table
+def _opened(policy: LinkedPolicy) -> list[Table]:
+    """The tables; those of one database over one connection."""
+    out: list[Table] = []
+    databases: dict[str, Table] = {}
+    for linked in policy.tables:
+        source = linked.source
+        place, _, name = source.rpartition("::") if isinstance(source, str) else ("", "", "")
+        if isinstance(source, Table):
+            table = source
+        elif "://" in place and place in databases:
+            table = beside(databases[place], name)
+        else:
+            table = open_source(source, **dict(linked.read))
+            databases[place] = table
+        table.schema.require(linked.key, what=f"key of table '{linked.name}'")
+        out.append(table)
+    return out
 
 
 def _keys(table: Table, linked: LinkedTable) -> _Keys:

@@ -87,7 +87,8 @@ def _made(asked: dict[str, Any], folder: Path | None) -> LinkedPolicy:
     rules = json.loads(importlib.resources.files("shoal.release.linked").joinpath("linked.schema.json").read_text("utf-8"))
     policy_file.check(plain, rules, rules)
     policy_file.refuse_secrets({n: v for n, v in plain.items() if n not in ("tables", "links")})
-    policy_file.refuse_secrets([t["table"] for t in plain["tables"].values()], "tables")
+    for name, said in plain["tables"].items():
+        policy_file.refuse_secrets(said["table"], f"tables.{name}.table")
     person, keys = _keys(plain["tables"], plain["links"])
     k = plain["require"]["k"]
     tables = [_table(n, plain["tables"][n], keys[n], k, _place(sources[n], folder), folder) for n in (person, *keys) if n in keys]

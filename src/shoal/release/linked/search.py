@@ -96,7 +96,7 @@ def _weight(family: Family, part: int, column: str) -> float:
 
 def _allowed(family: Family, levels: Levels, limit: int) -> Mask | None:
     """Who stays, where that is enough people."""
-    found = stays(family, levels, family.policy.k, family.policy.known)
+    found = stays(family, levels, family.policy.k, family.policy.known, most=limit)
     return found if found.any() and int((~found).sum()) <= limit else None
 
 
@@ -160,7 +160,7 @@ def _infeasible(family: Family, levels: Levels, limit: int) -> InfeasibleError:
 
 def _fits(family: Family, levels: Levels, known: int, limit: int) -> bool:
     try:
-        found = stays(family, levels, family.policy.k, known)
+        found = stays(family, levels, family.policy.k, known, most=limit)
     except UsageError:  # too many choices to look at
         return False
     return bool(found.any()) and int((~found).sum()) <= limit
@@ -175,7 +175,7 @@ def _best_k(family: Family, levels: Levels, limit: int) -> int:
     low, high = 1, asked.k - 1
     while low < high:
         middle = (low + high + 1) // 2
-        found = stays(family, levels, middle, asked.known)
+        found = stays(family, levels, middle, asked.known, most=limit)
         enough = found.any() and int((~found).sum()) <= limit
         low, high = (middle, high) if enough else (low, middle - 1)
     return low

@@ -42,6 +42,7 @@ class Everybody:
     rows: dict[Any, list[int]] = field(repr=False)
     sensitive: dict[tuple[int, str], dict[Any, set[Any]]] = field(repr=False)
     records: tuple[int, ...] = ()
+    _sharing: dict[int | None, dict[Any, int]] = field(default_factory=dict, repr=False)
 
     @property
     def people(self) -> int:
@@ -56,10 +57,16 @@ class Everybody:
 
         ``known`` rows at most are known besides her attributes; None: all rows, and how many there are.
         """
-        if known is None:
-            whole = self.whole()
-            sizes = Counter(whole.values())
-            return {p: sizes[w] for p, w in whole.items()}
+        if known not in self._sharing:
+            self._sharing[known] = self._alike() if known is None else self._with_choices(known)
+        return self._sharing[known]
+
+    def _alike(self) -> dict[Any, int]:
+        whole = self.whole()
+        sizes = Counter(whole.values())
+        return {p: sizes[w] for p, w in whole.items()}
+
+    def _with_choices(self, known: int) -> dict[Any, int]:
         out: dict[Any, int] = {}
         classes: dict[int, list[Any]] = defaultdict(list)
         for person, own in self.own.items():
