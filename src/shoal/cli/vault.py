@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +18,7 @@ from shoal.cli._vault.shared import (
     KeyFile,
     KeyShares,
     Place,
+    TokenFile,
     acting,
     lines_of,
     master_key,
@@ -22,6 +26,7 @@ from shoal.cli._vault.shared import (
     opening,
     read_secret,
     secret_file,
+    session,
     tell,
 )
 from shoal.errors import UsageError
@@ -50,6 +55,7 @@ def register(app: typer.Typer) -> None:
     vault.command("pseudonymise", hidden=True)(pseudonymize)
     vault.command("find")(find)
     vault.command("translate")(translate)
+    vault.command("filter")(filter_lines)
     _vault_people.register(vault)
     _vault_second.register(vault)
     _vault_owner.register(vault)
@@ -216,3 +222,23 @@ def translate(
     given = lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)
+
+
+def filter_lines(
+    vault: Place,
+    domain: DomainName,
+    field: Annotated[str, typer.Option("--field", help="Fields of JSON lines that hold identities: user,src.ip")] = "",
+    pattern: Annotated[str, typer.Option("--pattern", help="For text: a regular expression; its group is the identity.")] = "",
+    key_file: KeyFile = None,
+    key_share: KeyShares = None,
+    token_file: TokenFile = None,
+    anchor: AnchorFile = None,
+) -> None:
+    """Pseudonymise a log from standard input to standard output; what cannot be made safe is not passed on."""
+    from shoal.protector.pseudonyms.filtering import LogFilter, arriving
+
+    acting_person = session(vault, key_file, key_share, token_file, anchor)
+    lines = LogFilter(acting_person, domain, fields=_shared.names(field), pattern=pattern)
+    for part in arriving(functools.partial(os.read, sys.stdin.fileno())):
+        sys.stdout.write("".join(line + "\n" for line in lines.part(part)))
+        sys.stdout.flush()

@@ -54,6 +54,7 @@ class Session:
         self.revoke_tokens = owner.revoke_tokens
         self.set_limit = owner.set_limit
         self.plant_honeytoken = owner.plant_honeytoken
+        self.set_witness = owner.set_witness
 
         second = ConfirmingActions(self.frame)
         self.changes = second.changes

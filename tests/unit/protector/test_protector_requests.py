@@ -143,6 +143,9 @@ ACTIONS: dict[str, Any] = {
     "verify": lambda s: care.verify(s),
     "audit": lambda s: care.verify_log(s),
     "backup": lambda s: care.backup(s, Path(tempfile.mkdtemp()) / "one.backup"),
+    "forget": lambda s: care.forget(s, "d", "x"),
+    "export": lambda s: care.export(s, "d", "x"),
+    "witness": lambda s: s.set_witness(["/tmp/witness"]),
     "confirm": lambda s: s.confirm("CHG-X"),
 }
 

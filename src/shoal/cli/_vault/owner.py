@@ -54,6 +54,9 @@ def register(vault: typer.Typer) -> None:
     vault.command("verify")(verify)
     vault.command("checkpoint")(checkpoint)
     vault.command("anchor")(anchor_command)
+    vault.command("witness")(witness)
+    vault.command("forget")(forget)
+    vault.command("export")(export)
 
 
 @acting
@@ -283,6 +286,48 @@ def checkpoint(
     made = care.checkpoint(session)
     write_json(out, made)
     return made, f"Checkpoint at event {made['seq']} in {out}."
+
+
+@acting
+def witness(
+    session: Any,
+    places: Annotated[list[str] | None, typer.Argument(help="Files (whole path) or https:// addresses.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="No witness any more.")] = False,
+) -> Answer:
+    """Propose where the signed log goes before identities leave: nobody is told anything that no witness has seen."""
+    if bool(places) == none:
+        raise UsageError("name witnesses, or say --none.")
+    change = session.set_witness(places or [])
+    return {"places": places or [], "change": change.id}, waits(change)
+
+
+@acting
+def export(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
+) -> Answer:
+    """What a domain holds about a person: pseudonyms, and who was told the identity, when and what for. Takes two people."""
+    with secret_file(out) as put:
+        found = care_of(session).export(session, domain, read_secret(identity_file))
+        put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
+    told = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
+    return told, f"{told['pseudonyms']} pseudonyms, told {told['told']} times: in {out}."
+
+
+@acting
+def forget(
+    session: Any,
+    domain: Name,
+    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity (or the self-made pseudonym).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
+) -> Answer:
+    """Overwrite everything a domain holds about a person. Takes two people; cannot be undone."""
+    with secret_file(out) as put:
+        certificate = care_of(session).forget(session, domain, read_secret(identity_file))
+        put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
+    return certificate, f"{certificate['records']} records overwritten. Rotate the domain's key, and destroy older backups."
 
 
 def anchor_command(

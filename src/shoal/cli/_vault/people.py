@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._vault.shared import Answer, acting, care_of, lines_of, opening, read_json, read_secret, require_ok, secret_file
+from shoal.cli._vault.shared import Answer, acting, care_of, lines_of, opening, read_secret, require_ok, secret_file
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
@@ -106,17 +106,18 @@ def audit(
         str, typer.Option("--by", help="Which person: actor (who got identities) or subject (whose they are).")
     ] = "actor",
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the timeline as SVG.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option("--against", help="Checkpoint kept outside, to check against.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option("--against", help="Checkpoint or witness file kept outside.")] = None,
     acknowledge: Annotated[
         int, typer.Option("--acknowledge", help="Accepted older states that you know of; one more is a problem.", min=0)
     ] = 0,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
     """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
-    care = care_of(session)
+    from shoal.protector.log import witness
 
+    care = care_of(session)
     if verify or checkpoint is not None:
-        anchors = [] if checkpoint is None else [read_json(checkpoint, "a checkpoint")]
+        anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
         require_ok(verdict.ok, verdict.problems)
         return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."

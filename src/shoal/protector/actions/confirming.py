@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.protector.actions.frame import Frame
+from shoal.protector.log import witness
 from shoal.protector.log.audit import actor_pseudonym
 from shoal.protector.people import accounts, changes, enrolment, limits
 from shoal.protector.people.changes import Change
@@ -77,6 +78,11 @@ def _apply_limit(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> N
     frame.log(tx, now, "limit", detail=detail)
 
 
+def _apply_witness(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    witness.put(tx, what["places"])
+    frame.log(tx, now, "witness", count=len(what["places"]))
+
+
 def apply_grant(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any], *, enabled: bool = True) -> None:
     """Set the roles of an actor."""
     actor = tx.get(ACTOR, what["name"])
@@ -98,6 +104,7 @@ _AT_ONCE: dict[str, Callable[[Frame, Tx, float, Mapping[str, Any]], None]] = {
     "token": _apply_token,
     "grant": apply_grant,
     "limit": _apply_limit,
+    "witness": _apply_witness,
 }
 
 

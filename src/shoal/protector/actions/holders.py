@@ -26,7 +26,7 @@ class HolderActions:
             opened = self._open(tx, domain)
             given = dict(registration)
             self_generated.check_registration(frame.vault.id, opened.domain.id, given)
-            name = _entry(opened, given["pseudonym"])
+            name = entry_of(opened, given["pseudonym"])
             if tx.get(SETTING, name) is not None:
                 raise AccessError("this pseudonym is registered already.", reason="replay")
             sealed = "" if identity is None else opened.holder_box.seal(encoded([identity])[0], given["pseudonym"].encode()).hex()
@@ -44,7 +44,7 @@ class HolderActions:
         """Whether the challenge was answered by the one who made the pseudonym."""
         with self._frame.acting("prove", domain) as (tx, now):
             opened = self._open(tx, domain)
-            held = tx.get(SETTING, _entry(opened, pseudonym))
+            held = tx.get(SETTING, entry_of(opened, pseudonym))
             public = "00" * 32 if held is None else held["public"]
             proved = self_generated.check_proof(tx, opened.domain.id, pseudonym, public, challenge, proof, now)
             good = proved and held is not None
@@ -60,12 +60,12 @@ class HolderActions:
 
 def sealed_identity(tx: Tx, opened: OpenDomain, pseudonym: str) -> bytes | None:
     """The identity that was registered with a self-generated pseudonym; None where there is none."""
-    held = tx.get(SETTING, _entry(opened, pseudonym))
+    held = tx.get(SETTING, entry_of(opened, pseudonym))
     if held is None or not held["identity"]:
         return None
     return opened.holder_box.open(bytes.fromhex(held["identity"]), pseudonym.encode())
 
 
-def _entry(opened: OpenDomain, pseudonym: str) -> str:
+def entry_of(opened: OpenDomain, pseudonym: str) -> str:
     """The name under which a holder is kept."""
     return f"holder {opened.domain.id} {pseudonym}"

@@ -11,6 +11,7 @@ from shoal.errors import UsageError
 from shoal.protector.actions import honeytokens
 from shoal.protector.actions.confirming import apply_grant, log_grant
 from shoal.protector.actions.frame import Frame
+from shoal.protector.log import witness
 from shoal.protector.people import accounts, enrolment, limits
 from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
@@ -117,6 +118,12 @@ class OwnerActions:
         limits.check_limit(action, limit)
         with self._frame.acting("limit") as (tx, now):
             return self._frame.propose(tx, now, "limit", {"on": action, "purpose": purpose, "limit": asdict(limit)})
+
+    def set_witness(self, places: Sequence[str]) -> Change:
+        """Propose where checkpoints go before identities leave: files or https:// addresses, none to end it."""
+        witness.check(places)
+        with self._frame.acting("witness") as (tx, now):
+            return self._frame.propose(tx, now, "witness", {"places": list(places)})
 
     def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
         """Plant an invented identity; whoever asks for it raises an alarm, under whatever pseudonym.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from shoal.errors import AccessError, UsageError
+from shoal.errors import AccessError, EngineError, UsageError
 from shoal.protector.actions import honeytokens
 from shoal.protector.actions.frame import Frame, log_names
 from shoal.protector.actions.holders import sealed_identity
 from shoal.protector.crypto import recipients
+from shoal.protector.log import audit, witness
 from shoal.protector.people import requests
 from shoal.protector.people.requests import Request
 from shoal.protector.pseudonyms.domains import Context
@@ -140,11 +142,25 @@ class RequestActions:
                 raise AccessError(f"{made.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
             frame.log(tx, now, "reveal", **_told(made), subjects=subjects)
+            witnesses = witness.places(tx)
+            checkpoint = audit.sign_checkpoint(tx, now) if witnesses else {}
+        self._witnessed(made, witnesses, checkpoint)
         texts = (None if p is None else p.decode() for p in plain)
         found = dict(zip(made.pseudonyms, texts, strict=True))
         if made.recipient:
             return Revealed(made, {}, recipients.seal(made.recipient, found, made.id))
         return Revealed(made, found)
+
+    def _witnessed(self, made: Request, places: Sequence[str], checkpoint: Mapping[str, Any]) -> None:
+        """Give the signed head to the witnesses; if one does not take it, the request stays approved and nobody is told."""
+        try:
+            witness.send(places, checkpoint)
+        except EngineError:
+            with self._frame.vault.store.write() as tx:
+                requests.save(tx, replace(made, status="approved"))
+                now = tx.now(self._frame.vault.clock)
+                self._frame.log(tx, now, "reveal", outcome="refused", reason="witness", request=made.id, domain=made.domain)
+            raise
 
 
 def _resolved(

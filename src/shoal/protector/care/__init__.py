@@ -7,6 +7,7 @@
 
 from shoal.protector.care.checking import Findings, checkpoint, verify, verify_log
 from shoal.protector.care.copies import Backup, backup, copy, restore
+from shoal.protector.care.forgetting import export, forget
 from shoal.protector.care.naming import resolve, subject_of
 from shoal.protector.care.reports import read_log, report, reveals
 from shoal.protector.care.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
@@ -20,6 +21,8 @@ __all__ = [
     "checkpoint",
     "copy",
     "destroy_key",
+    "export",
+    "forget",
     "read_log",
     "report",
     "resolve",

@@ -54,9 +54,9 @@ def shred(session: Session, name: str, *, confirm: str) -> dict[str, Any]:
             "master_key": vault.key_id,
         }
     vault.keyring.forget(domain)
-    _scrub(vault, sealed)
+    scrub(vault, sealed)
     with vault.store.read() as tx:
-        return _signed(tx, body)
+        return signed(tx, body)
 
 
 def check_shred(vault: OpenVault, certificate: Mapping[str, Any]) -> None:
@@ -76,7 +76,8 @@ def check_shred(vault: OpenVault, certificate: Mapping[str, Any]) -> None:
             raise TamperError(problems[0])
 
 
-def _signed(tx: Tx, body: dict[str, Any]) -> dict[str, Any]:
+def signed(tx: Tx, body: dict[str, Any]) -> dict[str, Any]:
+    """A certificate: the body with the vault's signature."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     secret = tx.get_secret(SIGNER, "active")
@@ -101,8 +102,8 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(body), separators=(",", ":"), sort_keys=True).encode()
 
 
-def _scrub(vault: OpenVault, sealed: Sequence[bytes]) -> None:
-    """Remove the sealed keys from the files of the database too, and look whether they are gone."""
+def scrub(vault: OpenVault, sealed: Sequence[bytes]) -> None:
+    """Remove what was destroyed from the files of the database too, and look whether it is gone."""
     engine = vault.store.engine
     if vault.store.dialect == "sqlite":
         with engine.connect() as connection:
@@ -114,9 +115,10 @@ def _scrub(vault: OpenVault, sealed: Sequence[bytes]) -> None:
             content = file.read_bytes() if file.is_file() else b""
             if any(s in content for s in sealed):
                 raise TamperError(
-                    "a destroyed key is still in the database file: a reader holds an old view.",
+                    "what was destroyed is still in the database file: a reader holds an old view.",
                     hint="Close other programs that have the vault open and run `shoal vault verify`.",
                 )
     else:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM FULL vault_objects")
+            for table in ("vault_objects", "vault_entries", "vault_index"):
+                connection.exec_driver_sql(f"VACUUM FULL {table}")

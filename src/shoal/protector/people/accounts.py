@@ -37,6 +37,9 @@ PERMITS: Mapping[str, frozenset[str]] = {
             "requests",
             "confirm",
             "backup",
+            "forget",
+            "export",
+            "witness",
         }
     ),
 }

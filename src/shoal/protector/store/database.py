@@ -265,6 +265,15 @@ class Tx:
         step("objects")
         return old[1]
 
+    def remove_once(self, kind: int, name: str) -> bytes | None:
+        """Delete an object that was written once, when a person is forgotten; its sealed form as it stood."""
+        tag = self.store.tag(kind, name)
+        old = self._sealed(kind, tag)
+        if old is not None:
+            self.run("DELETE FROM vault_objects WHERE tag = ?", tag)
+            self._count(kind, old, -1)
+        return old
+
     @property
     def objects(self) -> Objects:
         """Tag to (kind, sealed) of all objects but those written once, as this transaction sees and changes them."""

@@ -111,6 +111,18 @@ class Index:
             self._write_all(YOUNG, shelf.buckets[YOUNG] * 5 // 4 + 1, merged(self._all(YOUNG), fresh))
         step("index")
 
+    def remove(self, slots: Numbers) -> None:
+        """Take out the entries of these slots: the tiers that hold one are written anew."""
+        for tier in (OLD, YOUNG):
+            tags, held = self._all(tier)
+            kept = ~np.isin(held, slots)
+            if not kept.all():
+                left = (tags[kept], held[kept])
+                self._write_all(tier, self._shelf.buckets[tier], left)
+                if tier == OLD:
+                    self._keep(left)
+        step("index")
+
     def entries(self) -> NDArray[Any]:
         """Every entry as it is stored, sorted by tag (for checking)."""
         tags, slots = merged(self._all(OLD), self._all(YOUNG))

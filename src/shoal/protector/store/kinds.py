@@ -4,4 +4,4 @@ DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLE
 """What an object is; the number is part of its keyed tag, so it never changes."""
 
 ONCE = SETTING
-"""The kind of objects that are written once and never changed or removed (names, holders): there may be many of them."""
+"""The kind of objects that are written once (names, holders) and removed when a person is forgotten: there may be many."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SLOT_BITS = 40
 PER_PAGE = 32
+FORGOTTEN = 254  # instead of a key version: a record was overwritten here
 CONTINUED = 255  # instead of a key version: the slot goes on with the text of another one
 _ROOM = 87
 RECORD = np.dtype(
@@ -82,8 +83,8 @@ def pack(
 
 
 def is_head(records: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which records are identities (neither empty nor the rest of another one's text)."""
-    return np.asarray((records["version"] > 0) & (records["version"] < CONTINUED))
+    """Which records are identities (neither empty, nor forgotten, nor the rest of another one's text)."""
+    return np.asarray((records["version"] > 0) & (records["version"] < FORGOTTEN))
 
 
 def continued(records: NDArray[Any]) -> NDArray[np.int64]:

@@ -1,0 +1,149 @@
+"""People's rights: what a vault holds about a person, who was told, and how it is forgotten.
+
+Both take a second person, and neither puts an identity into the log. What is forgotten is overwritten in the pages and taken out
+of the index; copies of the database made before hold it until the domain's key is rotated and they are destroyed.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import UsageError
+from shoal.protector.actions.holders import entry_of
+from shoal.protector.care.shredding import scrub, signed
+from shoal.protector.log import audit
+from shoal.protector.pseudonyms import references
+from shoal.protector.pseudonyms.identities import encoded
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store import blobs, entries, pages
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import SETTING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.protector.session import Session
+
+FORMAT = "shoal-forget/1"
+_CHUNK = 2048
+
+
+def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
+    """What is held about a person in a domain: pseudonyms, and every time the identity was told (to whom, when, what for)."""
+    subject = _subject(session, domain, identity)
+    change = session.frame.agreed("export", domain, person=subject)
+    with session.frame.acting("export", domain) as (tx, now):
+        session.frame.use(tx, now, change)
+        opened = session.frame.open_domain(tx, domain)
+        slots = _slots(tx, opened, _plain(opened, identity)) if opened.domain.kind == "random" else np.empty(0, dtype=np.int64)
+        records = pages.at(tx, opened.keys, slots)
+        blocks = np.empty((len(slots), 2), dtype=">u8")
+        blocks[:, 0] = (opened.keys.number << pages.SLOT_BITS) + slots
+        blocks[:, 1] = records["nonce"]
+        made = references.tokens(opened.keys, blocks)
+        told = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subject in e.get("subjects", ())]
+        session.frame.log(tx, now, "export", domain=domain, subjects=[subject])
+    prefix = opened.domain.prefix
+    names = ("time", "action", "actor", "purpose", "case", "request", "target")
+    return {
+        "domain": domain,
+        "subject": subject,
+        "pseudonyms": [references.token_text(prefix, row.tobytes()) for row in made],
+        "told": [{name: event[name] for name in names if name in event} for event in told],
+    }
+
+
+def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
+    """Overwrite everything a domain holds about a person; a signed certificate without the identity.
+
+    In a domain of self-generated pseudonyms, ``identity`` is the pseudonym. Domains of other kinds hold nothing about anybody.
+    """
+    vault = session.vault
+    subject = _subject(session, domain, identity)
+    change = session.frame.agreed("forget", domain, person=subject)
+    with session.frame.acting("forget", domain) as (tx, now):
+        session.frame.use(tx, now, change)
+        opened = session.frame.open_domain(tx, domain)
+        if opened.domain.kind == "self-generated":
+            gone, count = _forget_holder(tx, opened, identity)
+        else:
+            gone, count = _forget_records(tx, opened, _slots(tx, opened, _plain(opened, identity)))
+        name = tx.remove_once(SETTING, f"name {subject}")
+        session.frame.log(tx, now, "forget", domain=domain, count=count, key=opened.domain.key_id)
+        body = {
+            "format": FORMAT,
+            "vault": vault.id,
+            "domain": opened.domain.id,
+            "name": domain,
+            "records": count,
+            "key_id": opened.domain.key_id,
+            "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+            "audit_seq": tx.state.audit_seq,
+            "audit_head": tx.state.audit_head,
+        }
+    scrub(vault, [*gone, *([name] if name is not None else [])])
+    with vault.store.read() as tx:
+        return signed(tx, body)
+
+
+def _subject(session: Session, domain: str, identity: str) -> str:
+    """The audit pseudonym of the person, which stands for the identity in changes and in the log."""
+    with session.vault.store.read() as tx:
+        opened = session.frame.open_domain(tx, domain)
+        if opened.domain.kind not in ("random", "self-generated"):
+            raise UsageError(
+                f"domain '{domain}' keeps no table: it holds nothing about a person.",
+                hint="Its pseudonyms lead back by the key alone; `shoal vault rotate --destroy` or `shred` ends that.",
+            )
+        return opened.subject(_plain(opened, identity))
+
+
+def _plain(opened: OpenDomain, identity: str) -> bytes:
+    from shoal.protector.pseudonyms.identities import text_column
+
+    (text,) = opened.cleaned(text_column([identity])[0]).to_pylist()
+    return opened.matched(encoded([text or ""])[0])
+
+
+def _slots(tx: Tx, opened: OpenDomain, identity: bytes) -> NDArray[np.int64]:
+    """Every slot with a record of the person, under whatever role, relation, period or transaction: all pages are read."""
+    keys, known = opened.keys, tx.rows(opened.keys.number)
+    found: list[int] = []
+    total = -(-known.used // pages.PER_PAGE)
+    for start in range(0, total, _CHUNK):
+        numbers = np.arange(start, min(start + _CHUNK, total))
+        records = pages.read(tx, keys, numbers).reshape(-1)
+        heads = np.flatnonzero(pages.is_head(records))
+        texts = pages.texts(tx, keys, records[heads])
+        mine = [int(h) for h, (_, text) in zip(heads, texts, strict=True) if opened.matched(text) == identity]
+        found += [start * pages.PER_PAGE + place + 1 for place in mine]
+    return np.array(found, dtype=np.int64)
+
+
+def _forget_records(tx: Tx, opened: OpenDomain, slots: NDArray[np.int64]) -> tuple[list[bytes], int]:
+    """Overwrite records and the rest of their texts, and take them out of the index; the pages as they were sealed."""
+    if not len(slots):
+        return [], 0
+    keys = opened.keys
+    records = pages.at(tx, keys, slots)
+    rest = pages.ranges(records["more"].astype(np.int64), pages.continued(records))
+    everything = np.unique(np.concatenate([slots, rest]))
+    numbers = np.unique(pages.page_of(everything))
+    first = keys.number << pages.SLOT_BITS
+    before = [sealed for _, sealed in blobs.fetch(tx, blobs.ENTRIES, (first + numbers).tolist())]
+    block = pages.read(tx, keys, numbers).copy()
+    blank = np.zeros((), dtype=pages.RECORD)
+    blank["version"] = pages.FORGOTTEN
+    block[np.searchsorted(numbers, pages.page_of(everything)), (everything - 1) % pages.PER_PAGE] = blank
+    pages.write(tx, keys, numbers, block)
+    for version in keys.versions:
+        entries.index_of(tx, keys, version).remove(slots)
+    return before, len(slots)
+
+
+def _forget_holder(tx: Tx, opened: OpenDomain, pseudonym: str) -> tuple[list[bytes], int]:
+    gone = tx.remove_once(SETTING, entry_of(opened, pseudonym))
+    return ([], 0) if gone is None else ([gone], 1)
