@@ -157,3 +157,29 @@ def test_a_broken_line_of_json_is_named_by_number(tmp_path: Path, capsys: pytest
     assert code == 3
     assert "line 2" in err
     assert "canary" not in out + err
+
+
+def test_an_inspection_fits_eighty_columns_and_says_what_matters_first(tmp_path):
+    """A wide table with long names and texts: no line of a table is longer, whatever the names are."""
+    import os
+    import re
+    import subprocess
+    import sys
+
+    file = tmp_path / "wide.csv"
+    long = "a_rather_long_name_of_a_column_that_nobody_would_type_twice"
+    names = ["patient_nbr", "sex", "age", long, *(f"q{i}" for i in range(70))]
+    codes = [[str(i % 4)] * 70 for i in range(80)]
+    rows = [",".join([str(1000 + i // 2), "fm"[i % 2], str(20 + i % 60), "x", *codes[i]]) for i in range(80)]
+    file.write_text("\n".join([",".join(names), *rows]) + "\n")
+    words = [sys.executable, "-m", "shoal.cli", "inspect", str(file)]
+    env = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": "1"}
+    out = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", out), "no colour, as was asked"
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines()
+    assert lines[1].startswith("wide: 80 records, 74 columns: ")
+    assert "one of a kind" in lines[1]
+    tables = [line for line in lines[2:] if not line.startswith(("•", "Next:"))]
+    assert max(map(len, tables)) <= 80
+    assert "  … and 12 more; --json lists all." in lines
+    assert lines[-1].startswith("Next: shoal anonymize ")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
 from shoal.api.measure import measure
+from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.kernels.text import canonical_text
@@ -136,18 +137,25 @@ def inspect(
     records = source.n_rows()
     if records == 0:
         raise EmptyTableError(f"table '{source.name}' has no rows.", hint="Check the file or the filter that left nothing.")
-    facts = table_facts(source, records, progress)
+    whole = pa.Table.from_batches(list(source.scan())) if records * len(source.schema.columns) <= SMALL else None
+    facts = table_facts(source, records, progress, whole)
+    if progress is not None:
+        progress(0.5, f"judging {len(facts):,} columns")
     found = [_as_said(made, source.schema) for made in find_columns(facts)]
-    together, k, unique, notes = _together(source, tuple(found))
+    counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
+    together, k, unique, notes = _together(counted, tuple(found))
     read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
     return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read)
 
 
-def table_facts(table: Table, records: int, progress: Progress | None = None) -> list[ColumnFacts]:
-    """What is counted and known of every column; the table is read once, or once for as many columns as fit."""
+def table_facts(table: Table, records: int, progress: Progress | None = None, whole: Any = None) -> list[ColumnFacts]:
+    """What is counted and known of every column; the table is read once, or once for as many columns as fit.
+
+    ``whole`` are its rows, where they are in memory already.
+    """
     columns = table.schema.columns
     if records * len(columns) <= SMALL:
-        whole = pa.Table.from_batches(list(table.scan()))
+        whole = pa.Table.from_batches(list(table.scan())) if whole is None else whole
         return [_facts(c, *_counted(whole.column(i)), records) for i, c in enumerate(columns)]
     at_once = max(1, CELLS_AT_ONCE // max(records, 1))
     facts: list[ColumnFacts] = []

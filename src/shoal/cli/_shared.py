@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -295,15 +296,32 @@ def fail_internal(error: BaseException, *, as_json: bool) -> int:
     return fail(wrapped, as_json=as_json)
 
 
-def table_of(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Any:
-    """A rich table whose cells are inert text."""
+def shown(x: float, digits: int = 4) -> str:
+    """A number as people read it: grouped where it is long, never with an exponent.
+
+    >>> shown(5000.0), shown(1234567.8), shown(0.25), shown(12.3456), shown(0.0000123), shown(3.0), shown(float("inf"))
+    ('5,000', '1,234,568', '0.25', '12.35', '0.0000123', '3', '∞')
+    """
+    if not math.isfinite(x):
+        return "∞" if x > 0 else "−∞" if x < 0 else "none"
+    if x == 0 or abs(x) >= 10 ** (digits - 1):
+        return f"{x:,.0f}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
+    text = f"{x:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def table_of(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), style: str = "bold"
+) -> Any:
+    """A rich table whose cells are inert text; long names are folded, so that it fits the terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style=style)
     for i, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if i in right else "left")
+        table.add_column(Text(head), justify="right" if i in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

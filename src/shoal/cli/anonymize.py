@@ -112,24 +112,30 @@ def anonymize(
         _tell(release, out)
 
 
+ATTACKS_SHOWN = 5
+"""Warnings of attacks that are printed, the gravest first; the report has all."""
+
+
 def _tell(release: "Release", out: Path) -> None:
     from shoal.model.certificate.cost import cost_of
 
     made = release.certificate
     cost = cost_of(made)
-    typer.secho(_shared.printable(cost.sentence), fg="red" if cost.blank else None, bold=bool(cost.blank))
+    _shared.console().print(_shared.printable(cost.sentence), style="bold red" if cost.blank else "bold", markup=False)
     for column, why in release.inferred.items():
         typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
     typer.echo(_shared.printable(made.verdict))
     for finding in made.requirements:
-        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {finding.found:.6g})")
+        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {_shared.shown(finding.found, 6)})")
     for one in made.identifiers or ():
         now = f"{one.released} ({one.checked})" if one.checked else one.released
         why = f"; {one.reason}" if one.reason else ""
         typer.echo(_shared.printable(f"  {one.column}: {one.found} ({one.evidence}) -> {now}{why}"))
-    for attack in made.attacks:
-        if attack.verdict in ("broken", "warning"):
-            typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+    told = [a for a in made.attacks if a.verdict in ("broken", "warning")]
+    for attack in told[:ATTACKS_SHOWN]:
+        typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+    if len(told) > ATTACKS_SHOWN:
+        typer.echo(f"  … {len(told) - ATTACKS_SHOWN} more warnings: {_shared.printable(str(out / 'report.html'))}")
     if release.private_file is not None:
         if release.plan.draws:
             typer.echo(

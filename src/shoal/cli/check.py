@@ -55,4 +55,7 @@ def check(
     else:
         typer.echo(text, nl=False)
     if not all(r.met for r in results):
+        if form == "text" and not as_json:
+            named = "TABLE" if "://" in tables[0] else tables[0]  # a URL may hold a password
+            _shared.say(f"Next: shoal anonymize {named} --draft policy.yml makes a table that meets it.")
         raise typer.Exit(1)

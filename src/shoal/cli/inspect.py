@@ -9,7 +9,10 @@ import typer
 from shoal.cli import _shared
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from shoal.api.inspect import Inspection
+    from shoal.measures.columns.finding import ColumnFinding
 
 
 def register(app: typer.Typer) -> None:
@@ -47,18 +50,31 @@ def inspect(
         show(found, "TABLE" if "://" in table else table)  # a URL may hold a password
 
 
+COLOURS = {"direct": "bold red", "quasi": "yellow", "sensitive": "magenta", "insensitive": "green"}
+MEANING = {
+    "direct": "name a person by themselves: to be removed",
+    "quasi": "others may know them: together they can identify",
+    "sensitive": "nobody should learn them about a person",
+    "insensitive": "neither",
+}
+MOST_SHOWN = 60
+"""Columns of one role that are shown; ``--json`` lists all."""
+MOST_NAMED = 8
+"""Quasi-identifiers that the next step names."""
+
+
 def show(found: "Inspection", table: str = "TABLE") -> None:
-    """Print an inspection."""
+    """Print an inspection: what matters in a sentence, a table per role, one next step."""
     out = _shared.console()
     if how := _shared.how_read(found.read):
         out.print(_shared.printable(how), markup=False)
-    rows = []
-    for c in found.columns:
-        hipaa = f" (HIPAA {c.hipaa})" if c.hipaa is not None else ""
-        filled = f"{c.distinct:,}" + (f", {c.missing:,} missing" if c.missing else "")
-        rows.append((c.name, c.kind, filled, c.role.value, f"{c.reason}{hipaa}", f"{100 * c.confidence:.0f} %"))
-    heads = ("column", "kind", "values", "suggested", "because", "sure")
-    out.print(_shared.table_of(f"{_shared.printable(found.table)}: {found.records:,} records", heads, rows, right=(2, 5)))
+    out.print(_shared.printable(_sentence(found)), style="bold", markup=False)
+    for role in COLOURS:
+        mine = [c for c in found.columns if c.role.value == role]
+        if mine:
+            out.print(_columns(role, mine))
+        if len(mine) > MOST_SHOWN:
+            out.print(f"  … and {len(mine) - MOST_SHOWN:,} more; --json lists all.", markup=False)
     if found.together:
         sets = [(" + ".join(s.columns), f"{s.unique:,}", f"{s.k:,}") for s in found.together]
         out.print(
@@ -66,8 +82,38 @@ def show(found: "Inspection", table: str = "TABLE") -> None:
         )
     for note in found.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
-    if found.quasi:
-        words = ["shoal", "measure", table, "--quasi", ",".join(found.quasi)]
-        words += ["--sensitive", ",".join(found.sensitive)] if found.sensitive else []
-        words += ["--unit", found.unit] if found.unit else []
-        out.print(_shared.printable("Next: " + " ".join(words)), markup=False)
+    out.print(_shared.printable("Next: " + _next(found, table)), markup=False)
+
+
+def _sentence(found: "Inspection") -> str:
+    """What matters: how many columns are what, and who stands alone."""
+    counts = ", ".join(f"{len(found.of_role(role)):,} {role}" for role in COLOURS if found.of_role(role))
+    whose = f"people of '{found.unit}'" if found.unit else "records"
+    alone = f" {found.unique:,} {whose} are one of a kind by the quasi-identifiers." if found.unique is not None else ""
+    return f"{found.table}: {found.records:,} records, {len(found.columns):,} columns: {counts}.{alone}"
+
+
+def _columns(role: str, columns: "list[ColumnFinding]") -> "Table":
+    rows = []
+    for c in columns[:MOST_SHOWN]:
+        doubt = f" ({100 * c.confidence:.0f} % sure)" if c.confidence < DOUBTFUL else ""
+        spelled = f" '{', '.join(c.missing_values[:3])}' may mean no value." if c.missing_values else ""
+        hipaa = f" (HIPAA {c.hipaa})" if c.hipaa is not None else ""
+        empty = f"{c.missing:,}" if c.missing else ""
+        rows.append((c.name, f"{c.distinct:,}", empty, c.scale.value, f"{c.reason}{hipaa}{doubt}.{spelled}"))
+    heads = ("column", "values", "empty", "scale", "because")
+    return _shared.table_of(f"{role}: {MEANING[role]}", heads, rows, right=(1, 2), style=COLOURS[role])
+
+
+DOUBTFUL = 0.6
+"""Confidence below which a suggestion says how sure it is."""
+
+
+def _next(found: "Inspection", table: str) -> str:
+    """One next step: measure, or with very many quasi-identifiers a draft to correct first."""
+    if not found.quasi or len(found.quasi) > MOST_NAMED:
+        return f"shoal anonymize {table} --draft policy.yml"
+    words = ["shoal", "measure", table, "--quasi", ",".join(found.quasi)]
+    words += ["--sensitive", ",".join(found.sensitive)] if 0 < len(found.sensitive) <= MOST_NAMED else []
+    words += ["--unit", found.unit] if found.unit else []
+    return " ".join(words)

@@ -118,6 +118,8 @@ def measure(
         _show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
+        named = "TABLE" if "://" in table else _shared.printable(table)  # a URL may hold a password
+        _shared.console().print(f"Next: shoal anonymize {named} --draft policy.yml", markup=False)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
@@ -171,7 +173,7 @@ def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
     out.print(_shared.printable(m.sentence), style="bold", markup=False)
     out.print(_shared.table_of("", ("", "", ""), _headline(m)))
     s = m.class_sizes
-    cells = (f"{s.sets:,}", f"{s.min:,}", f"{s.q1:g}", f"{s.median:g}", f"{s.mean:.4g}", f"{s.q3:g}", f"{s.max:,}")
+    cells = [_shared.shown(x) for x in (s.sets, s.min, s.q1, s.median, s.mean, s.q3, s.max)]
     heads = ("groups", "smallest", "q1", "median", "mean", "q3", "largest")
     out.print(_shared.table_of("Group sizes", heads, [cells], right=range(7)))
     at = [f"{n:,}" for n in m.people_at.values()]
@@ -191,7 +193,7 @@ def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
     out.print(_shared.table_of("What leaving a column out would do", ("without", "one of a kind", "fewer"), gain, right=(1, 2)))
     if m.by is not None:
         rows = [
-            (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", f"{g.sizes.median:g}", f"{g.unique:,}")
+            (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", _shared.shown(g.sizes.median), f"{g.unique:,}")
             for g in m.by.groups[:40]
         ]
         out.print(
@@ -213,7 +215,7 @@ def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
 def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
     from shoal.kernels.chance import one_in
 
-    share = f"{100 * m.unique_share:.3g} % of all"
+    share = f"{_shared.shown(100 * m.unique_share, 3)} % of all"
     rows = [
         ("smallest group (k)", f"{m.k:,}", f"under the rule '{m.policy.value}' for missing values"),
         ("one of a kind", f"{m.unique:,}", share),
@@ -223,13 +225,17 @@ def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
         ("marketer", one_in(m.risk.marketer), "share of right matches when everybody is matched"),
     ]
     if m.whole_set is not None and not m.counts.adds_up:
-        share = f"{100 * m.whole_set.unique_share:.3g} % of all, by all records of a person together"
+        share = f"{_shared.shown(100 * m.whole_set.unique_share, 3)} % of all, by all records of a person together"
         rows.insert(2, ("one of a kind by the set", f"{m.whole_set.unique:,}", share))
     if m.presence is not None:
         rows.append(("k-map", f"{m.presence.k_map:,}", f"δ-presence {m.presence.delta_min:.3g} to {m.presence.delta_max:.3g}"))
     if m.individual is not None:
         rows.append(
-            ("individual risk, mean", one_in(m.individual.mean), f"{m.individual.expected:.4g} re-identifications expected")
+            (
+                "individual risk, mean",
+                one_in(m.individual.mean),
+                f"{_shared.shown(m.individual.expected)} re-identifications expected",
+            )
         )
     if m.sample and m.sample.get("value") is not None:
         low, high = one_in(m.sample["low"]), one_in(m.sample["high"])
@@ -259,12 +265,12 @@ def _secret(m: "Measurement") -> list[tuple[str, ...]]:
         c = m.closeness[name]
         cells = (
             f"{d.distinct}",
-            f"{d.entropy:.3g}",
+            _shared.shown(d.entropy, 3),
             f"{d.recursive}",
-            f"{c.t:.3g}",
+            _shared.shown(c.t, 3),
             c.distance,
-            f"{d.alpha:.3g}",
-            f"{c.beta:.3g}",
+            _shared.shown(d.alpha, 3),
+            _shared.shown(c.beta, 3),
         )
         rows.append((name, *cells))
     return rows

@@ -38,5 +38,7 @@ def verify(
         for check in result.checks:
             typer.echo(f"{'ok  ' if check.ok else 'FAIL'} {_shared.printable(check.name)}: {_shared.printable(check.sentence)}")
         typer.echo("Verified." if result.ok else "This release does NOT verify. Do not use it.")
+        if result.ok:
+            _shared.say(f"Next: shoal attack {folder}")
     if not result.ok:
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ import enum
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from shoal.errors import AmbiguousColumnError, RoleError, missing_column
 
@@ -266,6 +266,7 @@ _LATIN = str.maketrans(
 )
 
 
+@lru_cache(maxsize=50_000)
 def _skeleton(name: str) -> str:
     visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) not in ("Cf", "Cc"))
     return unicodedata.normalize("NFKC", visible.casefold()).strip()

@@ -106,6 +106,13 @@ class DuckDB(Engine):
         found = self.describe(exp.table_(name, quoted=True), source, **details)
         return replace(found, columns=tuple(columns)) if columns is not None else found
 
+    def held(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
+        """As :meth:`view`, with the rows kept in memory: the query is bound once, which thousands of columns make dear."""
+        name = self.fresh("rows")
+        self.run(f"CREATE TABLE {name} AS {body}", source)
+        found = self.describe(exp.table_(name, quoted=True), source, **details)
+        return replace(found, columns=tuple(columns)) if columns is not None else found
+
     def register(self, data: Any, source: str, **details: Any) -> Relation:
         """A relation over an Arrow table or reader, or a pandas or polars frame."""
         name = self.fresh("frame")
@@ -144,7 +151,7 @@ class DuckDB(Engine):
 
     def _cursor(self) -> Any:
         """A connection of its own to the same data, so that open readers do not disturb other queries."""
-        cursor = self._settle().cursor()
+        cursor = _quiet(self._settle().cursor())
         for name, data in self._registered.items():
             cursor.register(name, data)
         return cursor
@@ -297,6 +304,12 @@ def _in_utc(connection: Any) -> Any:
 
     with suppress(duckdb.Error):  # a build without time zones has no zoned moments either
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return _quiet(connection)
+
+
+def _quiet(connection: Any) -> Any:
+    """DuckDB draws no bar of its own: it would stand in the middle of what a command prints."""
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 

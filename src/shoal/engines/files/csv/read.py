@@ -31,6 +31,8 @@ from shoal.model.roles import check_names, distinct_names
 
 OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "rename_duplicates")
 SAMPLE_ROWS = 20_000
+WIDE, HELD_BYTES = 1_000, 1 << 26
+"""Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes."""
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
 _SQL_TYPES = {
@@ -110,7 +112,9 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     chosen = ", ".join(f"{f.expression()} AS {identifier(f.name)}" for f in fields)
     engine.explain_late = lambda position: _late(engine, reading, fields[position], path.name)
     details = _details(dialect, encoding, decimal, options)
-    relation = engine.view(f"SELECT {chosen} FROM {reading}", str(path), None, **details)  # noqa: S608
+    whole = sample.num_rows < SAMPLE_ROWS and path.stat().st_size <= HELD_BYTES
+    keep = engine.held if whole and len(names) > WIDE else engine.view
+    relation = keep(f"SELECT {chosen} FROM {reading}", str(path), None, **details)  # noqa: S608
     if any(dialect.labels):
         labelled = zip(relation.columns, dialect.labels, strict=True)
         relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))

@@ -100,10 +100,16 @@ def topic_of(name: str) -> Topic | None:
             return found
     for word in cut:
         if len(word) >= ABBREVIATED and not word.isdigit():
-            meant = {topic.key for full, (topic, _) in _full_words().items() if full.startswith(word)}
+            meant = _begun_by(word)
             if len(meant) == 1:
-                return BY_KEY[meant.pop()]
+                return BY_KEY[next(iter(meant))]
     return None
+
+
+@lru_cache(maxsize=50_000)
+def _begun_by(word: str) -> frozenset[str]:
+    """Topics of the long words that a word begins."""
+    return frozenset(topic.key for full, (topic, _) in _full_words().items() if full.startswith(word))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ def folded(text: str) -> str:
     >>> folded("Prénom"), folded("STRASSE"), folded("Größe")
     ('prenom', 'strasse', 'grosse')
     """
+    if text.isascii():
+        return text.lower()
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return plain.casefold()
 

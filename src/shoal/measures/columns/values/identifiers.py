@@ -98,6 +98,10 @@ FORMS: tuple[Form, ...] = (
 )
 
 
+SHORTEST = 6
+"""Characters that the shortest identifier of any form has (a@b.cc); columns of shorter values are not looked at one by one."""
+
+
 def spread(values: Sequence[str], most: int = MOST) -> list[str]:
     """Values evenly spread over all, each cut to a length that any identifier has."""
     step = max(1, len(values) // most)
@@ -107,7 +111,7 @@ def spread(values: Sequence[str], most: int = MOST) -> list[str]:
 def identifier_form(values: Sequence[str], kind: str) -> tuple[Form, Evidence] | None:
     """The form of identifier that the values have, with the share that has it; None where they have none."""
     looked = spread(values)
-    if not looked or kind not in ("text", "other", "integer"):
+    if not looked or kind not in ("text", "other", "integer") or max(map(len, looked)) < SHORTEST:
         return None
     for form in FORMS:
         if kind == "integer" and not form.by_chance:

@@ -232,12 +232,12 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
     if not looked:
         return None
     best: tuple[str, Evidence] | None = None
-    for vocabulary in (*VOCABULARIES, *CODES):
+    for coded, vocabulary in (*((False, v) for v in VOCABULARIES), *((True, c) for c in CODES)):
         if len(values) > vocabulary.most or len(looked) < vocabulary.least:
             continue
-        form = vocabulary.pattern.fullmatch if vocabulary in CODES else vocabulary.pattern.match
+        form = vocabulary.pattern.fullmatch if coded else vocabulary.pattern.match
         share = sum(form(v) is not None for v in looked) / len(looked)
-        needed = 0.9 if vocabulary in CODES else SHARE
+        needed = 0.9 if coded else SHARE
         if share >= needed and (best is None or share * vocabulary.confidence > best[1].share * best[1].confidence):
             best = vocabulary.topic, Evidence(vocabulary.what, round(share, 3), vocabulary.confidence)
     return best
