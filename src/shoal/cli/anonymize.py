@@ -126,7 +126,8 @@ def _tell(release: "Release", out: Path) -> None:
         typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
     typer.echo(_shared.printable(made.verdict))
     for finding in made.requirements:
-        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {_shared.shown(finding.found, 6)})")
+        found = "none" if finding.found is None else _shared.shown(finding.found, 6)
+        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {found})")
     for one in made.identifiers or ():
         now = f"{one.released} ({one.checked})" if one.checked else one.released
         why = f"; {one.reason}" if one.reason else ""

@@ -2,15 +2,13 @@
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import _shared
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from shoal.api.inspect import Inspection
     from shoal.measures.columns.finding import ColumnFinding
 
@@ -93,7 +91,7 @@ def _sentence(found: "Inspection") -> str:
     return f"{found.table}: {found.records:,} records, {len(found.columns):,} columns: {counts}.{alone}"
 
 
-def _columns(role: str, columns: "list[ColumnFinding]") -> "Table":
+def _columns(role: str, columns: "list[ColumnFinding]") -> Any:
     rows = []
     for c in columns[:MOST_SHOWN]:
         doubt = f" ({100 * c.confidence:.0f} % sure)" if c.confidence < DOUBTFUL else ""
