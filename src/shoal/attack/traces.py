@@ -83,9 +83,7 @@ def known_records(
     rate = float(chances.mean())
     alone = int((chances == 1.0).sum())
     what = "record" if s == 1 else "records"
-    said = (
-        f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
-    )
+    said = f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
     said += f"with a chance of {rate:.3g} on average, {float(chances.max()):.3g} at most."
     low, high = wilson(float(chances.sum()), len(people))
     question = f"Does somebody who knows {s} {what} of a person find that person's pseudonym?"
