@@ -106,7 +106,7 @@ CELL = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8),
     st.sampled_from(["minimal", "all", "none"]),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.kernels import arrow
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 
 TYPES = [
@@ -93,3 +94,13 @@ def test_opening_and_counting_a_file_loads_no_pandas(tmp_path: Path, ending: str
         table.to_pandas().to_csv(file, index=False)
     done = subprocess.run([sys.executable, "-c", COUNTS, str(file)], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("many", [0, 10**9], ids=["pyarrow", "by buffers"])
+def test_texts_come_back_whatever_their_number(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "MANY", many)
+    for texts in ([], [None], [""], ["a", None, "é\x00b", "", "🐟" * 9] * 5):
+        made = arrow.from_texts(texts)
+        made.validate(full=True)
+        assert made.type == pa.string()
+        assert made.to_pylist() == texts
