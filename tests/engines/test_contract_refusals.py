@@ -13,6 +13,7 @@ from servers import need_server, tools
 from shoal.errors import DataError, DependencyError, EngineError
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
+from shoal.transform import Permute
 
 pytestmark = pytest.mark.engine
 
@@ -62,6 +63,8 @@ def test_a_user_who_may_only_read_can_recode_to_a_file_but_not_to_a_table(
         before = server.tables()
         with pytest.raises(EngineError, match=r"may not|read-only"):
             table.recode(plan, "::mine")
+        with pytest.raises(EngineError, match=r"may not|read-only"):  # loaded row by row, not made by a query
+            table.recode(Plan((Permute("a"),)), "::mine")
     assert server.tables() == before
 
 

@@ -6,6 +6,7 @@ import csv
 import gc
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -278,6 +279,9 @@ def test_a_release_into_the_same_database(tmp_path, table, policy, capsys):
     code, _, err = run(capsys, "anonymize", source, "--policy", policy, "--out", tmp_path / "two", "--to-table", "people_public")
     assert code == 3, err
     assert not (tmp_path / "two").exists()
+    code, said, err = run(capsys, "anonymize", source, "--policy", policy, "--out", tmp_path / "o 2", "--to-table", "again")
+    assert code == 0, err
+    assert run(capsys, *shlex.split(said.rpartition("shoal ")[2]))[0] == 0, "the printed next step"
     gc.collect()  # lets go of the database
     with duckdb.connect(str(file)) as con:
         assert con.execute(

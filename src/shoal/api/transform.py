@@ -68,6 +68,7 @@ class Transformed:
                 "suppressed": done.suppressed,
                 "changed": dict(done.changed),
                 "private_file": done.private_file,
+                "not_kept": list(done.not_kept),
             }
         if self.excluded is not None:
             out["excluded"] = self.excluded.to_json()

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -334,3 +334,9 @@ def printable(text: str) -> str:
     'age�[2J'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:
+    """What a format cannot hold: on stderr before writing, so that it can be stopped; among the answers afterwards."""
+    for sentence in sentences:
+        typer.echo(f"{'not kept' if after else 'will not be kept'}: {printable(sentence)}", err=not after)

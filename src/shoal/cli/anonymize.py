@@ -2,6 +2,7 @@
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,20 +104,22 @@ def anonymize(
             progress=told,
             **words,
         )
+        if not isinstance(release, EventRelease):
+            _shared.tell_losses(release.not_kept)
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())
     elif isinstance(release, EventRelease):
         tell_events(release, out)
     else:
-        _tell(release, out)
+        _tell(release, out, _beside(table, to_table) if to_table else "")
 
 
 ATTACKS_SHOWN = 5
 """Warnings of attacks that are printed, the gravest first; the report has all."""
 
 
-def _tell(release: "Release", out: Path) -> None:
+def _tell(release: "Release", out: Path, place: str = "") -> None:
     from shoal.model.certificate.cost import cost_of
 
     made = release.certificate
@@ -146,9 +149,21 @@ def _tell(release: "Release", out: Path) -> None:
             typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
         else:
             typer.echo(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
+    _shared.tell_losses(release.not_kept, after=True)
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
+    where = f" --table {_word(place)}" if place else ""
+    again = f"shoal verify {_word(out)}{where}"
+    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: {again}")
+
+
+def _beside(table: str, name: str) -> str:
+    """The URL of a new table beside ``table``, without a password.
+
+    >>> _beside("postgresql://ann:secret@host/db::visits", "visits_public")
+    'postgresql://ann@host/db::visits_public'
+    """
+    return re.sub(r"^(\w+://[^:@/]*):[^@]*@", r"\1@", table.rpartition("::")[0]) + f"::{name}"
 
 
 def _is_linked(policy: Path) -> bool:

@@ -47,9 +47,11 @@ def transform(
         shoal.open(table, **_shared.read_options(read, rename=rename_duplicates, memory=memory)) as opened,
         _shared.progress("transforming") as told,
     ):
-        found = shoal.transform(
-            opened, plan, out, seed=seed, private=private, exclude=exclude, exclude_by=exclude_by, progress=told
-        )
+        words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
+        found = shoal.transform(opened, plan, **words)
+        if out is not None:
+            _shared.tell_losses(opened.not_kept(found.plan, out))
+            found = shoal.transform(opened, found.plan, out, progress=told, **words)
     if save_plan is not None:
         write_text(save_plan, (found.plan.without_seed() if found.plan.draws else found.plan).to_json())
     told_of = found.to_json()
@@ -87,6 +89,7 @@ def _tell(found: dict[str, Any], out: str | None) -> None:
             f"{found['records_out']:,} of {found['records_in']:,} records written to {out}; {found['unsampled']:,} outside the "
             f"sample, {found['suppressed']:,} suppressed."
         )
+    _shared.tell_losses(found.get("not_kept", ()), after=True)
     if not found["truthful"]:
         typer.echo("Some published values are not true of their person.")
     if found.get("private_file"):

@@ -16,7 +16,7 @@ from shoal.engines.core.request import CountRequest
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.in_order import in_order
 from shoal.engines.files.readers import ArrowReader, ParquetReader
-from shoal.engines.recode.write import Recoded, recode
+from shoal.engines.recode.write import Recoded, recode, told_before
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Step
@@ -222,6 +222,10 @@ class Table:
             CSV only: write text cells as they are, for machines; without it cells that a spreadsheet would run are made inert.
         """
         return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress)
+
+    def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
+        """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""
+        return told_before(self._relation, self._schema, plan, out, format)
 
     def close(self) -> None:
         """Give back the engine's connections and temporary files."""

@@ -55,7 +55,7 @@ def canonical_text(values: Any) -> Any:
     if pa.types.is_timestamp(kind):
         return _timestamp_text(values)
     if pa.types.is_time(kind):
-        return _trim_fraction(values.cast(pa.time64("us")).cast(pa.string()))
+        return _trim_fraction(values.cast(pa.time64("us"), safe=False).cast(pa.string()))
     if pa.types.is_date64(kind):
         return values.cast(pa.date32()).cast(pa.string())
     if _is_binary(kind):

@@ -179,7 +179,7 @@ def test_codes_and_sql_publish_the_same_rows(tmp_path: Path, steps: Any, unit: s
     table = PEOPLE.append_column("x", pa.array([1.5, -0.0, float("nan"), None, 2.0, 2.0, 0.1, 1e300]))
     plan = Plan(steps, Suppression(2, ("age", "sex"), unit=unit), seed=9)
     quick, slow, quick_rows, slow_rows = both_ways(plan, table, tmp_path, kept=kept)
-    assert Counter(tuple(r.items()) for r in quick_rows) == Counter(tuple(r.items()) for r in slow_rows)
+    assert Counter(map(repr, quick_rows)) == Counter(map(repr, slow_rows))  # a NaN is a NaN here
     assert quick_rows
     assert (quick.records_in, quick.records_out, quick.suppressed) == (slow.records_in, slow.records_out, slow.suppressed)
     assert quick.changed == slow.changed

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from shoal.engines.core.kinds import normalize
+from shoal.engines.core.stored import RAW
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
 from shoal.steps.sqlglot import exp
@@ -39,11 +40,17 @@ class Relation:
     native: dict[str, str] = field(default_factory=dict)
     reader: Any = None  # a shoal.engines.files.readers.Reader where Arrow chunks can be had without SQL
     reads_as_text: tuple[str, ...] = ()  # columns whose own type has no kind: ``sql`` reads them as text
+    not_as_codes: tuple[str, ...] = ()  # columns that ``reader`` gives in another form than ``sql``
 
     @property
     def sql(self) -> exp.Expr:
         """What stands after FROM."""
         return self.query() if callable(self.query) else self.query
+
+    @property
+    def in_sql(self) -> list[str]:
+        """The names that ``sql`` has: the columns, and those read as text once more in their own type."""
+        return [*(c.name for c in self.columns), *(n + RAW for n in self.reads_as_text)]
 
     def column(self, name: str) -> Column:
         """The column of that name."""

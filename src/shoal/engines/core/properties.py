@@ -56,8 +56,10 @@ def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequ
             test = exp.In(this=engine.text(value.copy(), c), expressions=listed)
             value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value)
         terms.append(exp.alias_(value, c.name, quoted=True))
+    terms += [exp.alias_(column_of(n, "r"), n, quoted=True) for n in relation.in_sql[len(relation.columns) :]]
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
-    return replace(relation, query=exp.Subquery(this=exp.select(*terms).from_(inside)), reader=None)
+    query = exp.Subquery(this=exp.select(*terms).from_(inside))
+    return replace(relation, query=query, reader=None)
 
 
 def text_of(value: object) -> str:

@@ -6,12 +6,13 @@ join. Column and table names from outside appear only as quoted identifiers in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.request import gap_error
+from shoal.engines.core.stored import RAW
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
 from shoal.steps.sql import aliased, column
@@ -28,12 +29,12 @@ class Shaped:
     gap: exp.Expr | None = None
 
 
-def cleaned(engine: Engine, relation: Relation, names: Sequence[str]) -> exp.Select:
-    """``s``: the named columns as c0, c1 …; floats without NaN and negative zero."""
+def cleaned(engine: Engine, relation: Relation, names: Sequence[str], raw: Collection[str] = ()) -> exp.Select:
+    """``s``: the named columns as c0, c1 …; floats without NaN and negative zero, but the columns ``raw`` as they are stored."""
     terms = []
     for i, name in enumerate(names):
-        value: exp.Expr = column(name, "t")
-        if relation.column(name).kind == "float":
+        value: exp.Expr = column(name + RAW if name in raw and name in relation.reads_as_text else name, "t")
+        if relation.column(name).kind == "float" and name not in raw:
             value = engine.clean_float(value)
         terms.append(exp.alias_(value, f"c{i}", quoted=True))
     return exp.select(*(terms or [exp.alias_(exp.convert(1), "c0", quoted=True)])).from_(aliased(relation.sql, "t"))

@@ -37,7 +37,7 @@ def can_count(relation: Relation, request: CountRequest) -> bool:
     if relation.reader is None or request.weight is not None or not request.columns:
         return False
     names = [n for n in (*request.columns, *request.sensitive, request.unit) if n is not None]
-    if any(relation.column(n).kind not in KINDS for n in names):
+    if any(relation.column(n).kind not in KINDS or n in relation.not_as_codes for n in names):
         return False
     rows = int(relation.reader.rows())
     if request.memory is not None and bytes_to_count(rows, len(names)) > left_for_data(request.memory):

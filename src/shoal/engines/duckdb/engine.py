@@ -15,6 +15,7 @@ from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of
 from shoal.engines.core.memory import left_for_data
+from shoal.engines.core.stored import RAW
 from shoal.engines.duckdb.errors import LateTypeError, translated
 from shoal.engines.servers.addresses import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
@@ -219,7 +220,9 @@ class DuckDB(Engine):
         if column.kind == "boolean":
             return cast(value, "TEXT")
         if column.kind == "timestamp":
-            return _moment(cast(value, "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
+            zoned = getattr(column.stored, "tz", None) is not None and getattr(column.stored, "unit", "") == "ns"
+            plain = cast(value, "TIMESTAMPTZ") if zoned else value  # from nanoseconds with a zone DuckDB has no direct cast
+            return _moment(cast(plain, "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
         if column.kind == "time":
             return _fraction_of_time(cast(value, "TEXT"))
         if column.kind == "binary":
@@ -283,7 +286,10 @@ class DuckDB(Engine):
 
 
 def flat(relation: Relation, schema: Any) -> Relation:
-    """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested."""
+    """The relation with lists, structures and other types of DuckDB's own read as text: JSON where they are nested.
+
+    Each of them is there in its own type too, under its name and :data:`~shoal.engines.core.stored.RAW`.
+    """
     odd = {f.name: is_nested(f.type) for f in schema if kind_of(f.type) == "other"}
     if not odd:
         return relation
@@ -292,10 +298,12 @@ def flat(relation: Relation, schema: Any) -> Relation:
         value: exp.Expr = column_of(c.name, "r")
         if c.name in odd:
             value = cast(exp.Anonymous(this="to_json", expressions=[value]) if odd[c.name] else value, "TEXT")
+            terms.append(exp.alias_(column_of(c.name, "r"), c.name + RAW, quoted=True))
         terms.append(exp.alias_(value, c.name, quoted=True))
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
-    return replace(relation, query=exp.Subquery(this=exp.select(*terms).from_(inside)), columns=columns, reads_as_text=tuple(odd))
+    query, names = exp.Subquery(this=exp.select(*terms).from_(inside)), tuple(odd)
+    return replace(relation, query=query, columns=columns, reads_as_text=names, not_as_codes=names)
 
 
 def _in_utc(connection: Any) -> Any:

@@ -103,7 +103,7 @@ def _joined(engine: Engine, relation: Relation, by: str, held: exp.Expr, kind: s
 
 
 def _remaining(engine: Engine, relation: Relation, by: str, held: exp.Expr, unnamed: bool) -> exp.Expr:
-    terms = [exp.alias_(column(c.name, "t"), exp.to_identifier(c.name, quoted=True)) for c in relation.columns]
+    terms = [exp.alias_(column(n, "t"), exp.to_identifier(n, quoted=True)) for n in relation.in_sql]
     query = _joined(engine, relation, by, held, "LEFT", *terms)
     query = query.where(exp.Is(this=column("n", "x"), expression=exp.Null()))
     if not unnamed:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
+from shoal.engines.core.stored import with_stored
 from shoal.engines.duckdb.engine import DuckDB, flat, require_option
 from shoal.engines.files.readers import ArrowReader
 from shoal.errors import ShoalWarning, UnreadableError, UsageError
@@ -31,7 +32,8 @@ def open_frame(source: Any, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
 def open_arrow(table: Any, source: str, **details: Any) -> tuple[DuckDB, Relation]:
     """An engine over an Arrow table."""
     check_digits(table.schema, source)
-    columns = [replace(c, order=_order(table.column(i))) for i, c in enumerate(columns_of(table.schema))]
+    stored = with_stored(columns_of(table.schema), table.schema)
+    columns = [replace(c, order=_order(values)) for c, values in zip(stored, table.columns, strict=True)]
     return open_deferred(lambda: table, table.schema, columns, source, **details)
 
 
@@ -53,7 +55,8 @@ def open_deferred(
     engine = DuckDB(stable_order=True)
     engine.source = source
     relation = flat(engine.defer(lambda: reader.table, columns, source, **details), schema)
-    return engine, relation if relation.reads_as_text else replace(relation, reader=reader)
+    odd = any(relation.column(n).stored is None for n in relation.reads_as_text)  # in a form that only the engine reads
+    return engine, relation if odd else replace(relation, reader=reader)
 
 
 def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str) -> Any:

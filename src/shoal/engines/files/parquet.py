@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines.core.base import Relation
-from shoal.engines.core.kinds import check_digits, columns_of, kind_of
+from shoal.engines.core.kinds import check_digits, columns_of
+from shoal.engines.core.stored import with_stored
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.files.readers import ParquetReader
 from shoal.errors import UnreadableError
@@ -42,14 +43,15 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     check_digits(schema, path.name)
     engine = DuckDB(stable_order=True)
     if all(_is_plain(f.type) for f in schema):
-        columns = [Column(n, k) for n, k in [*((f.name, kind_of(f.type)) for f in schema), *((n, "text") for n in folders)]]
+        columns = [*with_stored(columns_of(schema), schema), *(Column(n, "text") for n in folders)]
         plain = engine.defer_view(_reading(files, folders), columns, str(path), files=len(files))
         return engine, replace(plain, reader=_reader(files, schema, folders))
     relation = engine.view(_reading(files, folders), str(path), files=len(files))
-    alike = [c.kind for c in columns_of(schema)] == [c.kind for c in relation.columns[: len(schema)]]
-    if relation.reads_as_text or not alike:  # Arrow and DuckDB have other forms of nested columns and of durations
-        return engine, relation
-    return engine, replace(relation, reader=_reader(files, schema, folders))
+    stored = with_stored(relation.columns[: len(schema)], schema)
+    columns = (*stored, *relation.columns[len(schema) :])
+    unlike = [f.name for f, c in zip(columns_of(schema), stored, strict=True) if f.kind != c.kind]
+    apart = tuple(dict.fromkeys([*relation.reads_as_text, *unlike]))  # Arrow has other forms of nested columns and of durations
+    return engine, replace(relation, columns=columns, not_as_codes=apart, reader=_reader(files, schema, folders))
 
 
 def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]]) -> ParquetReader:

@@ -118,9 +118,11 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
 def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
     """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
     told = any(_only_arrow(t) for t in schema.types)
+    if told:  # which would also say which texts came as dictionaries
+        schema = pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
     with pq.ParquetWriter(path, schema.remove_metadata(), compression="zstd", store_schema=told) as writer:
         for table in tables:
-            writer.write_table(table, row_group_size=BLOCK_ROWS)
+            writer.write_table(table.cast(schema) if told else table, row_group_size=BLOCK_ROWS)
 
 
 def _only_arrow(kind: Any) -> bool:

@@ -7,7 +7,7 @@ content; whole columns are then gathered in that order, block by block. Same pub
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
+from shoal.engines.core.stored import in_kind, restored
 from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
@@ -39,12 +40,12 @@ _WIDTH = {"text": 24, "boolean": 1, "date": 4, "decimal": 16}  # bytes of a cell
 BLOCK = 1 << 19
 
 
-def can_recode(relation: Relation, names: Sequence[str], plan: Plan, memory: int | None) -> bool:
-    """Whether the table is at hand as Arrow chunks and its codes fit in memory: in ``memory`` bytes, where they are limited."""
+def can_recode(relation: Relation, names: Sequence[str], plan: Plan, memory: int | None, coded: Collection[str]) -> bool:
+    """Whether the table is at hand as Arrow chunks, those ``coded`` in their kinds, and its codes fit in ``memory`` bytes."""
     if relation.reader is None or not HAVE_NUMBA or plan.suppression.scope == "cells":
         return False
     kinds = [relation.column(n).kind for n in names]
-    if any(k not in KINDS for k in kinds):
+    if any(k not in KINDS for k in kinds) or any(n in relation.not_as_codes for n in coded):
         return False
     most = MOST_BYTES if memory is None else min(MOST_BYTES, left_for_data(memory))
     return int(relation.reader.rows()) * (32 + sum(_WIDTH.get(k, 8) for k in kinds)) <= most
@@ -65,7 +66,7 @@ class CodedRows:
         total = len(self.order)
         for start in range(0, max(total, 1), BLOCK):
             rows = self.order[start : start + BLOCK]
-            arrays = [self._gathered(c.name, rows, dictionaries) for c in self.columns]
+            arrays = [restored(self._gathered(c.name, rows, dictionaries), c) for c in self.columns]
             yield pa.RecordBatch.from_arrays(arrays, names=[c.name for c in self.columns])
             if progress is not None:
                 progress(min(1.0, 0.5 + 0.5 * (start + len(rows)) / max(1, total)), "writing")
@@ -134,9 +135,7 @@ def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], p
             if name in coded:
                 coded[name].add(values)
             else:
-                kept[name].append(
-                    values if pa.types.is_dictionary(values.type) else normalize(values, relation.column(name).kind)
-                )
+                kept[name].append(values if pa.types.is_dictionary(values.type) else in_kind(values, relation.column(name)))
         seen += len(chunk[0])
         if progress is not None:
             progress(0.5 * seen / total, "reading")
@@ -145,7 +144,7 @@ def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], p
 
 def _one(chunks: list[Any], column: Column) -> Any:
     if not chunks:
-        return normalize(pa.nulls(0, pa.string() if column.kind == "text" else pa.null()), column.kind)
+        return in_kind(pa.nulls(0, column.stored or (pa.string() if column.kind == "text" else pa.null())), column)
     values = pa.chunked_array(chunks)
     if pa.types.is_dictionary(values.type):
         if column.kind != "text" or any(c.dictionary.null_count for c in values.chunks):
@@ -221,11 +220,14 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
         if isinstance(values, _Ranks):
             table = text_hashes(pa.concat_arrays([pa.nulls(1, values.categories.type), values.categories]))
             mix(hashes, table[values.ranks[rows]])
-        elif pa.types.is_integer(values.type) and values.null_count == 0:
-            mix(hashes, to_numpy(values).view(np.uint64)[rows])
+        elif pa.types.is_integer(values.type) and values.null_count == 0 and values.type != pa.uint64():
+            mix(hashes, to_numpy(values.cast(pa.int64())).view(np.uint64)[rows])
         elif pa.types.is_string(values.type):
             mix(hashes, text_hashes(values)[rows])
+        elif kind_of(values.type) == "other":
+            mix(hashes, text_hashes(canonical_text(values))[rows])
         else:
+            values = normalize(values, kind_of(values.type))
             encoded = values.dictionary_encode()
             table = text_hashes(pa.concat_arrays([pa.nulls(1, values.type), encoded.dictionary]))
             mix(hashes, table[positions(encoded.indices)[rows] + 1])

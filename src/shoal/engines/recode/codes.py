@@ -87,7 +87,9 @@ def column_after(step: Step, column: Column, kind: str) -> Column:
     """What is known of ``column`` after a step on batches or whole columns; ``kind`` is that of its new values."""
     same = kind == column.kind
     if step.publishes == "own":
-        return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=column.stored if same else None)
+        wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
+        stored, kind = (column.stored, column.kind) if same or wide else (None, kind)
+        return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=stored)
     bare = replace(column, kind=kind, labels=code_labels(column), order=(), stored=None, form=column.form if same else "")
     if step.publishes == "numbers":
         return replace(bare, coded=column.coded)

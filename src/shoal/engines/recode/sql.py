@@ -53,17 +53,19 @@ def published(
     stack: ExitStack,
     originals: Sequence[str] = (),
     ordered: bool = False,
+    compared: Sequence[str] = (),
 ) -> Published:
     """``p``: the named columns after their expression steps or the class map; ``originals`` come along as ``o0, o1 …``.
 
-    ``ordered`` asks for :attr:`Published.order`: all columns of the source, whatever the plan makes of them.
+    ``ordered`` asks for :attr:`Published.order`: all columns of the source, whatever the plan makes of them. Columns that are
+    neither changed nor ``compared`` come in the type that the source keeps them in.
     """
     more = [n for n in (unit, *originals) if n is not None and n not in names]
     mapped = [n for n in names if class_map is not None and n in class_map.column_names]
     more += [n for n in _map_columns(class_map) if n not in names and n not in more]
     more += [c.name for c in relation.columns if ordered and c.name not in names and c.name not in more]
     everything = [*names, *dict.fromkeys(more)]
-    inner = cleaned(engine, relation, everything)
+    inner = cleaned(engine, relation, everything, untouched(relation, names, [*steps, *mapped, *more, *originals, *compared]))
     shaped = shaped_columns(engine, relation, names, {n: s for n, s in steps.items() if n not in mapped}, stack)
     check_gaps(engine, inner, shaped, names)
     terms, columns, flagged = [], [], []
@@ -89,6 +91,12 @@ def published(
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
     order = tuple(_content(engine, relation, everything)) if ordered else ()
     return Published(query, tuple(columns), tuple(flagged), unit is not None, order)
+
+
+def untouched(relation: Relation, names: Sequence[str], touched: Sequence[str]) -> set[str]:
+    """The columns that come in the type of their source: nothing is done to them, and no value of theirs is read as missing."""
+    known = {c.name for c in relation.columns if c.stored is not None and not c.missing_values}
+    return {n for n in names if n in known and n not in touched}
 
 
 def _content(engine: Engine, relation: Relation, everything: Sequence[str]) -> Iterator[exp.Expr]:

@@ -18,7 +18,7 @@ from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of, kind_of
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
-from shoal.engines.recode.sql import Published, published
+from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.text import same_cells
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
@@ -51,7 +51,13 @@ class Staging:
     # -- the walk ---------------------------------------------------------------------------------------------------
 
     def load(
-        self, engine: Engine, relation: Relation, steps: dict[str, ExpressionStep], unit: str | None, class_map: Any
+        self,
+        engine: Engine,
+        relation: Relation,
+        steps: dict[str, ExpressionStep],
+        unit: str | None,
+        class_map: Any,
+        compared: Sequence[str],
     ) -> Published:
         """Read, carry out the staged steps in the order given, and describe the result."""
         staged = [s for s in self.plan.steps if is_staged(s)]
@@ -59,7 +65,8 @@ class Staging:
         originals = list(dict.fromkeys([*self.needs, *touched]))
         ordered = any(getattr(s, "by_position", True) for s in staged) or not (self.plan.shuffle or engine.stable_order)
         with ExitStack() as stack:
-            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, ordered)
+            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, ordered, compared)
+            self.raw = untouched(relation, self.names, [*steps, *originals, *compared])
             self.columns = list(source.columns)
             self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
             self.originals = originals
@@ -83,6 +90,8 @@ class Staging:
 
     def _after(self, kind: str, column: Column, staged: Sequence[Step]) -> Column:
         """What is known of a column after the steps that touched it."""
+        if column.name in self.raw:
+            return column
         for step in staged:
             if column.name in step.columns:
                 column = column_after(step, column, kind)
@@ -104,7 +113,8 @@ class Staging:
         for batch in batches:
             data: dict[str, Any] = {}
             for i, c in enumerate(source.columns):
-                data[f"p{i}"] = engine.decode(batch.column(f"p{i}"), c)
+                values = batch.column(f"p{i}")
+                data[f"p{i}"] = values if c.name in self.raw else engine.decode(values, c)
             for i, name in enumerate(self.originals):
                 data[f"o{i}"] = engine.decode(batch.column(f"o{i}"), known[name])
             for i in self.flagged:

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from shoal.engines.connect import connect, is_url
 from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.stored import stored_or_decoded
+from shoal.engines.files.losses import not_kept
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
 from shoal.engines.recode.labels import label_steps
@@ -37,7 +39,8 @@ class Recoded:
     column's step or by suppression of cells; a dropped column counts as 1. Records left out are in ``suppressed``, not here.
     ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
     sample are neither: they are in ``unsampled``. ``drawn`` is the seed of random steps where none was stated; for a file it is
-    kept in ``private_file`` beside it, for a table the caller must keep it.
+    kept in ``private_file`` beside it, for a table the caller must keep it. ``not_kept`` says what the format of the file
+    cannot hold, or what was not carried over.
     """
 
     records_in: int
@@ -49,6 +52,7 @@ class Recoded:
     unsampled: int = 0
     drawn: int | None = field(default=None, repr=False)
     private_file: str | None = None
+    not_kept: tuple[str, ...] = ()
 
 
 def recode(
@@ -80,22 +84,32 @@ def recode(
     if unit is not None:
         schema.require(unit, what="unit")
     labels = None if any(isinstance(s, ColumnStep | RowStep) for s in plan.steps) else label_steps(plan, steps, schema)
-    if isinstance(target, Path) and class_map is None and labels is not None and can_recode(relation, names, plan, engine.memory):
+    compared = _compared(plan, names, kept, unit, class_map)
+    coded = {*(labels or {}), *compared}
+    if (
+        isinstance(target, Path)
+        and class_map is None
+        and labels is not None
+        and can_recode(relation, names, plan, engine.memory, coded)
+    ):
         return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
+    staged = any(is_staged(s) for s in plan.steps)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         records = engine.count_rows(relation)
-        source, worker, unsampled = _source(engine, relation, plan, names, steps, unit, class_map, stack)
+        source, worker, unsampled = _source(engine, relation, plan, names, steps, unit, class_map, stack, compared)
         rows = suppressed(worker, source, plan, kept, stack)
         job = _Job(worker, rows, plan, records, progress)
-        private = None
+        private, told = None, tuple[str, ...]()
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
-                job.to_file(target, output_format(target, format), rows.columns, raw, _hidden(plan, names, kept))
+                form = output_format(target, format)
+                told = not_kept(rows.columns, form, staged=staged, notes=int(relation.details.get("notes") or 0))
+                job.to_file(target, form, rows.columns, raw, _hidden(plan, names, kept))
         else:
             job.to_table(engine, str(target))
     done = _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
-    return replace(done, drawn=drawn, private_file=None if private is None else str(private))
+    return replace(done, drawn=drawn, private_file=None if private is None else str(private), not_kept=told)
 
 
 def _by_codes(
@@ -122,7 +136,8 @@ def _by_codes(
     changed |= {n: 1.0 for n in schema.names if n not in names}
     if progress is not None:
         progress(1.0, "written")
-    return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),))
+    told = not_kept(rows.columns, format, notes=int(relation.details.get("notes") or 0))
+    return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),), not_kept=told)
 
 
 def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
@@ -140,6 +155,23 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
         if isinstance(step, ExpressionStep) and not isinstance(step, Keep):
             steps[step.column] = step
     return steps
+
+
+def told_before(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
+    """What will not be kept of the columns that the plan leaves as they are; what steps make of the others is told after."""
+    target = _target(out, format)
+    if not isinstance(target, Path):
+        return ()
+    changed = {c for s in plan.steps if not isinstance(s, Keep) for c in s.columns}
+    columns = [c for c in schema.columns if c.name not in changed]
+    staged = any(is_staged(s) for s in plan.steps)
+    return not_kept(columns, output_format(target, format), staged=staged, notes=int(relation.details.get("notes") or 0))
+
+
+def _compared(plan: Plan, names: Sequence[str], kept: Any, unit: str | None, class_map: Any) -> list[str]:
+    """Columns that classes are formed of: they are compared in their kind, so that no two engines differ."""
+    mapped = [] if class_map is None else list(class_map.column_names)
+    return [*suppression_columns(plan, names, kept), *mapped, *([unit] if unit is not None else [])]
 
 
 def _hidden(plan: Plan, names: Sequence[str], kept: Any) -> frozenset[str]:
@@ -162,17 +194,18 @@ def _source(
     unit: str | None,
     class_map: Any,
     stack: ExitStack,
+    compared: Sequence[str],
 ) -> tuple[Published, Engine, int]:
     """``p`` in the source's own engine, or in a private one after steps that SQL cannot express; rows outside a sample."""
     staged = [s for s in plan.steps if is_staged(s)]
     if not staged:
-        return published(engine, relation, names, steps, unit, class_map, stack), engine, 0
+        return published(engine, relation, names, steps, unit, class_map, stack, compared=compared), engine, 0
     needs = [n for s in staged for n in s.needs]  # type: ignore[attr-defined]
     needs += [c for s in staged for c in s.columns if c not in names]
     staging = Staging(names, plan, list(dict.fromkeys(needs)))
     stack.callback(staging.close)
     staging.engine.limit_memory(engine.memory)
-    source = staging.load(engine, relation, steps, unit, class_map)
+    source = staging.load(engine, relation, steps, unit, class_map, compared)
     return source, staging.engine, staging.left_out
 
 
@@ -216,7 +249,7 @@ class _Job:
         for batch in self.engine.stream(final(self.engine, self.rows, self.plan, flags=True)):
             for flag in self.flags:
                 self.flags[flag] += int(pc.sum(batch.column(flag)).as_py() or 0)
-            arrays = [self.engine.decode(batch.column(f"p{i}"), c) for i, c in enumerate(self.rows.columns)]
+            arrays = [stored_or_decoded(self.engine, batch.column(f"p{i}"), c) for i, c in enumerate(self.rows.columns)]
             schema = schema or pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)])
             self.written += batch.num_rows
             if self.progress is not None:

@@ -20,6 +20,7 @@ from shoal.release.make.carry_out import Output, carry_out, checked
 from shoal.release.make.certify import Certified
 from shoal.release.make.frame import FrameTypes, as_pandas, read_frame
 from shoal.release.make.published_plan import leaves_out
+from shoal.release.make.recode import ENDINGS
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 
@@ -72,6 +73,13 @@ class Release:
     def decision(self) -> Decision:
         """The plan, and the classes that it publishes."""
         return self._decided()[1]
+
+    @property
+    def not_kept(self) -> tuple[str, ...]:
+        """What the format of the data cannot hold of the table (labels, time zones …), in sentences; known before writing."""
+        if self._work is None or self._output.to_table is not None:
+            return ()
+        return self.prepared.table.not_kept(self.plan, f"data.{ENDINGS[self._output.format]}")
 
     @property
     def k(self) -> int:
@@ -159,6 +167,7 @@ class Release:
             "inferred": dict(self.inferred),
             "attacks": plain(made.attacks),
             "files": [*(f.name for f in made.files), NAME],
+            "not_kept": list(self.not_kept),
             **({"excluded": plain(made.input.objections)} if made.input.objections else {}),
             "key": {"fingerprint": key.fingerprint, "origin": key.origin} if key else None,
         }

@@ -79,6 +79,8 @@ def _printed_type(kind: Any) -> Any:
 def _printed(values: Any, raw: bool) -> Any:
     if pa.types.is_duration(values.type):
         return seconds(values)
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     if _printed_type(values.type) != pa.string():
         return values
     text = spelled if pa.types.is_timestamp(values.type) else canonical_text

@@ -32,6 +32,8 @@ def translate(sqlstate: str, message: str, address: Address) -> EngineError:
     lost = ("server closed the connection", "no connection to the server", "could not receive data", "terminating connection")
     if any(words in message for words in lost):
         return translate("08006", "", address)
+    if not sqlstate and "permission denied" in message:  # loading rows tells no SQLSTATE
+        return translate("42501", "", address)
     code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
     return EngineError(
         f"PostgreSQL at {address.shown} could not carry out the query{code}.", hint="See the server's log.", sqlstate=sqlstate

@@ -1,0 +1,79 @@
+"""The types that a source keeps its columns in, beyond the kinds that all engines share: published columns get them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.engines.core.kinds import is_nested, kind_of, normalize
+from shoal.model.roles import Column
+
+RAW = "\x00raw"
+"""Behind the name of a column that is read as text: the column in its own type."""
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def with_stored(columns: Sequence[Column], schema: Any) -> tuple[Column, ...]:
+    """The columns with the types of an Arrow schema; a dictionary's is that of its values."""
+    return tuple(replace(c, stored=_plain(f.type)) for c, f in zip(columns, schema, strict=True))
+
+
+def _plain(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    known = kind_of(kind) not in ("text", "other") or is_nested(kind) or pa.types.is_duration(kind)
+    return kind if known else None
+
+
+def in_kind(values: Any, column: Column) -> Any:
+    """Values as they were read, or in the one type of their kind where no own type is known."""
+    return values if column.stored is not None else normalize(values, column.kind)
+
+
+def restored(values: Any, column: Column) -> Any:
+    """Values in the type that the source keeps them in; in that of their kind where it would change one of them."""
+    wanted: Any = column.stored
+    if wanted is None or values.type == wanted:
+        return values
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([restored(c, column) for c in values.chunks], None if values.num_chunks else wanted)
+    try:
+        if pa.types.is_timestamp(wanted):
+            return _moments(values, wanted)
+        if pa.types.is_duration(wanted):
+            return _durations(values, wanted)
+        return values.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
+        return values if column.kind == "text" or kind_of(values.type) != column.kind else normalize(values, column.kind)
+
+
+def _moments(values: Any, wanted: Any) -> Any:
+    """Moments without a zone are those of UTC, as every engine gives them."""
+    if wanted.tz is None or values.type.tz is not None:
+        return values.cast(wanted)
+    bare = values.cast(pa.timestamp(wanted.unit))
+    return bare.view(pa.int64()).view(wanted)
+
+
+def _durations(values: Any, wanted: Any) -> Any:
+    """From whole numbers in the unit of the type (Parquet), or from intervals of months, days and nanoseconds (DuckDB)."""
+    if pa.types.is_integer(values.type):
+        return values.cast(pa.int64()).view(wanted)
+    if not pa.types.is_interval(values.type):
+        return values.cast(wanted)
+    per = 10**9 // _PER_SECOND[wanted.unit]
+    out = []
+    for v in values.to_pylist():
+        if v is not None and v.months:
+            raise pa.ArrowInvalid("months have no length")
+        out.append(None if v is None else (v.days * 86_400 * 10**9 + v.nanoseconds) // per)
+    return pa.array(out, pa.int64()).view(wanted)
+
+
+def stored_or_decoded(engine: Any, values: Any, column: Column) -> Any:
+    """A column of a result in the type of its source where that is known, else as the engine decodes its kind."""
+    return engine.decode(values, column) if column.stored is None else restored(values, column)

@@ -1,0 +1,137 @@
+"""What a format cannot hold of a table, in words, from its columns alone: known before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.engines.core.kinds import is_nested
+from shoal.model.roles import NUMBERS, Column
+
+NAMES = {
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "jsonl": "JSON lines",
+    "arrow": "Arrow",
+    "excel": "Excel",
+    "spss": "SPSS",
+    "stata": "Stata",
+    "sas": "SAS transport",
+}
+TEXT = ("csv", "jsonl")
+PACKAGES = ("excel", "spss", "stata", "sas")
+LABELLED = ("spss", "stata")
+MOST_NAMES = 5
+
+Test = Callable[[Column], bool]
+
+
+def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, notes: int = 0) -> tuple[str, ...]:
+    """A sentence for each thing that is lost when these columns are written in ``format``; empty where nothing is.
+
+    ``staged``: a step is carried out on batches, so that all columns pass through a private table. ``notes`` of the file
+    itself are never carried over.
+
+    >>> not_kept([Column("region", "integer", labels={1: "North"})], "csv")
+    ('CSV has no value labels: those of region are left out.',)
+    >>> not_kept([Column("region", "integer", labels={1: "North"})], "spss")
+    ()
+    """
+    out = []
+    for formats, test, words in RULES:
+        names = [c.name for c in columns if test(c)] if format in formats else []
+        if names:
+            out.append(words.format(format=NAMES[format], columns=_listed(names)))
+    if staged:
+        fine = [c.name for c in columns if pa_type(c, pa.types.is_duration) and getattr(c.stored, "unit", "") == "ns"]
+        out += [f"Durations of {_listed(fine)} are cut to microseconds by steps on batches."] if fine else []
+    if notes:
+        out.append(f"{notes} note{'s' if notes > 1 else ''} of the file itself: they may name people or places.")
+    return tuple(out)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    shown = ", ".join(names[:MOST_NAMES])
+    return f"{shown} and {more} more columns" if more > 0 else shown
+
+
+def pa_type(column: Column, test: Callable[[Any], bool]) -> bool:
+    """Whether the source keeps the column in an Arrow type of this sort."""
+    return column.stored is not None and bool(test(column.stored))
+
+
+def _stored(*tests: Callable[[Any], bool]) -> Test:
+    return lambda c: any(pa_type(c, test) for test in tests)
+
+
+def _zoned(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
+
+
+def _fine(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+def _labelled(column: Column) -> bool:
+    return bool(column.labels) or column.coded
+
+
+def _numbered(column: Column) -> bool:
+    return any(not isinstance(m, str) for m in column.user_missing)
+
+
+def _foreign_form(percent: bool) -> Test:
+    return lambda c: bool(c.form) and c.form.startswith("%") != percent and c.kind in NUMBERS and not c.grouped
+
+
+def _wide(column: Column) -> bool:
+    """Whether its numbers may have more digits than a double; a statistical file never has them."""
+    if column.kind == "decimal" or _stored(pa.types.is_int64, pa.types.is_uint64)(column):
+        return True
+    return column.kind == "integer" and column.stored is None and not column.form
+
+
+def _except(*formats: str) -> Iterable[str]:
+    return [f for f in NAMES if f not in formats]
+
+
+RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
+    (_except(*LABELLED), _labelled, "{format} has no value labels: those of {columns} are left out."),
+    (_except(*LABELLED, "sas"), lambda c: bool(c.note), "{format} has no variable labels: those of {columns} are left out."),
+    (
+        _except(*LABELLED),
+        lambda c: bool(c.user_missing),
+        "{format} cannot declare values missing: codes of {columns} are plain values there.",
+    ),
+    (("stata",), _numbered, "Stata declares no numbers missing: codes of {columns} become letters (.a, .b …) with their labels."),
+    (
+        ("spss",),
+        lambda c: any(isinstance(m, str) and m.startswith(".") for m in c.user_missing),
+        "SPSS has no lettered missing values: those of {columns} become numbers that are declared missing.",
+    ),
+    (_except("spss"), lambda c: bool(c.measure), "{format} has no measurement levels: those of {columns} are left out."),
+    (("spss", "sas"), _foreign_form(percent=False), "Display formats of Stata are left out for {columns}."),
+    (("stata",), _foreign_form(percent=True), "Display formats of SPSS and SAS are left out for {columns}."),
+    (("stata",), _stored(pa.types.is_integer), "Stata gets {columns} as long or double, not in the width of the source."),
+    (TEXT, _stored(_zoned), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
+    (PACKAGES, _stored(_zoned), "{format} has no time zones: {columns} are written as the clock there showed."),
+    (PACKAGES, _stored(_fine), "{format} has no nanoseconds: {columns} are cut to microseconds."),
+    ((*TEXT, *PACKAGES), _stored(pa.types.is_duration), "{format} has no durations: {columns} are written in seconds."),
+    (
+        _except("parquet", "arrow", "jsonl"),
+        _stored(is_nested),
+        "{format} has no nested values: {columns} are written as JSON text.",
+    ),
+    ((*TEXT, *PACKAGES), lambda c: c.kind == "binary", "{format} has no bytes: {columns} are written as hexadecimal digits."),
+    (
+        ("spss", "stata", "sas"),
+        _wide,
+        "{format} has doubles only: numbers of {columns} with more than 15 digits are rounded.",
+    ),
+    (("excel",), lambda c: c.kind == "decimal", "Excel has no decimals of fixed precision: {columns} are written as text."),
+    (("excel", "stata"), lambda c: c.kind == "time", "{format} has no times of day: {columns} are written as text."),
+)
+"""Formats, which columns lose something, and what is said about them."""
