@@ -125,6 +125,7 @@ def test_bands_get_codes_in_order_and_refusals_stay_apart(tmp_path: Path, step: 
     assert meta.missing_ranges["pay"] == [{"lo": REFUSED, "hi": REFUSED}]
     assert meta.column_names_to_labels["pay"] == "Monthly pay"
     assert meta.variable_measure["pay"] == "ordinal"
+    assert meta.original_variable_types["pay"] == "F8.0"
 
 
 def test_rare_values_are_hidden_and_the_others_keep_code_and_label(tmp_path: Path) -> None:

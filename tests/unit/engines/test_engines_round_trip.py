@@ -29,7 +29,7 @@ from shoal.engines.files.losses import not_kept
 from shoal.errors import UsageError
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
-from shoal.steps import Constant, Round
+from shoal.steps import Constant, Drop, Round
 from shoal.transform import Permute
 
 AMSTERDAM = ZoneInfo("Europe/Amsterdam")
@@ -181,6 +181,16 @@ def test_statistical_files_cell_by_cell(tmp_path: Path, way: str, ending: str) -
     assert frame["list"].tolist() == ["[1,2]", "[]", "", "[3]"]
     assert [frame[c].isna()[2] for c in ("zone", "span", "tiny", "money", "number")] == [True] * 5
     assert frame["text"].tolist()[0] == 'a "quoted", text'
+    assert frame["huge"].tolist() == [str(2**64 - 1), "0", "", "5"]  # no double holds the first
+
+
+@pytest.mark.parametrize(
+    ("largest", "exact"), [(2**53, float(2**53)), (2**53 + 1, str(2**53 + 1)), (-(2**53) - 1, str(-(2**53) - 1))]
+)
+def test_ids_that_no_double_holds_are_text(tmp_path: Path, largest: int, exact: Any) -> None:
+    with shoal.open(pa.table({"id": [1, largest]})) as table:
+        table.recode(Plan(shuffle=False), tmp_path / "o.sav")
+    assert pyreadstat.read_sav(str(tmp_path / "o.sav"))[0]["id"].tolist()[1] == exact
 
 
 def test_stata_letters_formats_and_labels_come_back(tmp_path: Path) -> None:
@@ -261,7 +271,7 @@ def test_packed_files_read_back_as_written(tmp_path: Path, ending: str) -> None:
         (Column("c", "timestamp", stored=pa.timestamp("ns")), "spss", "nanoseconds"),
         (Column("c", "text", stored=pa.list_(pa.int8())), "csv", "nested"),
         (Column("c", "text", stored=pa.list_(pa.int8())), "jsonl", None),
-        (Column("c", "integer", stored=pa.int64()), "sas", "15 digits"),
+        (Column("c", "decimal", stored=pa.decimal128(9, 2)), "sas", "15 digits"),
         (Column("c", "integer", stored=pa.int32()), "sas", None),
     ],
     ids=lambda v: v if isinstance(v, str) else None,
@@ -270,6 +280,14 @@ def test_what_a_format_cannot_hold_is_said(column: Column, format: str, words: s
     told = " ".join(not_kept([column, Column("plain")], format))
     assert (words in told) if words else told == ""
     assert "plain," not in told
+
+
+def test_labels_of_changed_columns_are_told_too_and_dropped_ones_are_not(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": [1.0, 2.0]})
+    pyreadstat.write_sav(frame, str(tmp_path / "in.sav"), column_labels=["first", "second", "third"])
+    with shoal.open(tmp_path / "in.sav") as table:
+        before = table.not_kept(Plan((Round("b", 2.0), Drop("c"))), tmp_path / "o.csv")
+    assert [s for s in before if "variable labels" in s] == ["CSV has no variable labels: those of a, b are left out."]
 
 
 def test_losses_are_told_before_and_after(tmp_path: Path) -> None:

@@ -87,11 +87,8 @@ def _foreign_form(percent: bool) -> Test:
     return lambda c: bool(c.form) and c.form.startswith("%") != percent and c.kind in NUMBERS and not c.grouped
 
 
-def _wide(column: Column) -> bool:
-    """Whether its numbers may have more digits than a double; a statistical file never has them."""
-    if column.kind == "decimal" or _stored(pa.types.is_int64, pa.types.is_uint64)(column):
-        return True
-    return column.kind == "integer" and column.stored is None and not column.form
+def _decimal(column: Column) -> bool:
+    return column.kind == "decimal"
 
 
 def _except(*formats: str) -> Iterable[str]:
@@ -126,12 +123,8 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
         "{format} has no nested values: {columns} are written as JSON text.",
     ),
     ((*TEXT, *PACKAGES), lambda c: c.kind == "binary", "{format} has no bytes: {columns} are written as hexadecimal digits."),
-    (
-        ("spss", "stata", "sas"),
-        _wide,
-        "{format} has doubles only: numbers of {columns} with more than 15 digits are rounded.",
-    ),
-    (("excel",), lambda c: c.kind == "decimal", "Excel has no decimals of fixed precision: {columns} are written as text."),
+    (("spss", "stata", "sas"), _decimal, "{format} has doubles only: numbers of {columns} with more than 15 digits are rounded."),
+    (("excel",), _decimal, "Excel has no decimals of fixed precision: {columns} are written as text."),
     (("excel", "stata"), lambda c: c.kind == "time", "{format} has no times of day: {columns} are written as text."),
 )
 """Formats, which columns lose something, and what is said about them."""

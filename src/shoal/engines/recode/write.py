@@ -158,12 +158,14 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
 
 
 def told_before(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
-    """What will not be kept of the columns that the plan leaves as they are; what steps make of the others is told after."""
+    """What will not be kept: labels and declarations of every column, types of those that the plan leaves as they are."""
     target = _target(out, format)
     if not isinstance(target, Path):
         return ()
     changed = {c for s in plan.steps if not isinstance(s, Keep) for c in s.columns}
-    columns = [c for c in schema.columns if c.name not in changed]
+    dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
+    bare = {c.name: replace(c, kind="text", stored=None, form="") for c in schema.columns if c.name in changed}
+    columns = [bare.get(c.name, c) for c in schema.columns if c.name not in dropped]
     staged = any(is_staged(s) for s in plan.steps)
     return not_kept(columns, output_format(target, format), staged=staged, notes=int(relation.details.get("notes") or 0))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.files.statistical.coding import coded, lettered
 from shoal.errors import OutputError, need
@@ -158,6 +159,8 @@ def _prepared(
             out.declared[column.name] = [{"lo": d[0], "hi": d[1]} if isinstance(d, tuple) else d for d in declared]
         if _own_form(column, package, found is not None):
             out.forms[column.name] = column.form
+        elif package == "spss" and found is not None and all(c is None or isinstance(c, int) for c in found.cells):
+            out.forms[column.name] = "F8.0"
         out.notes.append(column.note)
     return out
 
@@ -203,10 +206,26 @@ def _pandas(values: Any) -> Any:
     if pa.types.is_duration(kind):
         values, kind = seconds(values), pa.float64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-        whole = pa.types.is_integer(kind) and values.null_count == 0 and kind != pa.uint64()
+        if pa.types.is_integer(kind) and _beyond_doubles(values):
+            return _texts(values)
+        whole = pa.types.is_integer(kind) and values.null_count == 0
         return pd.Series(values.cast(pa.int64() if whole else pa.float64(), safe=False).to_numpy())
     if pa.types.is_timestamp(kind):
         return pd.Series(wall_clock(values).cast(pa.timestamp("us"), safe=False).to_pylist(), dtype="object")
     if pa.types.is_date(kind) or pa.types.is_time(kind):
         return pd.Series(values.to_pylist(), dtype="object")
+    return _texts(values)
+
+
+def _texts(values: Any) -> Any:
+    import pandas as pd
+
     return pd.Series([v if v is not None else "" for v in canonical_text(values).to_pylist()], dtype="object")
+
+
+def _beyond_doubles(values: Any) -> bool:
+    """Whether a whole number has no double of its own: two ids would become one, so the column is written as text."""
+    if values.type.bit_width < 64:
+        return False
+    low, high = (x.as_py() for x in pc.min_max(values).values())
+    return low is not None and (low < -(2**53) or high > 2**53)
