@@ -48,10 +48,10 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
         return engine, replace(plain, reader=_reader(files, schema, folders))
     relation = engine.view(_reading(files, folders), str(path), files=len(files))
     stored = with_stored(relation.columns[: len(schema)], schema)
-    columns = (*stored, *relation.columns[len(schema) :])
+    found = (*stored, *relation.columns[len(schema) :])
     unlike = [f.name for f, c in zip(columns_of(schema), stored, strict=True) if f.kind != c.kind]
     apart = tuple(dict.fromkeys([*relation.reads_as_text, *unlike]))  # Arrow has other forms of nested columns and of durations
-    return engine, replace(relation, columns=columns, not_as_codes=apart, reader=_reader(files, schema, folders))
+    return engine, replace(relation, columns=found, not_as_codes=apart, reader=_reader(files, schema, folders))
 
 
 def _reader(files: Sequence[Path], schema: Any, folders: Mapping[str, Sequence[str | None]]) -> ParquetReader:
