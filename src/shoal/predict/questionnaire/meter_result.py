@@ -46,10 +46,10 @@ class Meter:
 
     @property
     def light(self) -> str:
-        """green, amber or red, against the target; never green from sizes only, nor where the range of a grade C passes it."""
+        """green, amber or red, against the target; never green from sizes only, nor where the range of a grade C reaches it."""
         if not self.reached:
             return "red" if self.unique.value > 2 * self.target else "amber"
-        doubtful = self.sizes_only or (self.unique.grade == "C" and self.unique.high > self.target)
+        doubtful = self.sizes_only or (self.unique.grade == "C" and self.unique.high >= self.target)
         return "amber" if doubtful else "green"
 
     def to_json(self) -> dict[str, Any]:
