@@ -61,6 +61,9 @@ def test_who_stays_is_the_largest_set_that_can(table: tuple[list[int], Rows], k:
     family = gather(LinkedPolicy.of(policy(own, rows, k, known)))
     found = stays(family, finest(family), k, known)
     assert {int(family.ids[i]) for i in found.nonzero()[0]} == oracle(own, rows).largest(k, known)
+    lost = int((~found).sum())
+    assert (stays(family, finest(family), k, known, most=lost) == found).all(), "exactly at the limit nothing is cut short"
+    assert not lost or int((~stays(family, finest(family), k, known, most=lost - 1)).sum()) > lost - 1
 
 
 @given(SMALL)

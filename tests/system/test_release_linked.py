@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import shoal
+from people_oracle import Linked
 from shoal.cli import main
 from shoal.errors import DataError, InfeasibleError, PolicyError, RoleError, UsageError
 from shoal.kernels.signatures import signer
@@ -303,7 +304,42 @@ require: {{k: 5}}
     assert _run(["attack", str(tmp_path / "out")]) == 0
     assert "homogeneity: visits.dx" in capsys.readouterr().out
     assert _run(["anonymize", str(tmp_path / "person.csv"), *words]) == 2, "a table and a policy with tables"
+    for more in (["--exclude-by", "id"], ["--k", "3"], ["--seed", "3"], ["--previous", str(tmp_path)]):
+        assert _run(["anonymize", *words[:3], str(tmp_path / "y"), *more]) == 2, "what would be ignored is refused"
     assert _run(["anonymize", "--quasi", "age", "--k", "5", "--out", str(tmp_path / "x")]) == 2, "no table"
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Everyone hides among at least" in page
     assert "P00" not in page
+
+
+@pytest.mark.parametrize("require", [{"k": 3}, {"k": 4, "known": 1}])
+def test_a_hospital_of_real_admissions(shared_data: Path, tmp_path: Path, require: dict[str, int]) -> None:
+    """100 patients with 129 admissions: counted again by plain sets, nobody beyond the limit lost."""
+    with (shared_data / "real_tables" / "mimic_admissions" / "data.csv").open(encoding="utf-8", newline="") as content:
+        found = list(csv.DictReader(content))
+    first = {r["subject_id"]: r for r in reversed(found)}
+    person = {c: [r[c] for r in first.values()] for c in ("subject_id", "ethnicity", "religion")}
+    stays = {c: [r[c] for r in found] for c in ("subject_id", "admission_type", "insurance", "hospital_expire_flag")}
+    made = shoal.anonymize_tables(
+        {
+            "tables": {
+                "person": {"table": person, "roles": {"quasi": ["ethnicity", "religion"]}},
+                "stays": {
+                    "table": stays,
+                    "roles": {"quasi": ["admission_type", "insurance"], "sensitive": ["hospital_expire_flag"]},
+                },
+            },
+            "links": {"stays.subject_id": "person.subject_id"},
+            "require": require,
+            "allow": {"suppress": 0.1},
+        }
+    )
+    place = made.write(tmp_path / "out")
+    assert made.certificate is not None
+    assert made.certificate.left_out <= 10
+    assert shoal.verify(place).ok
+    people = {r["subject_id"]: ((r["ethnicity"], r["religion"]), []) for r in rows(place / "person.csv")}
+    for r in rows(place / "stays.csv"):
+        people[r["subject_id"]][1].append((r["admission_type"], r["insurance"]))
+    slow = Linked(people)
+    assert min(slow.sharing(p, require.get("known")) for p in people) == made.certificate.k >= require["k"]

@@ -85,10 +85,10 @@ class LinkedRelease:
             seed.free(beside)
         with folder.staged(parent) as stage:
             made, salt = _carry_out(self._family, self._chosen, self._key_file, self._ending, stage, progress)
-            if salt:
-                seed.write(seed.Kept(None, "", None, "", salt), beside)
-                self.private_file = beside
-            folder.publish(stage, place)
+            with seed.hidden(seed.Kept(None, "", list_salt=salt) if salt else None, stage) as hidden:
+                folder.publish(stage, place)
+        if hidden is not None:
+            self.private_file = seed.settle(hidden, beside)
         self.certificate = made
         return place
 

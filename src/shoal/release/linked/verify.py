@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +148,6 @@ def _claims(certificate: LinkedCertificate) -> str:
 
 
 def _report(place: Path, certificate: LinkedCertificate) -> str:
-    from dataclasses import replace
-    from html import unescape
-
     page = (place / REPORT).read_text(encoding="utf-8")
     files = tuple(f for f in certificate.files if f.name != REPORT)
     body = replace(certificate, files=files, key=None, signature=None)
