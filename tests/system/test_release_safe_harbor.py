@@ -222,6 +222,7 @@ def test_the_gate_and_the_command_say_it_too(tmp_path, capfd):
     code, said = run("anonymize", tmp_path / "t.csv", "--policy", tmp_path / "p.yml", "--out", tmp_path / "out")
     assert code == 0
     assert "zip5: B: places smaller than a state" in said
+    assert "as coarse as the list allows" in said
     assert "visit_count: none of the eighteen" in said
     code, _ = run("check", tmp_path / "out" / "data.csv", "--policy", tmp_path / "p.yml")
     assert code == 0, "what was released stays"

@@ -16,6 +16,7 @@ from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
 from shoal.kernels.text import canonical_text
+from shoal.measures.columns.eighteen.classes import class_of
 from shoal.measures.columns.find import find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
 from shoal.measures.columns.subsets import Subset
@@ -141,7 +142,9 @@ def inspect(
     facts = table_facts(source, records, progress, whole)
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
-    found = [_as_said(made, source.schema) for made in find_columns(facts)]
+    both = zip(facts, find_columns(facts), strict=True)
+    classed = [replace(made, hipaa=class_of(one, finding=made).item) for one, made in both]
+    found = [_as_said(made, source.schema) for made in classed]
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, tuple(found))
     read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}

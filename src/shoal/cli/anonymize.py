@@ -14,6 +14,7 @@ from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
+    from shoal.model.certificate.parts import Classing
     from shoal.release.make.release import Release
 
 
@@ -148,9 +149,7 @@ def _tell(release: "Release", out: Path, place: str = "") -> None:
         found = "none" if finding.found is None else _shared.shown(finding.found, 6)
         typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {found})")
     for one in made.identifiers or ():
-        now = f"{one.released} ({one.checked})" if one.checked else one.released
-        why = f"; {one.reason}" if one.reason else ""
-        typer.echo(_shared.printable(f"  {one.column}: {one.found} ({one.evidence}) -> {now}{why}"))
+        typer.echo(f"  class  {_shared.printable(_class_line(one))}")
     told = [a for a in made.attacks if a.verdict in ("broken", "warning")]
     for attack in told[:ATTACKS_SHOWN]:
         typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
@@ -214,6 +213,15 @@ def _linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str |
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
+
+
+def _class_line(one: "Classing") -> str:
+    """A column under the list of identifiers of the preset: its class, the evidence, and what became of it."""
+    line = f"{one.column}: {one.found} ({one.evidence})"
+    if one.reason:
+        return f"{line}; none of them, as the policy says: {one.reason}"
+    coarse = one.released != one.found
+    return f"{line} -> {one.released.removeprefix(one.found).lstrip(', ')}" if coarse else line
 
 
 def _word(path: str | Path) -> str:

@@ -113,7 +113,7 @@ def _formed(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
 
 def _certain(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     """A form that no other value has, in any cell."""
-    seen = certain_in(values)
+    seen = None if facts.numbers is not None else certain_in(values)
     if seen is None:
         return None
     form, share = seen
@@ -125,11 +125,11 @@ def _dated(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Class
     kind: Kind = "birth" if found.topic == "birth_date" or words.birth(facts.name) else "date"
     if facts.kind in ("date", "timestamp", "time"):
         return Classed(3, kind, "values", "its values are dates or times")
-    share = date_share(values)
-    if share > 0 and not (facts.numbers is not None and not facts.whole):
+    number = facts.numbers is not None
+    share = 0.0 if number and not facts.whole else date_share(values, numbers=number)
+    if share > 0:
         return Classed(3, kind, "values", f"{_share(share)} of its different values are or hold dates")
-    share = month_or_weekday_share(values)
-    if share >= MOSTLY:
+    if not number and month_or_weekday_share(values) >= MOSTLY:
         return Classed(3, kind, "values", "its values are months or days of the week")
     part = words.part_of_date(facts.name)
     if part and facts.whole and facts.numbers is not None and 0 <= facts.numbers.min() <= facts.numbers.max() <= part:

@@ -71,10 +71,15 @@ CERTAIN: tuple[Inside, ...] = (
 """Forms that no other value has, looked for in every cell."""
 
 
+_TELLING = re.compile(r"[\d@:]|www")
+"""A sign that every certain form has."""
+
+
 def certain_in(values: Sequence[str]) -> tuple[Inside, float] | None:
     """The first certain form that a value has, with the share of values that have it; None where none has one."""
+    told = [v for v in values if _TELLING.search(v)]
     for form in CERTAIN:
-        n = sum(form.found(v) for v in values)
+        n = sum(form.found(v) for v in told)
         if n and n >= form.least * len(values):
             return form, n / len(values)
     return None
@@ -86,17 +91,22 @@ def day_or_month(text: str) -> bool:
     >>> [day_or_month(t) for t in ("3/14/2020", "seen 2020-03-14", "Mar 2020", "2020-Q1", "01JAN2020:10:30:00", "2020", "1:2")]
     [True, True, True, True, True, False, False]
     """
+    if not any(c.isdigit() for c in text):
+        return False
     plain = folded(text.strip())
     if re.fullmatch(r"\d{1,2}:\d{1,2}", plain) and not re.fullmatch(r"([01]?\d|2[0-4]):[0-5]\d", plain):
         return False
     return bool(written_as_date(plain) or _INSIDE_DATE.search(plain) or _SAS.fullmatch(plain) or _ISO_TIME.fullmatch(plain))
 
 
-def date_share(values: Sequence[str]) -> float:
-    """The share of values that are dates finer than a year, also as bare digits where most of them are."""
+def date_share(values: Sequence[str], *, numbers: bool = False) -> float:
+    """The share of values that are dates finer than a year, also as bare digits where most of them are.
+
+    ``numbers`` says that all values are numbers, so that only bare digits can be dates.
+    """
     if not values:
         return 0.0
-    signed = sum(day_or_month(v) for v in values) / len(values)
+    signed = 0.0 if numbers else sum(day_or_month(v) for v in values) / len(values)
     if len(values) >= PACKED_LEAST:
         for form in _PACKED:
             share = sum(form.fullmatch(v) is not None for v in values) / len(values)

@@ -62,6 +62,14 @@ _MEASURED = frozenset(
 )
 
 
+_SPLIT = [(item, tuple(p.split("+"))) for item, patterns in ITEMS.items() for p in patterns.split()]
+_BEGINNINGS = [(item, pattern) for item, pattern in _SPLIT if pattern[0].endswith("*")]
+_PATTERNS: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+"""Patterns by their first word, so that a name looks at few of them."""
+for _item, _pattern in _SPLIT:
+    _PATTERNS.setdefault(_pattern[0].lstrip("="), []).append((_item, _pattern))
+
+
 @lru_cache(maxsize=50_000)
 def _all(name: str) -> frozenset[str]:
     return frozenset((*raw_words(name), *words_of(name), *expanded(name), "".join(words_of(name))))
@@ -73,11 +81,11 @@ def item_of(name: str) -> int | None:
     >>> item_of("mrno"), item_of("car_reg"), item_of("sn"), item_of("mother"), item_of("mother_age"), item_of("systolic")
     (8, 12, 13, 1, None, None)
     """
-    spoken = (words_of(name), raw_words(name))
-    for item, patterns in ITEMS.items():
-        if any(found_in(said, tuple(p.split("+"))) for said in spoken for p in patterns.split()):
-            return item
-    return None
+    found = set()
+    for said in {words_of(name), raw_words(name)}:
+        near = [*_BEGINNINGS, *(p for word in said for p in _PATTERNS.get(word, ()))]
+        found |= {item for item, pattern in near if found_in(said, pattern)}
+    return min(found, default=None)
 
 
 def measured(name: str) -> bool:
