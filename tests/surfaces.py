@@ -129,6 +129,7 @@ class Walk:
         self.temporary.mkdir()
         self.known: set[Path] = set()
         self.left: list[str] = []
+        self.commands: set[str] = set()
 
     def run(self, label: str, *words: str, code: int | tuple[int, ...] = 0, also: bool = True) -> Any:
         """A command with ``--json``, and (``also``) as a person sees it; ``OUT`` in a word is different for the two."""
@@ -140,6 +141,7 @@ class Walk:
     def _once(self, label: str, words: list[str], code: int | tuple[int, ...]) -> Any:
         from shoal.cli import main
 
+        self.commands |= {words[0], " ".join(words[:2]), " ".join(words[:3])}
         out, err = io.StringIO(), io.StringIO()
         ended: int = 0
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -169,6 +171,21 @@ class Walk:
             self.known.add(path)
             name = re.sub(r"[0-9a-f]{8,}", "{id}", str(path.relative_to(self.place)).replace("OUT2", "OUT"))
             self.surfaces.file(f"{label.removesuffix(' (text)')}: {name}", path)
+
+
+def commands() -> set[str]:
+    """Every command that a person can type, by its words."""
+    import typer
+
+    from shoal.cli import build
+
+    def below(command: Any, words: str) -> set[str]:
+        inner = getattr(command, "commands", None)
+        if not inner:
+            return {words}
+        return {one for name, sub in inner.items() for one in below(sub, f"{words} {name}".strip())}
+
+    return below(typer.main.get_command(build()), "")
 
 
 def walk(place: Path) -> Walk:
@@ -342,7 +359,7 @@ def _endpoints(it: Walk) -> None:
         vault.close()
     for path, methods in described["paths"].items():
         for method, one in methods.items():
-            it.surfaces.add(f"endpoint: {method.upper()} {path}", "(answers) " + " ".join(sorted(one["responses"])), "")
+            it.surfaces.add(f"endpoint: {method.upper()} {path}", "(path)", "")
             for taken in one.get("parameters", ()):
                 it.surfaces.add(f"endpoint: {method.upper()} {path}", f"(takes) {taken['name']}", "")
 

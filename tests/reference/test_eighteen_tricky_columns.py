@@ -129,6 +129,7 @@ def test_reach_of_labels():
     assert reach("> 65") == (66, float("inf"))
     assert reach("≤ 17") == (float("-inf"), 17)
     assert reach("< 18") == (float("-inf"), 17)
+    assert reach("1930s") == (1930, 1939)
 
 
 def test_an_age_a_year_and_a_year_of_death_together():
