@@ -89,7 +89,7 @@ def too_long_ago(labels: Iterable[str], year: int) -> bool:
     over = set()
     for label in set(labels):
         found = reach(label)
-        if found is not None and found.low <= last and (found.high >= 1000 or found.low >= 1000):
+        if found is not None and found.low <= last:
             over.add((label, found))
     if not over:
         return False
