@@ -465,3 +465,47 @@ def test_a_further_column_is_tried(trips: Path) -> None:
     told = {a.name: a for a in found}["further column: fare"]
     assert told.verdict == "warning"
     assert told.rate > 0.5
+
+
+def test_coordinates_become_corners_of_squares(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    table = {
+        "card": rng.integers(0, 30, 400).tolist(),
+        "lat": (52 + rng.integers(0, 40, 400) / 100).tolist(),
+        "lon": (4 + rng.integers(0, 40, 400) / 100).tolist(),
+    }
+    asked = {
+        "events": {"unit": "card", "place": ["lat", "lon"], "place_levels": ["exact", "grid:0.1", "grid:0.2"]},
+        "require": ["known[1]>=5"],
+        "allow": {"suppress": 0.05},
+    }
+    release = shoal.anonymize(table, asked)
+    folder = release.write(tmp_path / "out")
+    rows = written(folder)
+    assert release.certificate.steps.place == "grid:0.1"
+    assert {round(float(r["lat"]) * 10, 9) % 1 for r in rows} == {0.0}
+    assert len({(r["lat"], r["lon"]) for r in rows}) <= 16
+    assert smallest_and_alone(rows, ["lat", "lon"], 1)[0] == release.certificate.after.smallest["1"] >= 5
+    found = {a.name: a for a in shoal.attack(folder, with_=table).results}["trail matching"]
+    assert found.verdict in ("holds", "warning")
+    assert "0 of these with at most 1 known" in found.sentence
+
+
+KINDS: dict[str, Any] = {
+    "flags": [i % 2 == 0 for i in range(60)],
+    "formulas": [f"=1+{i % 3}" for i in range(60)],
+    "quotes": [f'a"b,{i % 3}' for i in range(60)],
+    "empty texts": ["" if i % 3 == 0 else f"x{i % 3}" for i in range(60)],
+    "decimals": [i % 3 / 7 for i in range(60)],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_of_any_kind_come_back_as_they_were_counted(tmp_path: Path, kind: str) -> None:
+    table = {"card": [i // 4 for i in range(60)], "place": KINDS[kind]}
+    asked = {"events": {"unit": "card", "place": "place", "place_levels": ["exact"]}, "require": ["known[2]>=3"]}
+    release = shoal.anonymize(table, asked)
+    folder = release.write(tmp_path / "out")
+    assert shoal.verify(folder).ok
+    found = {a.name: a for a in shoal.attack(folder, with_=table).results}["trail matching"]
+    assert "15 fit a pseudonym" in found.sentence  # the list, carried through the plan, meets the published texts
