@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shoal.measures.columns.finding import ColumnFacts, Evidence, Scale
-from shoal.measures.columns.names.lexicon import BY_KEY, expanded
+from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.scales import Found, reads_as_text
@@ -100,7 +100,8 @@ def _weight(seen: Seen) -> Decision | None:
     facts, numbers = seen.facts, seen.facts.numbers
     words = set(expanded(facts.name))
     called = bool(words & _WEIGHT_WORDS)
-    survey = seen.topic is not None and seen.topic.key == "survey_weight"
+    bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
+    survey = any(topic is not None and topic.key == "survey_weight" for topic in (seen.topic, bare))
     if not (called or survey):
         return None
     if numbers is None:
@@ -234,7 +235,7 @@ def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
         return _direct(topic) if letters and facts.distinct > 2 else None
     if topic.key == "name_part":
         return _direct(topic) if letters and facts.distinct > 12 and seen.found.scale is Scale.NOMINAL else None
-    if few and facts.filled >= FEWEST_ROWS:
+    if few and facts.filled >= FEWEST_ROWS and names_share(facts.values) < NAMES_SHARE:
         return Decision(
             Role.QUASI, "its name says a name, but it has few values: of a place or thing", 0.5, "facility", None, Scale.NOMINAL
         )

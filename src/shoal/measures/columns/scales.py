@@ -119,6 +119,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
     if date_share(spread(facts.values), facts.kind) >= 0.95 and facts.distinct > 5:
         return Found(Scale.DATE)
+    if topic_scale == "date" and _serial_days(facts):
+        return Found(Scale.DATE)
     if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
     if topic_scale == "place":
@@ -188,6 +190,13 @@ def _years(facts: ColumnFacts, topic_scale: str) -> bool:
     if topic_scale != "date" and (low < 1900 or high > 2050):
         return False
     return (low >= 1850 and high <= 2150) or (month and low >= 0 and high <= 31)
+
+
+def _serial_days(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
 
 
 def _dense(facts: ColumnFacts) -> bool:

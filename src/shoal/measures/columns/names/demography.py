@@ -39,7 +39,7 @@ BORN: tuple[Topic, ...] = (
         0.95,
         "age ages aged agep agegroup agegrp agecat ageband agerange ageyears ageyrs agemonths agedecade alter altersgruppe "
         "altersklasse leeftijd* edad edades eta idade agecl agegr* ager* ridageyr tranche+age trage grpage faixa+etaria "
-        "fascia+eta lebensalter age+at+* ageinyears curage hv105 agemarr agekdbrn",
+        "fascia+eta lebensalter age+at+* ageinyears curage hv105 v012 agea agemarr agekdbrn",
         3,
     ),
 )
@@ -70,7 +70,7 @@ WHO: tuple[Topic, ...] = (
         0.93,
         "marital* marstat marst marriage married maristat familienstand famstand zivilstand burgerlijke+staat burgstaat "
         "etat+matrimonial matrim* situation+familiale statut+matrimonial estado+civil estadocivil stato+civile civil+status "
-        "civil cohab* spouse partner+status pstatus dmdmartl relationship+status ehestand =single divorced widowed",
+        "civil cohab* spouse partner+status pstatus dmdmartl relationship+status ehestand =single divorced widowed =mar v501",
     ),
     Topic(
         "race",
@@ -159,7 +159,7 @@ PLACES: tuple[Topic, ...] = (
         "ward precinct uf estado+residencia cntry cntryname regionname governorate oblast prefecture lga woreda taluk mandal "
         "address+type live+in lives degurba domicil size+of+place =belt community+size migration+reg lieu hometown home+town "
         "embarked embark_town destination+country ubigeo comuna community+area pickup+borough subdivision =division "
-        "cluster+location",
+        "cluster+location =beat police+beat patrol+beat sector+code cell+id cellid cell+tower celltower cell+site lac+cell",
         2,
     ),
     Topic("country", Q, "country", "place", 0.9, "country countries countrycode country+code =land pays pais paese ctry staat"),
@@ -377,6 +377,7 @@ SEEN: tuple[Topic, ...] = (
         "nominal",
         0.55,
         "demo* demographic* cohort+type segment* group+type population+group user+type customer+type customertype "
-        "usertype membership subscriber+type passenger+class pclass",
+        "usertype membership subscriber+type passenger+class pclass curso =klasse schulklasse year+group school+class "
+        "classe+scolaire jahrgang jahrgangsstufe",
     ),
 )

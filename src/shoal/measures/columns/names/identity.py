@@ -63,7 +63,7 @@ NUMBERED: tuple[Topic, ...] = (
         "id",
         0.95,
         "passport* driver+lic* drivers+lic* =drivers license+n* licence+n* dl+num* reisepass* paspoort* rijbewijs* fuhrerschein* "
-        "permis+conduire pasaporte passaporto passaporte personalausweis* ausweisnr",
+        "permis+conduire pasaporte passaporto passaporte personalausweis* ausweisnr badge officer+badge badge+n*",
         11,
     ),
     Topic(

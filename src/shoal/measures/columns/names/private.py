@@ -112,7 +112,7 @@ HEALTH: tuple[Topic, ...] = (
         "coronary vascular* copd asthma* bronch* lung* pulmon* renal* kidney* ckd dialysis liver* cirrh* gastr* ulcer* "
         "arthr* rheum* "
         "osteo* fractur* injur* wound* accident+type allerg* allergy anemi* anaem* thyroid* epilep* seizure* migrain* "
-        "headache* pain* dementia alzheim* parkinson* sclerosis disab* handicap* behinder* invalid* disable* deaf* "
+        "headache* pain* dementia alzheim* parkinson* sclerosis disab* handicap* behinder* invalid* disable* deaf* =dis "
         "blind* hearing vision impair* deficien* "
         "krankheit* erkrank* ziekte* maladie* enfermedad* malattia* doenca* krank* gesund* gezond* sante salud saude "
         "salute health* hlth* genhlth srhealth physhlth menthlth general+health chronic* limit+activ* adl* iadl* "
@@ -227,7 +227,7 @@ MONEY: tuple[Topic, ...] = (
         "price* preis prijs prix precio preco prezzo purchas* consum* asset* wealth vermoegen patrim* invest* "
         "rent rents miete huur loyer alquiler affitto aluguel rentgrs grntp valp property* house+value housevalue "
         "insurance+cost charge total+am* total+paid totpaid reimburs* copay* deduct* coverage* healthcare+* donat* "
-        "mnt* revenue* sales turnover profit* net+worth networth",
+        "mnt* revenue* sales turnover profit* net+worth networth umsatz* omzet* fatturato ventas faturamento chiffre+affaires",
     ),
 )
 
