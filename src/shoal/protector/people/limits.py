@@ -80,30 +80,29 @@ def check_limit(action: str, limit: Limit) -> None:
 
 def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> bool:
     """Count records against the limits; True when this crossed an alarm line. Above a limit: refused."""
-    crossed = [
-        _count_one(tx, f"{actor}|{action}|{name}|{limit.seconds:g}", action, limit, records, time)
-        for name, limit in read(tx, action, purpose)
-        if limit.max is not None or limit.alarm is not None
-    ]
+    bounded = [(name, limit) for name, limit in read(tx, action, purpose) if limit.max is not None or limit.alarm is not None]
+    if not bounded:
+        return False
+    usage: dict[str, Any] = tx.get(USAGE, f"{actor}|{action}") or {}
+    crossed = [_count_one(usage, f"{name}|{limit.seconds:g}", action, limit, records, time) for name, limit in bounded]
+    tx.put(USAGE, f"{actor}|{action}", usage)
     return any(crossed)
 
 
-def _count_one(tx: Tx, name: str, action: str, limit: Limit, records: int, time: float) -> bool:
+def _count_one(usage: dict[str, Any], name: str, action: str, limit: Limit, records: int, time: float) -> bool:
     window = int(time // limit.seconds)
-    usage: dict[str, Any] = tx.get(USAGE, name) or {}
-    if usage.get("window") != window or usage.get("seconds") != limit.seconds:
-        usage = {"window": window, "seconds": limit.seconds, "records": 0, "alarmed": False}
-    total = usage["records"] + records
+    used = usage.get(name, {})
+    if used.get("window") != window:
+        used = {"window": window, "records": 0, "alarmed": False}
+    total = used["records"] + records
     if limit.max is not None and total > limit.max:
         raise AccessError(
             f"over the limit: {total:,} records to {action} within {limit.seconds:g} seconds; {limit.max:,} are allowed.",
             hint="Wait for the next window, or ask an owner to change the limit.",
             reason="limit",
         )
-    crossed = limit.alarm is not None and total > limit.alarm and not usage["alarmed"]
-    usage["records"] = total
-    usage["alarmed"] = bool(usage["alarmed"] or crossed)
-    tx.put(USAGE, name, usage)
+    crossed = limit.alarm is not None and total > limit.alarm and not used["alarmed"]
+    usage[name] = {"window": window, "records": total, "alarmed": bool(used["alarmed"] or crossed)}
     return crossed
 
 
