@@ -18,7 +18,12 @@ from shoal.errors import OutputError
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its name when the block ends well, and is gone otherwise."""
+    """A temporary path beside ``path`` that takes its name when the block ends well, and is gone otherwise.
+
+    A device, pipe or socket of that name is refused: a rename would put a file in its place.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OutputError(f"'{path}' is no file.", hint="Name a new file; devices and pipes are not written to.")
     folder = path.parent if str(path.parent) else Path()
     try:
         handle, name = tempfile.mkstemp(prefix=".shoal-", suffix=path.suffix, dir=folder)  # mkstemp makes it 0600

@@ -32,7 +32,7 @@ from shoal.registry.records.summary import (
     _sticky_up,
     summarize,
 )
-from shoal.registry.records.trust import FACTOR, FLOOR, FROM_PARENT, contradiction, dispute, outlier
+from shoal.registry.records.trust import FACTOR, FLOOR, FROM_PARENT, contradictions, dispute, outlier
 from shoal.registry.records.vocabulary import MOST_VALUES, canonical, check_values
 
 
@@ -74,9 +74,9 @@ class TestOutliers:
         coarse = make([sum(AGES[:50]), sum(AGES[50:])], codes=("age/20y",), cells=2)
         fine = record.summary.statistics["h2"]
         step = coarse.summary.statistics["h2"].step
-        assert contradiction(at(coarse, h2=fine.high + step), [record]) is None
-        assert "contradicts" in contradiction(at(coarse, h2=fine.high + step + 0.001), [record])
-        assert "contradicts" in contradiction(record, [at(coarse, h2=fine.high + step + 0.001)])
+        assert contradictions(at(coarse, h2=fine.high + step), [record]) == []
+        assert "contradicts" in contradictions(at(coarse, h2=fine.high + step + 0.001), [record])[0][1]
+        assert "contradicts" in contradictions(record, [at(coarse, h2=fine.high + step + 0.001)])[0][1]
 
     def test_a_dispute_begins_where_the_steps_end(self, record):
         other = make(AGES, holder="B")

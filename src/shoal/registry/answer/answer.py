@@ -13,6 +13,7 @@ from shoal.registry.answer import analyse
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Dispute, dispute
+from shoal.registry.records.vocabulary import compare
 
 Fit = Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
 
@@ -28,6 +29,10 @@ class Answer:
     dispute: Dispute | None = None
     notes: tuple[str, ...] = ()
     trust: dict[str, int] = field(default_factory=dict)
+    doubted: tuple[Record, ...] = ()
+    """Records of the population, in other codings, that cannot be true beside these."""
+    strangers: bool = False
+    """Whether the asker named whom to trust, and nobody of them publishes anything about it."""
     siblings: Callable[[], list[Record]] = field(default=list, repr=False, compare=False)
     """Records of the same quasi-identifier in neighbouring populations: read when a wider population stands in."""
 
@@ -53,7 +58,25 @@ class Answer:
         return any(r.population != self.population for r in self.records)
 
     def unique_share(self, group_size: int) -> Estimate:
-        """Expected share of unique people, with its direction of error where the record is not the one asked for."""
+        """Expected share of unique people, with its direction of error where the record is not the one asked for.
+
+        Where another record of the population contradicts it, the cautious one of both; a stranger's record bounds nothing.
+        """
+        share = self._of_records(group_size)
+        for other in self.doubted:
+            share = self._beside(share, other, group_size)
+        return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.") if self.strangers else share
+
+    def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
+        """The share when it is open which of two records is true: a finer one bounds it from above, a coarser one from below."""
+        said = analyse.unique_share(other.summary, group_size, sampled=other.sampled)
+        finer = compare(other.codes, self.codes) == "finer"
+        high = max(share.high, said.high) if finer else 1.0
+        wider = replace(share, value=max(share.value, said.value), low=0.0, high=high, log_value=None)
+        told = "Records contradict each other: the cautious value."
+        return _again(wider, 0.0, high, *(() if told in share.notes else (told,)))
+
+    def _of_records(self, group_size: int) -> Estimate:
         if self.fit == "margins only":
             share = analyse.combine([r.summary for r in self.records], group_size)
         else:

@@ -36,7 +36,7 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
         return {**out, "notes": ["Nothing is known."], "unique_share": None}
     share = answer.unique_share(group_size)
     out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
-    if answer.fit == "exact":
+    if answer.fit == "exact" and not answer.doubted and not answer.strangers:
         crowds = [analyse.expected_crowd(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
         alike = [analyse.everybody_unique(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
         smallest, sentence = analyse.smallest_group(share, group_size)

@@ -16,12 +16,14 @@ from shoal.errors import DataError, TamperError, UsageError
 from shoal.kernels.signatures import Signer, check_signature
 from shoal.registry.records.record import Record, check_date, check_id, check_key
 from shoal.registry.records.summary import GROUP_SIZES
-from shoal.registry.records.vocabulary import compare
+from shoal.registry.records.vocabulary import compare, most_merged
 
 STATEMENT = "shoal-statement/1"
 KINDS = ("endorse", "revoke-key", "revoke-record")
 FACTOR, FLOOR, FROM_PARENT = 6.0, 0.25, 0.75
 """When a κ stands out: deviations and nats from similar records, nats from the wider population."""
+ROOM = 1.25
+"""How much more likely two people of a coarser coding may share a cell than its widths allow: the last band is often open."""
 
 
 @dataclass(frozen=True)
@@ -152,26 +154,34 @@ def outlier(record: Record, similar: Sequence[float], parent: float | None = Non
     return None
 
 
-def contradiction(record: Record, others: Sequence[Record]) -> str | None:
-    """A sentence when a record and others of its population cannot all be true.
+def contradictions(record: Record, others: Sequence[Record]) -> list[tuple[Record, str]]:
+    """Other records of the population that cannot be true beside this one, each with a sentence.
 
-    A coarser quasi-identifier has no more entropy and makes nobody more unique; and on a product of cells
-    κ(X,Y) ≥ κ(X) + κ(Y).
+    With S₂ the chance that two people share a cell, and at most m cells of a finer coding in one of a coarser:
+    S₂(fine) ≤ S₂(coarse) ≤ m S₂(fine) (Cauchy–Schwarz). A coarser coding makes nobody more unique. And on a product of
+    cells κ(X,Y) ≥ κ(X) + κ(Y).
     """
-    for other in others:
-        order = compare(record.codes, other.codes)
-        if order not in ("coarser", "finer"):
-            continue
-        coarse, fine = (record, other) if order == "coarser" else (other, record)
-        for name in ("h2", *(f"unique_{k}" for k in GROUP_SIZES)):
-            if coarse.summary.statistics[name].low > fine.summary.statistics[name].high:
-                return (
-                    f"It contradicts the record for {', '.join(other.codes)}: a coarser coding cannot tell people better apart."
-                )
+    found = [(other, words) for other in others if (words := _cannot_both(record, other))]
     margins = {r.codes[0]: r for r in others if len(r.codes) == 1 and r.codes[0] in record.codes}
     if len(record.codes) > 1 and len(margins) == len(record.codes):
         apart = sum(r.summary.statistics["kappa"].low for r in margins.values())
         product = math.prod(r.summary.cells for r in margins.values()) == record.summary.cells
         if product and record.summary.statistics["kappa"].high < apart:
-            return "Its κ is below the sum of what its attributes have alone."
+            words = "Its κ is below the sum of what its attributes have alone."
+            found += [(r, words) for r in margins.values()]
+    return found
+
+
+def _cannot_both(record: Record, other: Record) -> str | None:
+    order = compare(record.codes, other.codes)
+    if order not in ("coarser", "finer"):
+        return None
+    coarse, fine = (record, other) if order == "coarser" else (other, record)
+    told = f"It contradicts the record for {', '.join(other.codes)}:"
+    for name in ("h2", *(f"unique_{k}" for k in GROUP_SIZES)):
+        if coarse.summary.statistics[name].low > fine.summary.statistics[name].high:
+            return f"{told} a coarser coding cannot tell people better apart."
+    most = min(fine.summary.cells - coarse.summary.cells + 1, most_merged(coarse.codes, fine.codes))
+    if most >= 1 and coarse.summary.statistics["h2"].high + math.log(ROOM * most) < fine.summary.statistics["h2"].low:
+        return f"{told} joining at most {most:,.0f} cells into one cannot hide people so well."
     return None

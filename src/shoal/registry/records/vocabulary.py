@@ -6,6 +6,7 @@ is a function of the one before it, so what is known of a finer code bounds what
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -49,6 +50,18 @@ MOST_VALUES = {
     "height/cm": 250, "height/5cm": 51, "height/10cm": 26, "weight/kg": 500, "weight/5kg": 101, "weight/10kg": 51,
 }  # fmt: skip
 """The most different values that a column in each coding can have, generously: more of them are another coding."""
+
+WIDTHS = {
+    **{(f"age/{b}y", "age/years"): float(b) for b in (5, 10, 20)},
+    **{(f"{name}/{b}{unit}", f"{name}/{unit}"): float(b) for name, unit in (("height", "cm"), ("weight", "kg")) for b in (5, 10)},
+    ("age/10y", "age/5y"): 2.0, ("age/20y", "age/5y"): 4.0, ("age/20y", "age/10y"): 2.0,
+    ("height/10cm", "height/5cm"): 2.0, ("weight/10kg", "weight/5kg"): 2.0,
+    ("birth/month", "birth/date"): 31.0, ("birth/year", "birth/date"): 366.0, ("birth/decade", "birth/date"): 3653.0,
+    ("birth/year", "birth/month"): 12.0, ("birth/decade", "birth/month"): 120.0, ("birth/decade", "birth/year"): 10.0,
+    ("income/5k", "income/1k"): 5.0, ("income/10k", "income/1k"): 10.0, ("income/50k", "income/1k"): 50.0,
+    ("income/10k", "income/5k"): 2.0, ("income/50k", "income/5k"): 10.0, ("income/50k", "income/10k"): 5.0,
+}  # fmt: skip
+"""Values of a finer coding in one of a coarser, where the coding fixes it."""
 
 LABELS = {
     "age/years": "age in years", "age/5y": "age in bands of five years", "age/10y": "age in bands of ten years",
@@ -181,6 +194,22 @@ def coarser(code: str) -> tuple[str, ...]:
         return ()
     chain, i = _PLACE[code]
     return CHAINS[chain][i + 1 :]
+
+
+def most_merged(coarse: Sequence[str], fine: Sequence[str]) -> float:
+    """How many cells of the finer quasi-identifier lie in one of the coarser at most; infinite where the vocabulary cannot tell.
+
+    >>> most_merged(("age/years",), ("age/years", "sex")), most_merged(("age/5y",), ("age/years",))
+    (6.0, 5.0)
+    >>> most_merged((), ("x/shoe-size",))
+    inf
+    """
+    most = 1.0
+    for code in fine:
+        kept = next((c for c in coarse if attribute(c) == attribute(code)), None)
+        if kept != code:
+            most *= MOST_VALUES.get(code, math.inf) if kept is None else WIDTHS.get((kept, code), math.inf)
+    return most
 
 
 def compare(codes: tuple[str, ...], other: tuple[str, ...]) -> Relation:
