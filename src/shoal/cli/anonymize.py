@@ -62,23 +62,8 @@ def anonymize(
 ) -> None:
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
-        words_beside = (
-            quasi,
-            qi,
-            sensitive,
-            direct,
-            insensitive,
-            unit,
-            weight,
-            k,
-            to_table,
-            plan,
-            previous,
-            seed,
-            exclude_by,
-            draft,
-        )
-        if table is not None or out is None or any(words_beside):
+        roles = (quasi, qi, sensitive, direct, insensitive, unit, weight, k)
+        if table is not None or out is None or any((*roles, to_table, plan, previous, seed, exclude_by, draft)):
             raise UsageError(
                 "a policy with 'tables:' says all by itself.",
                 hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
