@@ -97,8 +97,8 @@ class EventCost:
         """The cost in words.
 
         >>> counts = dict(records=100, incomplete=2, truncated=0, suppressed=5, merged=0, people=20, people_left=19)
-        >>> EventCost(loss=0.4, time=0.5, place=0.3, links=0.0, left_out_share=0.05, shapes=9, tried=4, **counts).sentence[:87]
-        '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left. Loss '
+        >>> EventCost(loss=0.4, time=0.5, place=0.3, links=0.0, left_out_share=0.05, shapes=9, tried=4, **counts).sentence[:82]
+        '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left.'
         """
         gone = self.truncated + self.suppressed
         parts = [f"{gone:,} of {self.records:,} complete records ({100 * self.left_out_share:.3g} %) were left out"]

@@ -16,7 +16,8 @@ from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNI
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
-from shoal.release.events.read import Column, EventTable
+from shoal.release.events.choices import Column
+from shoal.release.events.read import EventTable
 from shoal.search.events.best import Found
 from shoal.search.events.cut import label_texts
 from shoal.search.events.problem import CUT, EVERY
