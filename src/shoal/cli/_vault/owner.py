@@ -183,7 +183,7 @@ def _proposed(propose: Callable[[], Any], code_out: Path | None, told: dict[str,
     with secret_file(code_out) as put:
         change = propose()
         put(change.code)
-    words = f"{waits(change)} Your half of the code is in {code_out}."
+    words = f"{waits(change, ' --code-out FILE')} Your half of the code is in {code_out}."
     return {**told, "change": change.id, "code_file": str(code_out)}, words
 
 

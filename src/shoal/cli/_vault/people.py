@@ -151,7 +151,7 @@ def reveals(
 
 def _event(event: dict[str, Any]) -> dict[str, Any]:
     """An event as a line for people: to the minute, with what it was about in one place."""
-    about = [str(event[k]) for k in ("domain", "request", "purpose", "count", "reason") if k in event]
+    about = [str(event[k]) for k in ("change", "detail", "domain", "request", "purpose", "count", "reason") if k in event]
     told = {k: event[k] for k in ("actor", "action", "outcome")}
     return {"n": event["n"], "time": event["time"][:16].replace("T", " "), **told, "about": ", ".join(about)}
 

@@ -208,9 +208,9 @@ def tell(result: dict[str, Any], words: Any, *, as_json: bool) -> None:
         _shared.console().print(words)
 
 
-def waits(change: Any) -> str:
-    """What is said of a change that was proposed."""
-    return f"{change.id} waits for a second person: another owner or the auditor runs `shoal vault confirm {change.id}`."
+def waits(change: Any, more: str = "") -> str:
+    """What is said of a change that was proposed; ``more`` is what its confirmation takes besides."""
+    return f"{change.id} waits for a second person: another owner or the auditor runs `shoal vault confirm {change.id}{more}`."
 
 
 def require_ok(ok: bool, problems: tuple[str, ...]) -> None:
