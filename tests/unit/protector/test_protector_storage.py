@@ -220,11 +220,12 @@ def test_one_row_put_back_is_noticed(filled: House) -> None:
     """V5: a single object of an older time (a revoked token) put back."""
     database = raw_database(filled)
     mark = parameter_mark(filled)
-    before = {bytes(t): bytes(s) for t, s in database.execute("SELECT tag, sealed FROM vault_objects WHERE kind = 4").fetchall()}
+    everything = "SELECT tag, kind, sealed FROM vault_objects"
+    before = {bytes(t): (k, bytes(s)) for t, k, s in database.execute(everything).fetchall()}
     filled.owner.revoke_tokens("Olga")
-    after = {bytes(t) for (t,) in database.execute("SELECT tag FROM vault_objects WHERE kind = 4").fetchall()}
+    after = {bytes(t) for t, _, _ in database.execute(everything).fetchall()}
     gone = next(iter(set(before) - after))
-    database.execute(f"INSERT INTO vault_objects (tag, kind, sealed) VALUES ({mark}, 4, {mark})", (gone, before[gone]))
+    database.execute(f"INSERT INTO vault_objects (tag, kind, sealed) VALUES ({mark}, {mark}, {mark})", (gone, *before[gone]))
     database.close()
     assert detected(filled)
 
