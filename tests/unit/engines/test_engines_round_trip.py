@@ -301,3 +301,18 @@ def test_losses_are_told_before_and_after(tmp_path: Path) -> None:
     found = CliRunner().invoke(build(), [*words[:-1], str(tmp_path / "o.dta"), "--json"])
     assert any("time zones" in s for s in json.loads(found.stdout)["not_kept"])
     assert json.loads(CliRunner().invoke(build(), [*words[:-1], str(tmp_path / "o.parquet"), "--json"]).stdout)["not_kept"] == []
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow", "csv"])
+def test_a_release_of_zones_durations_and_lists_verifies(tmp_path: Path, format: str) -> None:
+    n = 40
+    frame = pa.table(
+        {
+            "age": pa.array([20 + i % 2 for i in range(n)], pa.int8()),
+            "at": pa.array([MOMENT] * n, pa.timestamp("us", tz="Europe/Amsterdam")),
+            "span": pa.array([1_500_000] * n, pa.duration("us")),
+            "list": pa.array([[1, 2]] * n),
+        }
+    )
+    shoal.anonymize(frame, quasi=["age"], insensitive=["at", "span", "list"], k=5, format=format).write(tmp_path / "r")
+    assert shoal.verify(tmp_path / "r").ok

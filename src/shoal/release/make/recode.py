@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.core.kinds import is_nested
 from shoal.errors import OutputError
 from shoal.model.plan import Plan
 from shoal.release.plan.prepare import Prepared
@@ -13,6 +15,7 @@ from shoal.steps import Drop, Keep
 
 if TYPE_CHECKING:
     from shoal.engines.recode.write import Recoded
+    from shoal.engines.table import Table
 
 ENDINGS = {
     "csv": "csv",
@@ -36,13 +39,23 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
         plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
     try:
-        return prepared.table.recode(plan, out, kept=decision.kept, class_map=decision.class_map)
+        return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map)
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place
         raise OutputError(
             f"the data could not be written: {type(error).__name__}.", hint="Check rights and free space."
         ) from None
+
+
+def flat(table: Table) -> Table:
+    """The table with lists and structures as JSON text: the second count refuses nested columns, which may unpack to much."""
+    nested = {c.name for c in table.schema.columns if c.stored is not None and is_nested(c.stored)}
+    if not nested:
+        return table
+    columns = tuple(replace(c, stored=None) if c.name in nested else c for c in table.schema.columns)
+    relation = replace(table._relation, columns=columns, reader=None)
+    return type(table)(table._engine, relation, replace(table.schema, columns=columns), name=table.name)
 
 
 def published_unit(prepared: Prepared, plan: Plan) -> str | None:
