@@ -41,7 +41,7 @@ def policy_text(**change):
         "sensitive": [f"col{PREFIX}ill"],
         "insensitive": [f"col{PREFIX}free"],
     }
-    allow = {"suppress": 0.5, "identifying": [f"col{PREFIX}ill", f"col{PREFIX}free"]}
+    allow = {"suppress": 0.5, "blank": 1, "loss": 1, "identifying": [f"col{PREFIX}ill", f"col{PREFIX}free"]}
     return json.dumps({"roles": roles, "require": {"k": 5}, "allow": allow, **change})
 
 

@@ -21,7 +21,7 @@ def small(**age):
     ages, sexes = [30] * 20 + [36] * 6 + [50] * 20, ["f"] * 21 + ["m"] * 5 + ["f", "m"] * 10
     table = pa.table({"age": ages, "sex": sexes, "s": ["x", "y"] * 23})
     quasi = {"age": {"hierarchy": {"intervals": [5, 10]}, **age}, "sex": {"max_level": 0}}
-    return table, {"roles": {"quasi": quasi, "sensitive": ["s"]}, "require": {"k": 4}}
+    return table, {"roles": {"quasi": quasi, "sensitive": ["s"]}, "require": {"k": 4}, "allow": {"loss": 1, "blank": 1}}
 
 
 def test_a_plan_that_gives_something_away_is_passed_over(tmp_path):

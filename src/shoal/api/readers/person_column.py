@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shoal.engines.table import Table
+from shoal.kernels.arrow import to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.find import find_columns
 from shoal.measures.columns.finding import ColumnFacts
@@ -46,14 +47,13 @@ def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | No
     known = [c for c in table.schema.columns if c.kind in KINDS and c.name not in besides][:MOST_COLUMNS]
     if not known:
         return None
-    first = next(iter(table.scan([c.name for c in known], batch_size=FIRST_ROWS)), None)
-    if first is None or first.num_rows == 0:
+    first = table.first_rows([c.name for c in known], FIRST_ROWS)
+    if not first or len(first[0]) == 0:
         return None
     facts = []
-    for i, column in enumerate(known):
-        cells = first.column(i).slice(0, FIRST_ROWS)
+    for column, cells in zip(known, first, strict=True):
         found = pc.drop_null(cells).value_counts()
-        values, sizes = found.field("values"), np.asarray(found.field("counts"))
+        values, sizes = found.field("values"), to_numpy(found.field("counts"))
         texts = [str(t) for t in canonical_text(values).to_pylist()]
         rows = len(cells)
         facts.append(ColumnFacts(column.name, column.kind, texts, sizes, rows, cells.null_count, len(values), column.note))
