@@ -14,7 +14,7 @@ from shoal.protector.store.anchor import Anchor, default_path
 from shoal.protector.store.database import Store
 
 FORMAT = b"shoal-vault/"
-VERSION = b"1"
+VERSION = b"2"
 """The version of the tables and of everything sealed in them; a vault of another version is refused."""
 
 
