@@ -185,3 +185,12 @@ def test_a_table_counted_in_memory_and_one_counted_in_the_engine_are_found_alike
     whole = shoal.inspect(people).to_json()
     monkeypatch.setattr("shoal.api.inspect.SMALL", 0)
     assert shoal.inspect(people).to_json() == whole
+
+
+@pytest.mark.parametrize(("different", "role"), [(90, "direct"), (89, "sensitive")])
+def test_codes_of_which_nearly_every_row_has_its_own_number_people_whatever_the_name_says(different, role):
+    """``rcpt`` says treatment; ninety codes in a hundred rows number the receipts of people."""
+    codes = [f"A{100_000 + 7 * i}-{i % 10}X" for i in range(different)]
+    rows = [*codes, *codes[:1] * (100 - different)]
+    found = shoal.inspect({"rcpt": rows, "sex": ["f", "m"] * 50}).columns[0]
+    assert found.role.value == role

@@ -156,7 +156,17 @@ def _named(seen: Seen) -> Decision | None:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
         return None
+    if topic.key in ("care", "technical", "group") and _lettered_key(seen):
+        return None
     return _by_topic(seen, topic)
+
+
+def _lettered_key(seen: Seen) -> bool:
+    """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
+    facts = seen.facts
+    if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not _is_key(facts):
+        return False
+    return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)
 
 
 def _by_topic(seen: Seen, topic: Topic) -> Decision:
