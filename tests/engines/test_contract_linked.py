@@ -57,5 +57,6 @@ def test_the_same_release_from_every_engine(target: Target, from_frames: tuple[C
     sources = words if target.name in ("duckdb", "spark") else tuple(shoal.open(w) for w in words)
     made = shoal.anonymize_tables(policy(*sources), format="parquet", exclude=[11, "x"])
     made.write(tmp_path / "out")
+    made.close()
     assert shoal.verify(tmp_path / "out", exclude=["x", "11"]).ok
     assert published(tmp_path / "out") == from_frames

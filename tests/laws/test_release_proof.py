@@ -49,7 +49,7 @@ def random_case(rng):
     policy = {
         "roles": {"quasi": bounded, "sensitive": ["s", "money"], "direct": ["name"]},
         "require": require,
-        "allow": {"suppress": float(rng.choice([0.0, 0.1, 0.5, 1.0]))},
+        "allow": {"suppress": float(rng.choice([0.0, 0.1, 0.5, 1.0])), "loss": 1, "blank": 1},
         "optimize": str(rng.choice(["loss", "ncp", "discernibility"])),
         "seed": int(rng.integers(0, 100)),
     }

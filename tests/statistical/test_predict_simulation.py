@@ -229,5 +229,5 @@ def test_smallest_group_against_simulation() -> None:
     got = q.meter().smallest_group
     assert got.value == pytest.approx(smallest.mean(), rel=0.05)
     low, high = np.quantile(smallest, [0.05, 0.95])
-    assert got.low == pytest.approx(low, abs=1.5)
-    assert got.high == pytest.approx(high, abs=1.5)
+    assert got.grade == "C"  # the answers are taken as independent: the range allows for any dependence
+    assert got.low <= low <= high <= got.high

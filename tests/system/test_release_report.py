@@ -133,6 +133,8 @@ def test_a_draft_reads_back_any_name():
         "ß",
         "1",
     ]
-    columns = [Thing(name=n, reason="r", role=Thing(value="quasi"), mark="", confidence=0.4, change="c") for n in names]
+    quasi = Thing(value="quasi")
+    facts = {"reason": "r", "role": quasi, "mark": "", "confidence": 0.4, "change": "c", "missing_values": (), "missing": ()}
+    columns = [Thing(name=n, **facts) for n in names]
     policy = shoal.Policy.parse(draft_policy(Thing(columns=columns, unit=None, weight=None)))
     assert list(policy.quasi) == names

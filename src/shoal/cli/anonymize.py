@@ -91,8 +91,7 @@ def anonymize(
 
     free(out)
     words |= {"seed": seed} if seed is not None else {}
-    with _shared.progress("anonymizing") as told:
-        opened = shoal.open(table, **reading)
+    with _shared.progress("anonymizing") as told, shoal.open(table, **reading) as opened:
         release: Any = shoal.anonymize(
             opened,
             policy,
@@ -181,6 +180,7 @@ def _linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str |
     with _shared.progress("anonymizing") as told:
         release = shoal.anonymize_tables(policy, key_file=key, format=form, exclude=exclude, progress=told)
         release.write(out, progress=told)
+        release.close()
     made = release.certificate
     if as_json or made is None:
         _shared.put_json(release.to_json())

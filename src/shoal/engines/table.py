@@ -198,7 +198,7 @@ class Table:
         """The first rows of some columns, one pyarrow array each; no database is started where the file can be read."""
         reader, names = self._relation.reader, [self._schema.require(c) for c in columns]
         chunks = reader.chunks(names) if reader is not None else (b.columns for b in self.scan(names, batch_size=rows))
-        first = next(iter(chunks), [])
+        first: list[Any] = list(next(iter(chunks), []))
         plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
         return [a.slice(0, rows) for a in plain]
 

@@ -71,9 +71,9 @@ def test_both_ways_count_and_recode_the_same(monkeypatch, tmp_path):
 def test_recoding_by_codes_stops_at_the_limit():
     relation = shoal.open(table())._relation
     needed = 1000 * (32 + 8 + 8 + 24) + limits.PROGRAM
-    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed)
-    assert not recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed - 1)
-    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), None)
+    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed, ())
+    assert not recoding.can_recode(relation, ["a", "b", "t"], Plan(), needed - 1, ())
+    assert recoding.can_recode(relation, ["a", "b", "t"], Plan(), None, ())
 
 
 def test_classes_are_refused_one_byte_beyond():

@@ -213,9 +213,9 @@ def test_keys_put_back_after_shredding(sqlite_house: House) -> None:
     domain = house.owner.create_domain("d")
     tag = house.vault.store.tag(KEY, f"{domain.id} base")
     with sqlite3.connect(house.place) as raw:
-        (sealed,) = raw.execute("SELECT sealed FROM vault_objects WHERE tag = ?", (tag,)).fetchone()
+        row = raw.execute("SELECT * FROM vault_objects WHERE tag = ?", (tag,)).fetchone()
     certificate = house.agree(care.shred, "d", confirm="d")
     with sqlite3.connect(house.place) as raw:
-        raw.execute("INSERT INTO vault_objects VALUES (?, ?, ?)", (tag, KEY, sealed))
+        raw.execute(f"INSERT INTO vault_objects VALUES ({', '.join('?' * len(row))})", row)
     with pytest.raises(TamperError, match="missing, added or older"):
         care.check_shred(house.vault, certificate)

@@ -72,6 +72,13 @@ class Family:
     parts: tuple[Part, ...] = ()
     listed: tuple[str, ...] = field(default=(), repr=False)
     objections: Excluded | None = None
+    opened: tuple[Table, ...] = field(default=(), repr=False)
+    """Tables that were opened here, and not handed in."""
+
+    def close(self) -> None:
+        """Give back the connections that were opened here."""
+        for table in self.opened:
+            table.close()
 
     @property
     def n(self) -> int:
@@ -80,7 +87,7 @@ class Family:
 
 def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = None) -> Family:
     """Open every table, leave out who is not to be in it, and count by person."""
-    opened = _opened(policy)
+    opened, own = _opened(policy)
     keys = [_keys(table, t) for table, t in zip(opened, policy.tables, strict=True)]
     listed = () if exclude is None else ids_of(exclude, policy.tables[0].key)
     if exclude is not None and not listed:
@@ -102,7 +109,7 @@ def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = No
     ids = tuple(sorted(known))
     place = {text: i for i, text in enumerate(ids)}
     made = tuple(_part(*p, place) for p in parts)
-    return Family(policy, ids, made, listed, objections)
+    return Family(policy, ids, made, listed, objections, own)
 
 
 @dataclass(frozen=True)
@@ -113,9 +120,10 @@ class _Keys:
     unnamed: int
 
 
-def _opened(policy: LinkedPolicy) -> list[Table]:
-    """The tables; those of one database over one connection."""
+def _opened(policy: LinkedPolicy) -> tuple[list[Table], tuple[Table, ...]]:
+    """The tables, those of one database over one connection; and which of them were opened here."""
     out: list[Table] = []
+    own: list[Table] = []
     databases: dict[str, Table] = {}
     for linked in policy.tables:
         source = linked.source
@@ -127,9 +135,10 @@ def _opened(policy: LinkedPolicy) -> list[Table]:
         else:
             table = open_source(source, **dict(linked.read))
             databases[place] = table
+            own.append(table)
         table.schema.require(linked.key, what=f"key of table '{linked.name}'")
         out.append(table)
-    return out
+    return out, tuple(own)
 
 
 def _keys(table: Table, linked: LinkedTable) -> _Keys:

@@ -53,7 +53,7 @@ DOMAIN = "shoal linked release"
 
 
 class LinkedRelease:
-    """A decided release of several tables; :meth:`write` carries it out."""
+    """A decided release of several tables; :meth:`write` carries it out, :meth:`close` gives back what was opened for it."""
 
     def __init__(self, family: Family, chosen: Chosen, key_file: str | Path | None, form: str) -> None:
         if form not in ENDINGS:
@@ -66,6 +66,10 @@ class LinkedRelease:
     def __repr__(self) -> str:
         tables = ", ".join(p.linked.name for p in self._family.parts)
         return f"<LinkedRelease of {tables}: {'written' if self.certificate else 'decided, not written yet'}>"
+
+    def close(self) -> None:
+        """Give back connections to databases and files that were opened for it; it cannot be written after that."""
+        self._family.close()
 
     @property
     def levels(self) -> dict[str, dict[str, int]]:
