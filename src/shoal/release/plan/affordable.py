@@ -13,7 +13,7 @@ from shoal.release.plan.published_classes import Decision
 
 LOSS_LIMIT = 0.8
 """Loss above which a run stops where the policy says nothing (``allow: {loss: …}``)."""
-BLANK_LIMIT = 0.5
+BLANK_LIMIT = 0.75
 """Share of blank cells of quasi-identifiers above which a run stops where the policy says nothing (``allow: {blank: …}``)."""
 OFFER_SECONDS = 2.0
 """Seconds that the search for one offer may take."""
