@@ -58,5 +58,8 @@ def test_the_same_release_from_every_engine(target: Target, from_frames: tuple[C
     made = shoal.anonymize_tables(policy(*sources), format="parquet", exclude=[11, "x"])
     made.write(tmp_path / "out")
     made.close()
+    for table in sources:
+        if isinstance(table, shoal.Table):
+            table.close()
     assert shoal.verify(tmp_path / "out", exclude=["x", "11"]).ok
     assert published(tmp_path / "out") == from_frames
