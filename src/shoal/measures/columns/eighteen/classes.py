@@ -12,7 +12,7 @@ from typing import Literal
 
 from shoal.measures.columns.eighteen import words
 from shoal.measures.columns.eighteen.coarse import fine_date, fine_zip, too_long_ago, too_old
-from shoal.measures.columns.eighteen.names import people_share
+from shoal.measures.columns.eighteen.names import full_names_share, people_share
 from shoal.measures.columns.eighteen.places import as_large_as_a_state, kinds_of_places
 from shoal.measures.columns.eighteen.spellings import (
     ZIP5,
@@ -38,6 +38,8 @@ OTHER = 18
 MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
 FIRST_DAY = 20_000
 """The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
+FULL_NAMES = 0.5
+"""Share of full names from which few values are people, whatever the column is called; ``NAMED`` where its name says people."""
 BLANK = ("*", "")
 
 
@@ -192,6 +194,9 @@ def _plates(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Clas
 def _people(facts: ColumnFacts, values: list[str], found: ColumnFinding) -> Classed | None:
     if facts.kind == "text" and people_share(values) >= NAMED:
         return Classed(1, "remove", "values", "its values are written as names and hold given names")
+    least = NAMED if words.item_of(facts.name) == 1 else FULL_NAMES
+    if facts.kind == "text" and facts.distinct > 1 and full_names_share(values) >= least:
+        return Classed(1, "remove", "values", "its values are written as full names and hold given names")
     return None
 
 

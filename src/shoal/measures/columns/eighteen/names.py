@@ -37,3 +37,13 @@ def people_share(values: Sequence[str]) -> float:
     if len(written) < 0.9 * len(values):
         return 0.0
     return sum(any(w in GIVEN for w in re.split(r"[ ,.]+", folded(v))) for v in written) / len(values)
+
+
+def full_names_share(values: Sequence[str]) -> float:
+    """The share of values of several words that are written as names and hold a given name, however few there are.
+
+    >>> full_names_share(["Mary Jones", "Ruth King", "Eva Brown", "North Ward"])
+    0.5
+    """
+    full = [v for v in values if len(v.split()) > 1 and _WRITTEN.fullmatch(v)]
+    return sum(any(w in GIVEN for w in re.split(r"[ ,.]+", folded(v))) for v in full) / max(len(values), 1)
