@@ -35,7 +35,7 @@ TIMES = ("date", "timestamp", "time", "integer", "decimal", "float", "text")
 WIDTHS = {
     "timestamp": (EXACT, "hour", "day", "week", NONE),
     "date": (EXACT, "week", "month", NONE),
-    "time": (EXACT, "hour", NONE),
+    "time": (EXACT, "hour", "part of day", NONE),
 }
 DAY, HOUR = 86_400_000_000, 3_600_000_000
 
@@ -108,7 +108,7 @@ def measure_events(
     time, place : column, columns, at least one of both
         When and where (or what) a record is; its distinct values together are a *point*.
     time_widths, place_levels : sequence of str, optional
-        Granularities to measure, the first for the headline: ``exact, hour, day, 6h, month, none``;
+        Granularities to measure, the first for the headline: ``exact, hour, day, 6h, month, part of day, weekday, none``;
         ``exact, grid:0.1, prefix:3, level:1, none``.
     known_records : sequence of int, optional
         How many records are known: 1 to 4 by default.

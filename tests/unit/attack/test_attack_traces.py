@@ -98,7 +98,7 @@ def flows(rows):
 @settings(max_examples=100, deadline=None)
 @given(logs, logs)
 def test_uses_are_the_definition(before, after):
-    found = {c.name: c for c in compare_logs(as_log(before), as_log(after), hours=True, days=True)}
+    found = {c.name: c for c in compare_logs(as_log(before), as_log(after), hours=True, days=True, trips=True)}
     one, two = flows(before), flows(after)
     trips = found["trips"]
     assert (trips.before, trips.after) == (one.total(), two.total())

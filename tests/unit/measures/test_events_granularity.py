@@ -27,6 +27,13 @@ SLOW = {
     "quarter": lambda t: (t.year, (t.month - 1) // 3),
     "year": lambda t: t.year,
     "exact": lambda t: t,
+    "hour of day": lambda t: t.hour,
+    "part of day": lambda t: t.hour // 6,
+    "weekday": lambda t: t.weekday(),
+    "weekend": lambda t: t.weekday() >= 5,
+    "weekday and hour": lambda t: (t.weekday(), t.hour),
+    "weekday and part of day": lambda t: (t.weekday(), t.hour // 6),
+    "month of year": lambda t: t.month,
 }
 
 
@@ -54,10 +61,34 @@ def near(moment, *seconds):
         ("month", dt.datetime(2024, 3, 1)),
         ("quarter", dt.datetime(2024, 4, 1)),
         ("year", dt.datetime(2024, 1, 1)),
+        ("part of day", dt.datetime(2024, 3, 6, 6)),
+        ("part of day", dt.datetime(2024, 3, 6, 18)),
+        ("weekend", dt.datetime(2024, 3, 9)),  # a Saturday
     ],
 )
 def test_a_bucket_begins_at_its_first_second(width, first):
     assert time_buckets("t", "timestamp", near(first, -1, 0, 1), width).tolist() == [0, 1, 1]
+
+
+def test_a_cycle_is_refused_for_times_that_do_not_tell_it():
+    days = pa.array([dt.date(2024, 3, 6)])
+    assert time_buckets("t", "date", days, "weekday").tolist() == [0]
+    with pytest.raises(UsageError, match="no width of time") as stop:
+        time_buckets("t", "date", days, "part of day")
+    assert "weekday" in stop.value.hint
+    assert "part of day" not in stop.value.hint
+    with pytest.raises(UsageError, match="no width of time"):
+        time_buckets("t", "time", pa.array([dt.time(6)], pa.time64("us")), "weekday")
+
+
+def test_times_with_a_zone_are_told_by_its_clock():
+    """23:30 in Greenwich is 8:30 of the next morning in Tokyo."""
+    utc = [dt.datetime(2026, 2, 28, 23, 30, tzinfo=dt.UTC), dt.datetime(2026, 3, 1, 0, 30, tzinfo=dt.UTC)]
+    there = pa.array(utc, pa.timestamp("us", "Asia/Tokyo"))
+    for width in ("day", "month", "part of day", "weekday"):
+        assert time_buckets("t", "timestamp", there, width).tolist() == [0, 0], width
+    assert time_buckets("t", "timestamp", pa.array(utc, pa.timestamp("us", "UTC")), "month").tolist() == [0, 1]
+    assert time_buckets("t", "timestamp", there, "exact").tolist() == [0, 1]
 
 
 def test_a_week_has_seven_days_and_other_lengths_count_from_the_epoch():

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import DataError, UsageError
 from shoal.kernels.text import canonical_text
+from shoal.measures.events.cycles import CYCLES
 from shoal.model.counts.classes import CodeArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 
@@ -35,7 +36,8 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
         Its distinct values.
     width : str
         ``exact``, ``none``, a word (minute, hour, day, week from Monday, month, quarter, year), a length such as ``15min``,
-        ``6h``, ``3d``, ``2w``; for numbers a number.
+        ``6h``, ``3d``, ``2w``; a cycle without its date (``part of day``, ``weekday``: :data:`.cycles.CYCLES`); for numbers a
+        number.
 
     Examples
     --------
@@ -43,32 +45,53 @@ def time_buckets(name: str, kind: str, values: Any, width: str) -> CodeArray | N
     >>> days = pa.array([dt.date(2024, 1, 7), dt.date(2024, 1, 8), dt.date(2024, 1, 14)])  # Sunday, Monday, Sunday
     >>> time_buckets("t", "date", days, "week").tolist()
     [0, 1, 1]
+    >>> time_buckets("t", "date", days, "weekend").tolist()
+    [1, 0, 1]
     """
     if width == NONE:
         return None
     if width == EXACT:
-        return _dense(microseconds(values, kind)) if kind == "timestamp" else np.arange(len(values), dtype=np.int32)
+        return _dense(_instants(values)) if kind == "timestamp" else np.arange(len(values), dtype=np.int32)
     if kind in ("integer", "decimal", "float"):
         return _dense(_floor(_numbers(values), _positive(width, name)))
     if width in CALENDAR and kind in ("date", "timestamp"):
-        months = values.to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64)
-        return _dense(months // CALENDAR[width])
+        return _dense(months(values) // CALENDAR[width])
+    if width in CYCLES and kind in CYCLES[width].kinds:
+        return _dense(CYCLES[width].season(microseconds(values, kind)))
     length = time_length(width)
     if length is None:
+        cycles = ", ".join(name for name, c in CYCLES.items() if kind in c.kinds)
         raise UsageError(
             f"'{width}' is no width of time for column '{name}', which holds values of kind {kind}.",
-            hint="Widths: exact, minute, hour, day, week, month, quarter, year, none, or a length such as 15min, 6h, 3d.",
+            hint="Widths: exact, minute, hour, day, week, month, quarter, year, none, a length such as 15min, 6h, 3d"
+            + (f", or without the date: {cycles}." if cycles else "."),
         )
     since = MONDAY if length % UNITS["w"] == 0 else 0
     return _dense((microseconds(values, kind) - since) // length)
 
 
 def microseconds(values: Any, kind: str) -> IntArray:
-    """Times as microseconds since 1970, or since midnight."""
+    """Times as microseconds since 1970, or since midnight; by the clock of their zone, where they have one."""
     if kind == "time":
         import pyarrow as pa
 
         return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return _instants(_by_the_clock(values))
+
+
+def months(values: Any) -> IntArray:
+    """Dates and timestamps as months since January 1970, by the clock of their zone."""
+    return np.asarray(_by_the_clock(values).to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64))
+
+
+def _by_the_clock(values: Any) -> Any:
+    """Timestamps with a zone as its clock shows them; others as they are."""
+    import pyarrow.compute as pc
+
+    return pc.local_timestamp(values) if getattr(values.type, "tz", None) else values
+
+
+def _instants(values: Any) -> IntArray:
     return np.asarray(values.to_numpy(zero_copy_only=False).astype("datetime64[us]").astype(np.int64), dtype=np.int64)
 
 

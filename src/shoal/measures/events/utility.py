@@ -13,7 +13,7 @@ HOUR, DAY = 3_600_000_000, 86_400_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log:
-    """Records in the order of each person or pseudonym (``who``): their moment (µs, None without times) and place (None without).
+    """Records of each person or pseudonym (``who``) in order: their moment (µs, None without times) and place (None without).
 
     Places of two logs that are compared have the same codes; moments say no more than what is published of them.
     """
@@ -39,12 +39,13 @@ class Compared:
     kept: float | None
 
 
-def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[Compared, ...]:
-    """Every comparison that the published columns allow; ``hours`` and ``days``: whether these are published.
+def compare_logs(before: Log, after: Log, *, hours: bool, days: bool, trips: bool) -> tuple[Compared, ...]:
+    """Every comparison that the published columns allow; ``hours``, ``days`` and ``trips``: whether the hour of a
+    record, its weekday, and which record of a person came after which are published.
 
     >>> one = Log(np.array([0, 0, 1, 1]), None, np.array([0, 1, 0, 1]))
     >>> two = Log(np.array([0, 0, 1]), None, np.array([0, 1, 0]))
-    >>> for c in compare_logs(one, two, hours=False, days=False):
+    >>> for c in compare_logs(one, two, hours=False, days=False, trips=True):
     ...     print(c.name, c.before, c.after, c.kept)
     records 4.0 3.0 0.75
     records per person 2.0 1.5 None
@@ -62,7 +63,7 @@ def compare_logs(before: Log, after: Log, *, hours: bool, days: bool) -> tuple[C
         ),
     ]
     if before.place is not None and after.place is not None:
-        out.append(_trips(before, after))
+        out += [_trips(before, after)] if trips else []
         out.append(_supports(before, after))
     if before.moment is not None and after.moment is not None:
         out += [_profile("hour of the day", before.moment // HOUR % 24, after.moment // HOUR % 24, 24)] if hours else []

@@ -19,7 +19,7 @@ from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, renewal
 WIDTHS = {
     "timestamp": (EXACT, "hour", "6h", "day", "week", "month", NONE),
     "date": (EXACT, "week", "month", "quarter", NONE),
-    "time": (EXACT, "hour", "6h", NONE),
+    "time": (EXACT, "hour", "part of day", NONE),
 }
 SHIFTABLE = (EXACT, "minute", "hour", "day", "week")
 GRIDS = (EXACT, "grid:0.01", "grid:0.1", "grid:1", NONE)
@@ -52,7 +52,10 @@ def widths_of(rules: EventRules, time: Column | None) -> tuple[str, ...]:
         raise PolicyError("'events.shift' moves dates, and the time holds none.", hint="Leave it out.", path="events.shift")
     fixed = tuple(w for w in widths if w in SHIFTABLE or _whole_days(w) or w == NONE)
     if not fixed:
-        raise PolicyError("dates in months or years cannot be shifted.", hint=f"Widths: {', '.join(SHIFTABLE)}.")
+        raise PolicyError(
+            "dates in months or years, and weekdays or parts of the day, cannot be shifted.",
+            hint=f"Widths: {', '.join(SHIFTABLE)}.",
+        )
     return fixed
 
 

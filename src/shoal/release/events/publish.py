@@ -12,7 +12,8 @@ import numpy as np
 from shoal.engines.open import open as opened
 from shoal.errors import InternalError, OutputError
 from shoal.kernels.text import canonical_text
-from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNITS, microseconds, time_length
+from shoal.measures.events.cycles import CYCLES
+from shoal.measures.events.granularity import CALENDAR, EXACT, MONDAY, NONE, UNITS, microseconds, months, time_length
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
@@ -99,7 +100,7 @@ def _times(time: Column, width: str, index: IntArray, days: IntArray | None) -> 
 
 
 def time_labels(time: Column, width: str) -> Any:
-    """What is published of each distinct time: itself, or the beginning of its bucket."""
+    """What is published of each distinct time: itself, the beginning of its bucket, or the name of its season in a cycle."""
     import pyarrow as pa
 
     if width == EXACT:
@@ -107,9 +108,11 @@ def time_labels(time: Column, width: str) -> Any:
     if time.kind in ("integer", "decimal", "float"):
         return _floored(time.values, float(width), whole=time.kind == "integer")
     if width in CALENDAR:
-        months = time.values.to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64)
-        first = (months // CALENDAR[width] * CALENDAR[width]).astype("datetime64[M]").astype("datetime64[D]")
+        first = (months(time.values) // CALENDAR[width] * CALENDAR[width]).astype("datetime64[M]").astype("datetime64[D]")
         return pa.array(first)
+    if width in CYCLES:
+        names = CYCLES[width].names
+        return pa.array([names[i] for i in CYCLES[width].season(microseconds(time.values, time.kind)).tolist()], pa.string())
     length = time_length(width)
     if length is None:
         raise InternalError("a width of time that was searched with is not known.")

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from shoal.measures.events.cycles import CYCLES
 from shoal.measures.events.granularity import EXACT, NONE, UNITS, microseconds, time_length
 from shoal.measures.events.utility import Log, compare_logs
 from shoal.model.certificate.events import EventUse
 from shoal.model.counts.classes import IntArray
 from shoal.release.events.publish import place_labels
-from shoal.release.events.read import EventTable, places_at
+from shoal.release.events.read import EventTable, places_at, times_at
 from shoal.search.events.best import Found
 from shoal.search.events.problem import CUT
 
@@ -19,17 +20,26 @@ from shoal.search.events.problem import CUT
 def uses_of(events: EventTable, found: Found) -> tuple[EventUse, ...]:
     """Every comparison that the published columns allow."""
     width = found.shape.time
-    kind = None if events.time is None else events.time.kind
-    length = UNITS["s"] if width == EXACT else time_length(width)
-    told = events.time is not None and width != NONE and length is not None
-    hours = told and kind in ("timestamp", "time") and (length or 0) <= UNITS["h"]
-    days = told and kind in ("timestamp", "date") and (length or 0) <= UNITS["d"] and not events.rules.shift
+    hours, days = _told(events, width)
     place = published_places(events, found)
+    order = None if width in CYCLES else times_at(events.time, width)  # a cycle does not tell what came first
     everything = np.ones(events.problem.n, dtype=np.bool_)
-    before = _log(events, events.problem.person, everything, place)
-    after = _log(events, found.trace, found.stays, place)
-    made = compare_logs(before, after, hours=hours, days=days)
+    before = _log(events, events.problem.person, everything, place, order)
+    after = _log(events, found.trace, found.stays, place, order)
+    made = compare_logs(before, after, hours=hours, days=days, trips=order is not None)
     return tuple(EventUse(c.name, c.sentence, c.before, c.after, c.kept) for c in made)
+
+
+def _told(events: EventTable, width: str) -> tuple[bool, bool]:
+    """Whether the hour of the day and the weekday of a record are published."""
+    kind = None if events.time is None else events.time.kind
+    if width in CYCLES:
+        return CYCLES[width].hours, CYCLES[width].days
+    length = UNITS["s"] if width == EXACT else time_length(width)
+    if kind is None or width == NONE or length is None:
+        return False, False
+    hours = kind in ("timestamp", "time") and length <= UNITS["h"]
+    return hours, kind in ("timestamp", "date") and length <= UNITS["d"] and not events.rules.shift
 
 
 def published_places(events: EventTable, found: Found) -> IntArray | None:
@@ -43,11 +53,12 @@ def published_places(events: EventTable, found: Found) -> IntArray | None:
     return numbers[events.places[0].codes].astype(np.int64)
 
 
-def _log(events: EventTable, who: IntArray, which: Any, place: IntArray | None) -> Log:
-    """The chosen records of each, in the order of time."""
+def _log(events: EventTable, who: IntArray, which: Any, place: IntArray | None, order: Any) -> Log:
+    """The chosen records of each, in the order of the published times; those at the same time in the order of their places."""
     index = np.flatnonzero(which)
-    order = index[np.lexsort((events.problem.rank[index], who[index]))]
+    keys = [k[index] for k in (place, order) if k is not None]
+    index = index[np.lexsort((*keys, who[index]))]
     moment = None
     if events.time is not None and events.time.kind in ("timestamp", "date", "time"):
-        moment = microseconds(events.time.values, events.time.kind)[events.time.codes[order]]
-    return Log(who[order], moment, None if place is None else place[order])
+        moment = microseconds(events.time.values, events.time.kind)[events.time.codes[index]]
+    return Log(who[index], moment, None if place is None else place[index])

@@ -1,0 +1,105 @@
+"""Choices of an event release: times without their date, and what the published records still tell."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import PolicyError
+
+SEED = 10**18 + 9
+
+
+@pytest.fixture(scope="module")
+def visits() -> pa.Table:
+    """Visits of 40 people at 5 places over 8 weeks."""
+    rng = np.random.default_rng(5)
+    n = 800
+    at = np.datetime64("2026-03-02T00:00") + rng.integers(0, 56 * 1440, n).astype("timedelta64[m]")
+    who = [f"canary{i}" for i in rng.integers(0, 40, n)]
+    return pa.table({"who": who, "at": at.astype("datetime64[us]"), "where": [f"W{i}" for i in rng.integers(0, 5, n)]})
+
+
+def asked(require: list[str], suppress: float = 0.3, **events: Any) -> dict[str, Any]:
+    rules = {"unit": "who", "time": "at", "place": "where", **events}
+    return {"events": rules, "require": require, "allow": {"suppress": suppress, "loss": 1}, "seed": SEED}
+
+
+def written(folder: Path) -> list[dict[str, str]]:
+    with (folder / "data.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+PARTS = ["night", "morning", "afternoon", "evening"]
+LABELS = {
+    "part of day": lambda t: PARTS[t.hour // 6],
+    "hour of day": lambda t: f"{t.hour:02d}:00",
+    "weekday": lambda t: f"{t:%A}",
+    "weekend": lambda t: "weekend" if t.isoweekday() > 5 else "workday",
+    "weekday and part of day": lambda t: f"{t:%A} {PARTS[t.hour // 6]}",
+    "month of year": lambda t: f"{t:%B}",
+}
+
+
+@pytest.mark.parametrize("width", LABELS)
+def test_times_without_their_date(visits: pa.Table, tmp_path: Path, width: str) -> None:
+    release = shoal.anonymize(visits, asked(["known[1]>=3"], time_widths=[width]))
+    folder = release.write(tmp_path / "out")
+    rows = written(folder)
+    true = Counter((LABELS[width](t), w) for t, w in zip(visits["at"].to_pylist(), visits["where"].to_pylist(), strict=True))
+    people = defaultdict(set)
+    for row in rows:
+        people[row["at"], row["where"]].add(row["who"])
+    assert {p for p in people if p not in true} == set()
+    assert len({row["at"] for row in rows}) > 1
+    assert min(len(own) for own in people.values()) == release.certificate.after.smallest["1"] >= 3
+    assert release.plan.time_width == width
+    assert shoal.verify(folder).ok
+    uses = {u.name for u in release.certificate.uses}
+    assert "trips" not in uses  # nothing tells which visit came first
+    assert ("hour of the day" in uses) is (width == "hour of day")
+    assert ("weekday" in uses) is (width in ("weekday", "weekday and part of day"))
+    assert any(a.name == "trail matching" and a.rate is not None for a in shoal.attack(folder, with_=visits).results)
+
+
+def test_times_of_day_become_parts_of_the_day_by_themselves(tmp_path: Path) -> None:
+    times = [dt.time(h, m) for h in (7, 8, 9, 20) for m in range(6)]
+    table = pa.table({"who": list(range(24)), "at": pa.array(times, pa.time64("us"))})
+    policy = {"events": {"unit": "who", "time": "at"}, "require": ["known[1]>=6"], "allow": {"loss": 1}}
+    release = shoal.anonymize(table, {**policy, "require": ["known[1]>=6"]})
+    assert release.plan.time_width == "hour"
+    release = shoal.anonymize(table.slice(5), policy)  # only one of the people at seven is left
+    assert release.plan.time_width == "part of day"
+    assert {r["at"] for r in written(release.write(tmp_path / "out"))} == {"morning", "evening"}
+
+
+def test_a_cycle_is_not_shifted(visits: pa.Table) -> None:
+    with pytest.raises(PolicyError, match="cannot be shifted"):
+        shoal.anonymize(visits, asked(["known[1]>=3"], time_widths=["weekday"], shift=7))
+
+
+def trips(rows: list[tuple[str, str, str]]) -> Counter[tuple[str, str]]:
+    """Consecutive records of one pseudonym at two places, in the order of the published times, then of the places."""
+    return Counter((a[2], b[2]) for a, b in pairwise(sorted(rows)) if a[0] == b[0] and a[2] != b[2])
+
+
+def test_trips_are_those_that_the_published_file_tells(visits: pa.Table, tmp_path: Path) -> None:
+    """At the granularity of days nobody can tell which of two visits of a day came first: the source lends no order."""
+    release = shoal.anonymize(visits, asked(["known[1]>=2"], time_widths=["day"]))
+    after = trips([(r["who"], r["at"], r["where"]) for r in written(release.write(tmp_path / "out"))])
+    columns = zip(visits["who"].to_pylist(), visits["at"].to_pylist(), visits["where"].to_pylist(), strict=True)
+    before = trips([(who, f"{at:%Y-%m-%d}", where) for who, at, where in columns])
+    told = next(u for u in release.certificate.uses if u.name == "trips")
+    assert (told.before, told.after) == (before.total(), after.total())
+    assert told.kept == pytest.approx((before & after).total() / before.total())
+    without = shoal.anonymize(visits, asked(["known[1]>=2"], time_widths=["none"]))
+    assert "trips" not in {u.name for u in without.certificate.uses}
