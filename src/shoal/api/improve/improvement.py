@@ -1,0 +1,163 @@
+"""A table counted once; then what any levels of its columns would publish, in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.api.arguments import Source, opened
+from shoal.errors import InfeasibleError, UsageError
+from shoal.hierarchies.lint import LevelPreview, preview
+from shoal.model.certificate.parts import LostGroup
+from shoal.model.progress import Progress, silent
+from shoal.model.requirement import Verdict
+from shoal.model.requirement.compare import most_of
+from shoal.release.certificate.lost_groups import lost_groups
+from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.estimates import estimates
+from shoal.release.plan.affordable import LOSS_LIMIT
+from shoal.release.plan.prepare import Prepared, prepare, requirements
+from shoal.release.plan.published_classes import Decision, of_levels
+from shoal.release.policy.policy import Policy
+from shoal.release.proof.judge import judge, recursive_levels
+from shoal.search.full_domain.one_plan import OnePlan
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What levels would publish. ``k`` is None where nobody would be left; ``allowed`` are the records that may be left out."""
+
+    levels: Mapping[str, int]
+    k: int | None
+    loss: float
+    suppressed: int
+    records: int
+    allowed: int
+    classes: int
+    verdicts: tuple[Verdict, ...]
+    loss_limit: float
+    decision: Decision | None = None
+
+    @property
+    def left_out(self) -> float:
+        """Share of the records that would be left out."""
+        return self.suppressed / self.records
+
+    @property
+    def suppress_met(self) -> bool:
+        return self.suppressed <= self.allowed
+
+    @property
+    def loss_met(self) -> bool:
+        return self.loss <= self.loss_limit
+
+    @property
+    def met(self) -> bool:
+        """Whether everything that is asked would hold: each requirement, what may be left out, what may be lost."""
+        return self.k is not None and self.suppress_met and self.loss_met and all(v.met for v in self.verdicts)
+
+
+class Improvement:
+    """A prepared table and its policy. Levels that the policy fixes are where the sliders stand; :meth:`at` tries any others."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        policy = prepared.policy
+        self._asked = [r for r in policy.requirements if not r.needs_original]
+        self._plan = OnePlan(
+            prepared.base,
+            prepared.hierarchies,
+            requirements(prepared),
+            loss=policy.optimize,
+            weights={c: r.weight for c, r in policy.quasi.items()},
+            population=prepared.population,
+            people=prepared.people,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        return self.prepared.policy
+
+    @property
+    def heights(self) -> dict[str, int]:
+        """The highest level of each column, where it tells nothing any more."""
+        return {name: self.prepared.hierarchies[name].height for name in self.prepared.quasi}
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The lowest level that the policy lets each column have; the values themselves where it says nothing."""
+        return {name: min(self.policy.quasi[name].min_level or 0, top) for name, top in self.heights.items()}
+
+    def at(self, levels: Mapping[str, int]) -> Tried:
+        """What these levels would publish, judged as a release is before it is written."""
+        wanted = self._checked(levels)
+        policy, base = self.policy, self.prepared.base
+        found = self._plan(wanted)
+        records, allowed = base.n_records, most_of(policy.suppress, base.n_records)
+        limit = LOSS_LIMIT if policy.loss_limit is None else policy.loss_limit
+        if found is None:
+            return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
+        try:
+            decision = of_levels(self.prepared, wanted, found)
+        except InfeasibleError:
+            return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
+        facts = facts_of_counts(decision.released, recursive_levels(self._asked), self.prepared.trees)
+        verdicts = judge(self._asked, facts, {**decision.given, **estimates(self._asked, facts)})
+        gone = (base.sizes if base.records is None else base.records)[~decision.stays]
+        return Tried(
+            levels=wanted,
+            k=int(facts.k),
+            loss=float(decision.loss),
+            suppressed=int(gone.sum()),
+            records=records,
+            allowed=allowed,
+            classes=decision.released.n_classes,
+            verdicts=tuple(verdicts),
+            loss_limit=limit if decision.loss_name in ("loss", "ncp") else float("inf"),
+            decision=decision,
+        )
+
+    def shown(self, column: str) -> list[LevelPreview]:
+        """The levels of a column with labels of groups that are large enough to be named."""
+        base, hierarchy = self.prepared.base, self.prepared.hierarchies[column]
+        j = base.column(column)
+        there = base.codes[j] >= 0
+        records = base.sizes if base.records is None else base.records
+        counts = np.bincount(base.codes[j][there], weights=records[there], minlength=len(base.categories[j])).astype(np.int64)
+        return preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
+
+    def left_out(self, tried: Tried) -> tuple[LostGroup, ...]:
+        """Who would be left out, by group, under the small-cell rule."""
+        return () if tried.decision is None else lost_groups(self.prepared, tried.decision)
+
+    def _checked(self, levels: Mapping[str, int]) -> dict[str, int]:
+        tops = self.heights
+        wrong = [name for name in levels if name not in tops]
+        if wrong:
+            raise UsageError(f"'{wrong[0]}' is no column that is made coarser.", hint=f"Columns: {', '.join(tops)}.")
+        wanted = {name: int(levels.get(name, self.levels[name])) for name in tops}
+        for name, level in wanted.items():
+            if not 0 <= level <= tops[name]:
+                raise UsageError(f"'{name}' has levels 0 to {tops[name]}; found {level}.", hint="Choose one of them.")
+        return wanted
+
+
+def improve(table: Source, policy: Policy, *, progress: Progress = silent) -> Improvement:
+    """Count a table for trying levels. What the policy fixes of them is where :attr:`Improvement.levels` begins.
+
+    >>> people = {"age": [31, 32, 33, 45, 46, 47] * 2, "ill": ["flu", "cold"] * 6}
+    >>> asked = Policy.of(quasi={"age": {"hierarchy": {"intervals": [10]}}}, sensitive=["ill"], k=3)
+    >>> found = improve(people, asked)
+    >>> [(found.at({"age": n}).k, found.at({"age": n}).left_out, found.at({"age": n}).met) for n in (0, 1)]
+    [(None, 1.0, False), (6, 0.0, True)]
+    """
+    return Improvement(prepare(opened(table), policy, progress=progress))
+
+
+def freed(policy: Policy, locked: Mapping[str, Any] | tuple[str, ...] = ()) -> Policy:
+    """The policy without the levels it fixes, except those of locked columns: what a search may choose."""
+    rules = {c: r if c in locked else replace(r, min_level=None, max_level=None) for c, r in policy.quasi.items()}
+    return replace(policy, quasi=rules)

@@ -1,0 +1,189 @@
+"""Changes of a policy as a person makes them in the studio: each takes the text of a policy and gives the new text.
+
+What is not changed stays as it was written. A level that a person chose is written as both bounds of the column, so that the
+command line, given the same text, can only take the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.model.roles import Role
+from shoal.release.policy import file as policy_file
+from shoal.release.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.api.inspect import Inspection
+
+Document = dict[str, Any]
+ABOUT = ("approved_by", "recipient", "purpose", "review", "contact")
+"""What is signed off; goes into the certificate."""
+
+
+def first_policy(found: Inspection) -> str:
+    """The policy of the roles that were guessed: k of 5 as inside a house, up to 5 % left out."""
+    own = {found.unit, found.weight} - {None}
+    roles: Document = {role.value: {} for role in Role}
+    for column in found.columns:
+        if column.name not in own:
+            roles[column.role.value][column.name] = {}
+    document: Document = {"roles": _written(roles), "preset": "internal", "allow": {"suppress": 0.05}}
+    if found.unit:
+        document["unit"] = found.unit
+    if found.weight:
+        document["weight"] = found.weight
+    return _text(document)
+
+
+def with_role(text: str, column: str, role: Role) -> str:
+    """Another role of a column; what a role said of it (its levels, its hierarchy) goes with the role."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        if roles[role.value].get(column) is None:
+            for named in roles.values():
+                named.pop(column, None)
+            roles[role.value][column] = {}
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+        for key in ("unit", "weight"):
+            if _column(document.get(key)) == column:
+                document.pop(key)
+
+    return _changed(text, change)
+
+
+def with_unit(text: str, column: str | None) -> str:
+    """Which column names a person; None where each row is one."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        before = _column(document.pop("unit", None))
+        if before is not None and before not in {c for named in roles.values() for c in named}:
+            roles[Role.DIRECT.value][before] = {}
+        if column is not None:
+            for named in roles.values():
+                named.pop(column, None)
+            document["unit"] = column
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+
+    return _changed(text, change)
+
+
+def with_preset(text: str, name: str) -> str:
+    """Who will see it: a named rule; what was required by hand gives way to it."""
+
+    def change(document: Document) -> None:
+        document.pop("require", None)
+        document["preset"] = name
+
+    return _changed(text, change)
+
+
+def with_k(text: str, k: int) -> str:
+    """The smallest group that is asked for, by hand; the preset gives way, since it may ask for more."""
+
+    def change(document: Document) -> None:
+        document.pop("preset", None)
+        require = document.get("require")
+        document["require"] = {**require, "k": k} if isinstance(require, Mapping) else {"k": k}
+
+    return _changed(text, change)
+
+
+def with_suppress(text: str, share: float) -> str:
+    """How many may be left out."""
+
+    def change(document: Document) -> None:
+        allow = document.get("allow")
+        document["allow"] = {**(allow if isinstance(allow, Mapping) else {}), "suppress": share}
+
+    return _changed(text, change)
+
+
+def with_levels(text: str, levels: Mapping[str, int]) -> str:
+    """The level of some quasi-identifiers, fixed."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        quasi = roles[Role.QUASI.value]
+        for column, level in levels.items():
+            if column not in quasi:
+                raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+            rule = quasi[column] if isinstance(quasi[column], Mapping) else {}
+            quasi[column] = {**rule, "min_level": level, "max_level": level}
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+        document["method"] = "lattice"
+
+    return _changed(text, change)
+
+
+def with_weight(text: str, column: str, weight: float) -> str:
+    """How much the detail of a column matters to a search."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        quasi = roles[Role.QUASI.value]
+        if column not in quasi:
+            raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+        quasi[column] = {**(quasi[column] if isinstance(quasi[column], Mapping) else {}), "weight": weight}
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+
+    return _changed(text, change)
+
+
+def with_about(text: str, said: Mapping[str, str]) -> str:
+    """The sign-off: who approves, for whom, what for. An empty field is taken out."""
+
+    def change(document: Document) -> None:
+        for name in ABOUT:
+            value = " ".join(said.get(name, "").split())
+            document.pop(name, None)
+            if value:
+                document[name] = value
+
+    return _changed(text, change)
+
+
+def taken(text: str) -> str:
+    """A policy that somebody brought, if it can be read; as it was written."""
+    Policy.parse(text)
+    return text
+
+
+def _changed(text: str, change: Callable[[Document], None]) -> str:
+    document = policy_file.plain(policy_file.read_yaml(text))
+    change(document)
+    written = _text(document)
+    Policy.parse(written)
+    return written
+
+
+def _text(document: Document) -> str:
+    return policy_file.write_yaml(document)
+
+
+def _roles(document: Document) -> dict[str, dict[str, Any]]:
+    """The roles with a mapping for each, whether they were written as lists or mappings."""
+    given = document.setdefault("roles", {})
+    out: dict[str, dict[str, Any]] = {}
+    for role in Role:
+        named = given.get(role.value) or {}
+        out[role.value] = dict(named) if isinstance(named, Mapping) else {str(c): {} for c in named}
+    return out
+
+
+def _written(roles: Mapping[str, Mapping[str, Any]], rest: str | None = None) -> Document:
+    """Roles as a person would write them: only quasi-identifiers need a line each, the others a list where nothing is said."""
+    out: Document = {}
+    for role, named in roles.items():
+        if role == Role.QUASI.value:
+            out[role] = {c: rule or {} for c, rule in named.items()}
+        elif named:
+            out[role] = dict(named) if any(named.values()) else list(named)
+    return out | ({"rest": rest} if rest else {})
+
+
+def _column(unit: Any) -> str | None:
+    return str(unit["column"]) if isinstance(unit, Mapping) else None if unit is None else str(unit)
