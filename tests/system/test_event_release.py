@@ -324,8 +324,8 @@ def test_attacks_from_outside(trips: Path, made: Path, tmp_path: Path, capsys: p
     assert "in the list" in found["trail matching"]["sentence"]
     report = shoal.attack(made)
     assert {r.name: r.verdict for r in report.results}["trail matching"] == "not run"
-    with pytest.raises(UsageError, match="cannot be compared"):
-        shoal.attack(made, previous=[made])
+    with pytest.raises(UsageError, match="no folder of an event release"):
+        shoal.attack(made, previous=[tmp_path])
     nobody = tmp_path / "list.csv"
     nobody.write_text("a,b\n1,2\n")
     with pytest.raises(UsageError, match="not in table"):

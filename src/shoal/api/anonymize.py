@@ -23,7 +23,8 @@ from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
-from shoal.release.events.make import decide_events
+from shoal.release.events.plan_file import EventPlan, read_event_plan
+from shoal.release.events.release import decide_events
 from shoal.release.linked.policy import is_linked
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
@@ -40,7 +41,7 @@ def anonymize(
     *,
     key_file: str | Path | None = None,
     format: str = "csv",
-    plan: Plan | str | Path | None = None,
+    plan: Plan | EventPlan | str | Path | None = None,
     to_table: str | None = None,
     previous: Sequence[str | Path] = (),
     exclude: str | Path | Iterable[Any] | None = None,
@@ -77,8 +78,8 @@ def anonymize(
     -------
     Release
         ``r.write("release/")``, ``r.certificate``, ``r.report()``, ``r.k``, ``r.plan``; ``r.to_pandas()``, ``r.to_polars()``
-        and ``r.to_arrow()`` give the released table itself. For a policy with ``events`` an
-        :class:`~shoal.release.events.make.EventRelease`, which is written, certified and reported in the same words.
+        and ``r.to_arrow()`` give the released table itself. For a policy with ``events`` it is an
+        :class:`~shoal.release.events.release.EventRelease`: a release whose plan and certificate are those of event tables.
 
     Examples
     --------
@@ -100,12 +101,24 @@ def anonymize(
         source = left.table
     output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left)
     if asked.events is not None:
-        if plan is not None:
-            raise UsageError("the plan of an event release is searched anew.", hint="Leave --plan out; name one choice of each.")
-        return decide_events(source, asked, output, progress=told)  # type: ignore[return-value]
+        return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
     prepared = prepare(source, asked, progress=told)
-    decision = decide(prepared, given=read_plan(plan) if isinstance(plan, str | Path) else plan, progress=told)
+    decision = decide(prepared, given=_plan(plan), progress=told)
     return Release(prepared, decision, output, started, types)
+
+
+def _plan(plan: Plan | EventPlan | str | Path | None) -> Plan | None:
+    if isinstance(plan, EventPlan):
+        raise UsageError("this is the plan of an event table.", hint="Name events in the policy: person, time and place.")
+    return read_plan(plan) if isinstance(plan, str | Path) else plan
+
+
+def _event_plan(plan: Plan | EventPlan | str | Path | None) -> EventPlan | None:
+    if isinstance(plan, Plan):
+        raise UsageError(
+            "this is the plan of a table of people, not of an event table.", hint="Use the plan.json of an event release."
+        )
+    return read_event_plan(Path(plan)) if isinstance(plan, str | Path) else plan
 
 
 def _frame(table: Source) -> tuple[Source, FrameTypes]:

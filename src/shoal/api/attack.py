@@ -78,9 +78,7 @@ def attack(
             raise UsageError("linked tables are attacked from their own folder only.", hint="Leave --with and --previous out.")
         return AttackReport(place.name, linked_attacks(place, linked))
     if is_of_events(place):
-        if previous:
-            raise UsageError("earlier event releases cannot be compared yet.", hint="Leave --previous out.")
-        found = attack_folder(place, None if with_ is None else opened(with_), seed)
+        found = attack_folder(place, None if with_ is None else opened(with_), seed, earlier=_folders(previous))
         return AttackReport(place.name, tuple(worst_first(found)))
     claims = read_certificate(place / NAME)
     plan = read_plan(place / PLAN)
@@ -106,10 +104,14 @@ def attack(
         seed=seed,
     )
     results = run_all(scene)
-    for earlier in (previous,) if isinstance(previous, str | Path) else previous:
+    for earlier in _folders(previous):
         results = [r for r in results if r.name != "intersection"]
-        results += [_join(published, claims, Path(earlier)), *_same_labels(data, claims, Path(earlier))]
+        results += [_join(published, claims, earlier), *_same_labels(data, claims, earlier)]
     return AttackReport(place.name, tuple(worst_first(results)))
+
+
+def _folders(previous: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(p) for p in ([previous] if isinstance(previous, str | Path) else previous)]
 
 
 def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Certificate) -> ClassCounts:

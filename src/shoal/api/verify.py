@@ -56,9 +56,9 @@ def verify(
         return verify_linked(Path(folder), linked, key=key, private=private, exclude=exclude)
     found = None if table is None else opened(table)
     if Path(folder).is_dir() and _of_events(folder):
-        if table is not None or exclude is not None:
-            raise UsageError("an event release is proven from its folder alone.", hint="Leave --table and --exclude out.")
-        return verify_events(folder, key=key, private=private, progress=progress)
+        if table is not None:
+            raise UsageError("an event release is proven from its folder alone.", hint="Leave --table out.")
+        return verify_events(folder, key=key, private=private, exclude=exclude, progress=progress)
     return prove_again(folder, key=key, table=found, private=private, exclude=exclude, progress=progress)
 
 

@@ -126,6 +126,15 @@ def relinking(places: Published, sample: IntArray) -> AttackResult:
     return AttackResult("relinking", question, rate, low, high, None, "", _verdict(low, rate, None), said)
 
 
+def joined_traces(published: Published, trails: Sequence[IntArray]) -> list[int]:
+    """For the points of each trail the published trace whose score stands out; −1 where none does."""
+    out = []
+    for points in trails:
+        found, stands_out = published.best(points)
+        out.append(found if found >= 0 and stands_out >= ECCENTRICITY else -1)
+    return out
+
+
 def trail_matching(published: Published, trails: Sequence[IntArray], *, covered: int, k: int) -> AttackResult:
     """A list of people with some records each: who is matched to exactly one pseudonym? Of those with at most ``covered`` records
     in the list nobody may be (``k`` or more share them)."""

@@ -12,7 +12,7 @@ from shoal.cli import _shared
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate, EventSteps
-    from shoal.release.events.make import EventRelease
+    from shoal.release.events.release import EventRelease
 
 
 def tell(release: EventRelease, out: Path) -> None:
@@ -35,7 +35,8 @@ def tell(release: EventRelease, out: Path) -> None:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     kept = _shared.printable(str(release.private_file))
-    typer.echo(f"The seed of the pseudonyms is in {kept}: keep it apart, with the table it undoes them.")
+    drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
+    typer.echo(f"The seed {drawn} is in {kept}: keep it apart, with the table it undoes them.")
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     place = _shared.printable(str(out))
@@ -47,6 +48,7 @@ def _done(steps: EventSteps) -> str:
     parts += [f"place {steps.place}"] if steps.place else []
     parts += [f"at most {steps.most_records:,} records per person"] if steps.most_records else []
     parts += [f"a new pseudonym: {steps.renew}"] if steps.renew != "never" else []
+    parts += [f"pseudonyms of the vault's domain {steps.vault}"] if steps.vault else []
     parts += [f"dates shifted by up to {steps.shift} days"] if steps.shift else []
     return _shared.printable(", ".join(parts))
 

@@ -87,7 +87,7 @@ def anonymize(
     import shoal
     from shoal.cli._event_release import tell as tell_events
     from shoal.disk.folder import free
-    from shoal.release.events.make import EventRelease
+    from shoal.release.events.release import EventRelease
 
     free(out)
     words |= {"seed": seed} if seed is not None else {}

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from shoal.model.certificate.events import EventCertificate
 from shoal.report.blocks import Block, Cell, Figure, Items, Number, Point, Section, Table, Tag, Words
-from shoal.report.charts import Revealed, known_records, svg
+from shoal.report.charts import Chart, Revealed, known_records, svg
 from shoal.report.numbers import number, percent
-from shoal.report.pages import page
+from shoal.report.pages import page, part, style
 from shoal.report.release_report import attack_table, file_table, recipient_table, signoff_blocks
 
 
@@ -34,6 +36,16 @@ def render(body: EventCertificate) -> str:
         points=_points(body),
         sections=[s for s in _sections(body) if s.blocks],
     )
+
+
+def card(made: EventCertificate) -> str:
+    """The card of an event release that was made: what it cost, what was asked and found, and the curve before and after."""
+    own = Markup(style())  # noqa: S704 (our own style sheet)
+    warned = [a.name for a in made.attacks if a.verdict == "warning"]
+    blocks: list[Block] = [*_requirements(made), Words(made.cost.sentence, small=True)]
+    blocks += [Words(f"Attacks with a warning: {', '.join(warned)}.", small=True)] if warned else []
+    blocks.append(Words('r.write("release/") · r.report() · r.to_pandas() · r.certificate.limits', small=True))
+    return part("card.html.j2", style=own, says=made.verdict, blocks=blocks, numbers=_numbers(made), drawing=svg(_curve(made)))
 
 
 def _sections(body: EventCertificate) -> list[Section]:
@@ -88,20 +100,23 @@ def _requirements(body: EventCertificate) -> list[Block]:
 def _known(body: EventCertificate) -> list[Block]:
     """Curve and table, before and after."""
     after = body.judged_by
-    lines = [
-        Revealed("before", [(b.records, b.alone, b.low, b.high) for b in body.before]),
-        Revealed("after", [(int(s), a, a, a) for s, a in sorted(after.alone.items(), key=lambda x: int(x[0]))]),
-    ]
-    drawn = known_records(lines, title="People that known records single out, before and after")
     rows = []
     for s in sorted(after.alone, key=int):
         was = next((percent(b.alone) for b in body.before if b.records == int(s)), "")
         rows.append((s, was, percent(after.alone[s]), number(after.smallest[s])))
     heads = ["known records", "alone before", "alone after", "people who share any such set, at least"]
     return [
-        Figure(svg(drawn), "People alone, in percent, against the records known of them."),
+        Figure(svg(_curve(body)), "People alone, in percent, against the records known of them."),
         Table(heads, rows, right=(1, 2, 3)),
     ]
+
+
+def _curve(body: EventCertificate) -> Chart:
+    lines = [
+        Revealed("before", [(b.records, b.alone, b.low, b.high) for b in body.before]),
+        Revealed("after", [(int(s), a, a, a) for s, a in sorted(body.judged_by.alone.items(), key=lambda x: int(x[0]))]),
+    ]
+    return known_records(lines, title="People that known records single out, before and after")
 
 
 def _done(body: EventCertificate) -> list[Block]:
@@ -115,6 +130,7 @@ def _done(body: EventCertificate) -> list[Block]:
         ("Shown once", "records at the same point under one pseudonym", f"{c.merged:,} records"),
         ("Incomplete", "records without person, time or place", f"{c.incomplete:,} records"),
     ]
+    rows += [("Pseudonyms", f"of the domain '{s.vault}' of a vault", "")] if s.vault else []
     rows += [("Dates shifted", f"up to {s.shift:,} days both ways, per person", "")] if s.shift else []
     return [Table(["", "", "lost"], rows, right=(2,))]
 

@@ -61,13 +61,15 @@ class Before:
 
 @dataclass(frozen=True, kw_only=True)
 class EventSteps:
-    """What was done: width of time, level of place, most records per person (0: no limit), renewal, days of the date shift."""
+    """What was done: width of time, level of place, most records per person (0: no limit), renewal, days of the date shift, and
+    the domain of the vault that the pseudonyms are of (None: drawn for this release)."""
 
     time: str | None
     place: str | None
     most_records: int
     renew: str
     shift: int
+    vault: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,22 @@ def using(session: Session) -> Iterator[None]:
         _session.reset(mark)
 
 
+@contextlib.contextmanager
+def in_session() -> Iterator[None]:
+    """Carry out pseudonymize steps in the session that there is; else in the vault of the environment, closed at the end."""
+    if _session.get() is not None:
+        yield
+        return
+    session = from_environment()
+    try:
+        with using(session):
+            yield
+    finally:
+        close = getattr(session.vault, "close", None)
+        if close is not None:
+            close()
+
+
 def from_environment() -> Any:
     """An operator's session in the vault that the environment names: a served one needs no key."""
     from shoal.protector.crypto import master_keys as keys

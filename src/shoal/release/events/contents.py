@@ -57,7 +57,7 @@ class WrittenEvents:
 
 def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> EventCertificate:
     """Everything that is claimed, not signed yet."""
-    policy, shape, rules = events.policy, found.shape, events.rules
+    policy, rules = events.policy, events.rules
     whole = EventCertificate(
         title=policy.about.get("title", "Release"),
         date=today(policy.about.get("date")),
@@ -70,13 +70,7 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
         data=made.data,
         files=tuple(file_entry(f) for f in made.files),
         plan=PlanEntry(made.plan_hash, 1, "not published", made.commitment, rules.shift == 0),
-        steps=EventSteps(
-            time=shape.time if rules.time else None,
-            place=shape.place if rules.place else None,
-            most_records=shape.most,
-            renew=shape.renew,
-            shift=rules.shift,
-        ),
+        steps=steps_of(events, found),
         cost=_cost(events, found),
         before=before_of(events, max(int(s) for s in made.facts.smallest)),
         after=numbers_of(made.facts),
@@ -88,6 +82,19 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
         objections=made.objections,
     )
     return replace(whole, verdict=verdict_of(whole), limits=limits_of(whole))
+
+
+def steps_of(events: EventTable, found: Found) -> EventSteps:
+    """What the plan does."""
+    shape, rules = found.shape, events.rules
+    return EventSteps(
+        time=shape.time if rules.time else None,
+        place=shape.place if rules.place else None,
+        most_records=shape.most,
+        renew=shape.renew,
+        shift=rules.shift,
+        vault=None if shape.renew == EVERY else rules.vault or None,
+    )
 
 
 def numbers_of(facts: EventFacts) -> EventNumbers:
@@ -167,6 +174,11 @@ def limits_of(c: EventCertificate) -> tuple[str, ...]:
         out.append(f"Published as they are and not counted among what is known: {', '.join(others)}.")
     if c.steps.renew not in (NEVER, EVERY):
         out.append("Pseudonyms of one person can perhaps be joined again by habits that go on; see the attacks.")
+    if c.steps.vault:
+        out.append(
+            f"The pseudonyms are those of the domain '{c.steps.vault}' of a vault: who may ask it can undo them, and other "
+            "tables with pseudonyms of the domain can be joined."
+        )
     if c.steps.shift:
         out.append("Dates are shifted per person; the shift is not counted as protection.")
     if c.steps.time == NONE or c.steps.place == NONE:

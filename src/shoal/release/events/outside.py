@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from shoal.model.certificate.file import read_event_certificate
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords
 from shoal.release.events.attacks import BEYOND, claim_of
+from shoal.release.events.earlier import joined_with
 from shoal.release.events.plan_file import EventPlan
 from shoal.release.events.publish import place_labels, time_labels, write_table
 from shoal.release.events.read import column_of, complete, time_of
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from shoal.engines.table import Table
 
 
-def attack_folder(place: Path, outside: Table | None, seed: int) -> list[AttackResult]:
-    """Known records and scores on what is published; trails of the outside list, where there is one."""
+def attack_folder(place: Path, outside: Table | None, seed: int, *, earlier: Sequence[Path] = ()) -> list[AttackResult]:
+    """Known records and scores on what is published; trails of the outside list, where there is one; earlier releases joined."""
     certificate = read_event_certificate(place / NAME)
     plan = EventPlan.from_json((place / PLAN).read_text(encoding="utf-8"))
     rng = np.random.default_rng(seed)
@@ -37,6 +39,8 @@ def attack_folder(place: Path, outside: Table | None, seed: int) -> list[AttackR
     shown = list(rows(place / certificate.data.file, [*([unit] if unit else []), *points]))
     found, trails, _ = _published(shown, unit is not None, list(range(len(points))))
     out = _own(certificate, found, trails, rng)
+    data = place / certificate.data.file
+    out += [joined_with(data, certificate.data, certificate.steps, e, certificate.asked, seed) for e in earlier]
     if outside is None:
         why = "Not run: no list of people, times and places was given."
         return [*out, AttackResult("trail matching", "", None, None, None, None, "", "not run", why)]

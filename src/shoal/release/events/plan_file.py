@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, UnreadableError
 from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import NONE
 from shoal.model.requirement import KnownRecords
 from shoal.release.events.publish import place_labels
 from shoal.release.events.read import EventTable
+from shoal.release.policy.policy import Policy
 from shoal.search.events.best import Found
-from shoal.search.events.problem import CUT
+from shoal.search.events.problem import CUT, EVERY
 
 EVENT_PLAN = "shoal-event-plan/1"
 FEWEST = 5
@@ -39,6 +41,7 @@ class EventPlan:
     most_records: int
     renew: str
     shift: int
+    vault: str | None = None
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> str:
@@ -52,6 +55,7 @@ class EventPlan:
             "most_records": self.most_records,
             "renew": self.renew,
             "shift": self.shift,
+            "vault": self.vault,
             "labels": {c: dict(sorted(m.items())) for c, m in self.labels.items()},
         }
         return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
@@ -71,6 +75,38 @@ class EventPlan:
         return made
 
 
+def read_event_plan(path: Path) -> EventPlan:
+    """The plan.json of an earlier event release."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UnreadableError(f"plan file '{path.name}' cannot be read.", hint="Check the path after --plan.") from None
+    return EventPlan.from_json(text)
+
+
+def with_choices_of(policy: Policy, plan: EventPlan) -> Policy:
+    """The policy with the choices of an earlier plan in place of its own; what is asked and allowed stays."""
+    rules = policy.events
+    if rules is None or (rules.unit, rules.time, rules.place) != (plan.unit, plan.time, plan.place):
+        raise PolicyError(
+            "the plan is about other columns of person, time and place than the policy.", hint="Name the same under events."
+        )
+    if plan.place_level == CUT:
+        raise PolicyError(
+            "a cut rises as far as the records ask for, and a plan publishes no rare places: it cannot be repeated.",
+            hint="Leave --plan out and write events: {place_levels: [cut]}: it is found anew.",
+        )
+    fixed = replace(
+        rules,
+        time_widths=(plan.time_width,) if rules.time else (),
+        place_levels=(plan.place_level,) if rules.place else (),
+        renew=(plan.renew,),
+        most_records=(plan.most_records,) if plan.most_records else (),
+        shift=plan.shift,
+    )
+    return replace(policy, events=fixed)
+
+
 def plan_of(events: EventTable, found: Found) -> EventPlan:
     """The plan of a release, as it is published."""
     shape, rules = found.shape, events.rules
@@ -86,6 +122,7 @@ def plan_of(events: EventTable, found: Found) -> EventPlan:
         shape.most,
         shape.renew,
         rules.shift,
+        None if shape.renew == EVERY else rules.vault or None,
         labels,
     )
 

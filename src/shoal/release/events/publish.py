@@ -18,6 +18,7 @@ from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import Plan
 from shoal.release.events.choices import Column
+from shoal.release.events.names import pseudonyms
 from shoal.release.events.read import EventTable
 from shoal.search.events.best import Found
 from shoal.search.events.cut import label_texts
@@ -33,7 +34,7 @@ def published(events: EventTable, found: Found) -> Any:
     index = np.flatnonzero(found.stays)
     columns = _points(events, found, index, shifted=True)
     if found.shape.renew != EVERY:
-        columns[events.rules.unit] = pa.array(pseudonyms(events, found)[found.trace[index]])
+        columns[events.rules.unit] = pseudonyms(events, found)
     for name in events.policy.insensitive:
         columns[name] = events.records[name].take(pa.array(index)).combine_chunks()
     names = [n for n in events.table.schema.names if n in columns]
@@ -67,15 +68,6 @@ def _points(events: EventTable, found: Found, index: IntArray, *, shifted: bool)
         labels = place_labels(place, found.shape.place, events.trees, found.levels)
         columns[place.name] = labels.take(pa.array(place.codes[index]))
     return columns
-
-
-def pseudonyms(events: EventTable, found: Found) -> IntArray:
-    """The pseudonym of each trace: the numbers from 1 on, dealt at random among the traces that are published."""
-    used = np.unique(found.trace[found.stays])
-    rng = np.random.default_rng([events.policy.seed, 2])
-    out = np.zeros(int(found.trace.max()) + 1, dtype=np.int64)
-    out[used] = rng.permutation(len(used)) + 1
-    return out
 
 
 def shifts(events: EventTable, width: str) -> IntArray:

@@ -30,12 +30,16 @@ MOST_SHAPES = 400
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventTable:
-    """An event table, read: the columns of the complete records, the records as they are (pyarrow), and the problem to solve."""
+    """An event table, read: the columns of the complete records, the records as they are (pyarrow), and the problem to solve.
+
+    ``ids`` are the people, in the order of their numbers.
+    """
 
     table: Table
     policy: Policy
     rules: EventRules
     records: Any
+    ids: Any
     time: Column | None
     places: tuple[Column, ...]
     trees: Mapping[str, Hierarchy]
@@ -54,7 +58,8 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     _check_columns(table, policy, rules)
     check_identifying(table, policy)
     records, incomplete = complete(table, (*rules.columns, *policy.insensitive), rules.columns)
-    person = column_of(records, rules.unit, "text").codes
+    unit = column_of(records, rules.unit, "text")
+    person = unit.codes
     time = None if rules.time is None else time_of(records, rules.time, table.schema[rules.time].kind)
     places = tuple(column_of(records, n, table.schema[n].kind) for n in rules.place)
     trees = {n: _tree(policy, rules, c) for n, c in ((c.name, c) for c in places) if n in rules.hierarchy}
@@ -68,7 +73,7 @@ def read_events(table: Table, policy: Policy) -> EventTable:
     if not 1 <= len(shapes) <= MOST_SHAPES:
         raise UsageError(f"{len(shapes)} plans would have to be tried.", hint=f"Name fewer choices: at most {MOST_SHAPES} plans.")
     problem = _problem(policy, rules, person, time, places, trees, widths, levels, shapes)
-    return EventTable(table, policy, rules, records, time, places, trees, problem, incomplete, renewals)
+    return EventTable(table, policy, rules, records, unit.values, time, places, trees, problem, incomplete, renewals)
 
 
 def _rules(policy: Policy) -> EventRules:

@@ -8,7 +8,7 @@ Keeps    one changed, added or missing byte, number, cell or file makes a check 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from shoal.model.certificate.file import read_event_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
+from shoal.release.certificate.consistency import objections_fit
 from shoal.release.certificate.outcome import Check, Verification, tried
 from shoal.release.certificate.verify import NOT_COUNTED, check_files, check_key, check_ordinary
 from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan
+from shoal.release.make.objections import check_list, private_of
 from shoal.release.make.seed import check as check_seed
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
 from shoal.release.proof.facts import alike
@@ -31,9 +33,15 @@ from shoal.report.event_release_report import render
 
 
 def verify_events(
-    folder: str | Path, *, key: str | None = None, private: str | Path | None = None, progress: Progress | None = None
+    folder: str | Path,
+    *,
+    key: str | None = None,
+    private: str | Path | None = None,
+    exclude: str | Path | Iterable[Any] | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
-    """Check a folder: form, signature, files, plan, every claimed number by counting again, and every sentence."""
+    """Check a folder: form, signature, files, plan, every claimed number by counting again, and every sentence; with ``exclude``
+    also whether that is the list of the people who were left out."""
     told = progress or (lambda done, what: None)
     place = Path(folder)
     if not place.is_dir():
@@ -57,6 +65,9 @@ def verify_events(
     ]
     if private is not None:
         steps.append(("seed", lambda: check_seed(certificate.plan, private)))
+    if exclude is not None:
+        salted = private_of(place, private)
+        steps.append(("objections", lambda: _objections(certificate, exclude, salted)))
     for i, (name, look) in enumerate(steps):
         told((i + 1) / (len(steps) + 1), f"checking {name}")
         changed = name == "re-count" and not all(c.ok for c in checks if c.name == "files")
@@ -95,6 +106,8 @@ def _form(c: EventCertificate) -> str:
         raise TamperError("the certificate counts other people or records than it says are left.")
     if c.people is not None and not c.steps.shift and any(k > c.after.smallest[s] for s, k in c.people.smallest.items()):
         raise TamperError("the certificate states more people than there are pseudonyms.")
+    if c.objections is not None:
+        objections_fit(c.objections)
     return "the numbers of the certificate fit together"
 
 
@@ -111,8 +124,8 @@ def _numbers(n: EventNumbers) -> None:
 def _plan(place: Path, c: EventCertificate) -> str:
     text = (place / PLAN).read_text(encoding="utf-8")
     plan = EventPlan.from_json(text)
-    stated = (c.steps.time or "none", c.steps.place or "none", c.steps.most_records, c.steps.renew, c.steps.shift)
-    done = (plan.time_width, plan.place_level if plan.place else "none", plan.most_records, plan.renew, plan.shift)
+    stated = (c.steps.time or "none", c.steps.place or "none", c.steps.most_records, c.steps.renew, c.steps.shift, c.steps.vault)
+    done = (plan.time_width, plan.place_level if plan.place else "none", plan.most_records, plan.renew, plan.shift, plan.vault)
     if done != stated or (c.data.unit is not None and c.data.unit != plan.unit):
         raise TamperError("the plan is not the one that the certificate names.")
     if (c.data.time is None) != (plan.time is None or plan.time_width == "none"):
@@ -120,6 +133,12 @@ def _plan(place: Path, c: EventCertificate) -> str:
     if hashlib.sha256(text.encode()).hexdigest() != c.plan.sha256 or c.plan.seed != "not published":
         raise TamperError("the plan has another hash than the certificate states.")
     return "the plan has the stated steps and hash"
+
+
+def _objections(c: EventCertificate, listed: str | Path | Iterable[Any], private: str | Path) -> str:
+    if c.objections is None:
+        raise TamperError("the release was made without a list of people to leave out.")
+    return f"{check_list(c.objections, listed, private)}; the ids of people are not published"
 
 
 def event_facts(place: Path, c: EventCertificate) -> EventFacts:

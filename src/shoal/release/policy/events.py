@@ -16,7 +16,8 @@ NEEDLESS = ("unit", "weight", "preset", "population", "sample", "transform", "op
 class EventRules:
     """``time_widths``, ``place_levels``, ``renew`` and ``most_records`` are choices, finest first; empty: what suits the column.
 
-    ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts.
+    ``shift`` is the most days that a person's dates are moved, 0 for none; ``weights`` say how much each loss counts. ``vault``
+    names the domain of the vault whose pseudonyms are published; without it they are numbers dealt at random.
     """
 
     unit: str
@@ -29,6 +30,7 @@ class EventRules:
     most_records: tuple[int, ...] = ()
     shift: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
+    vault: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,7 +47,7 @@ class EventRules:
         for group in ("hierarchy", "weights"):
             if getattr(self, group):
                 out[group] = dict(getattr(self, group))
-        return out | ({"shift": self.shift} if self.shift else {})
+        return out | ({"shift": self.shift} if self.shift else {}) | ({"vault": self.vault} if self.vault else {})
 
 
 def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> EventRules | None:
@@ -74,6 +76,7 @@ def events_of(plain: Mapping[str, Any], asked: tuple[Requirement, ...]) -> Event
         most_records=_listed(said.get("most_records", ())),
         shift=said.get("shift", 0),
         weights=dict(said.get("weights", {})),
+        vault=said.get("vault", ""),
     )
     _check(rules)
     return rules
@@ -101,6 +104,15 @@ def _refuse_others(plain: Mapping[str, Any]) -> None:
         if name in plain:
             raise PolicyError(f"'{name}' is not used for an event table.", hint=f"Leave '{name}' out.", path=name)
     roles = plain.get("roles", {})
+    direct = roles.get("direct")
+    masks = direct.items() if isinstance(direct, Mapping) else ()
+    masked = [n for n, words in masks if words and ("vault" in words or words.get("mask", "drop") != "drop")]
+    if masked:
+        raise PolicyError(
+            f"'roles.direct.{masked[0]}' is to be masked; an event table publishes no direct identifier.",
+            hint="List it without a mask (it is left out). Pseudonyms of the vault for the person: events: {vault: DOMAIN}.",
+            path=f"roles.direct.{masked[0]}",
+        )
     for role in ("quasi", "sensitive"):
         if roles.get(role):
             raise PolicyError(
