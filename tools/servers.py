@@ -160,7 +160,7 @@ def start_postgres() -> Postgres:
         )  # fmt: skip
         port = free_port()
         process = _start(
-            [home / "bin" / "postgres", "-D", data, "-h", HOST, "-p", str(port), "-k", "", "-c", "fsync=off",
+            [home / "bin" / "postgres", "-D", data, "-h", HOST, "-p", str(port), "-k", folder, "-c", "fsync=off",
              "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=50"],
             log, folder,
         )  # fmt: skip
@@ -170,6 +170,15 @@ def start_postgres() -> Postgres:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return server
+
+
+def _given(tls: tuple[Path, Path], folder: Path) -> list[Path]:
+    """Copies of a certificate and its key that belong to the user of the server."""
+    copies = [Path(shutil.copy(file, folder / name)) for file, name in zip(tls, ("tls.crt", "tls.key"), strict=True)]
+    for copy in copies:
+        copy.chmod(0o600)
+        _give(copy)
+    return copies
 
 
 def _lets_in(url: str) -> bool:
@@ -324,8 +333,8 @@ def _unpacked_mariadb(target: Path) -> MariaHome | None:
     return home if home.server.is_file() else None
 
 
-def start_mariadb(home: MariaHome | None = None) -> MariaDB:
-    """Start a MariaDB server in a new temporary folder (a few seconds)."""
+def start_mariadb(home: MariaHome | None = None, tls: tuple[Path, Path] | None = None) -> MariaDB:
+    """Start a MariaDB server in a new temporary folder (a few seconds); encrypted with a certificate and its key."""
     home = home or ensure_mariadb()
     folder = work_folder("shoal-my-")
     data, log, password, port = folder / "data", folder / "log", secrets.token_hex(8), free_port()
@@ -341,8 +350,10 @@ def start_mariadb(home: MariaHome | None = None) -> MariaDB:
               "--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=16M", "--max-allowed-packet=64M"]  # fmt: skip
     try:
         _bootstrap_mariadb(common, home, password, env, folder)
+        certificate, key = _given(tls, folder) if tls else ("", "")
+        encrypted = [f"--ssl-cert={certificate}", f"--ssl-key={key}"] if tls else []
         process = _start(
-            [*common, f"--port={port}", f"--bind-address={HOST}", f"--socket={folder}/s", f"--pid-file={folder}/pid",
+            [*common, *encrypted, f"--port={port}", f"--bind-address={HOST}", f"--socket={folder}/s", f"--pid-file={folder}/pid",
              f"--tmpdir={folder}", "--character-set-server=utf8mb4",
              "--collation-server=utf8mb4_general_ci", "--skip-name-resolve"],
             log, folder, env,

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 import shoal
 from engines.targets import Target
-from shoal.engines.servers.addresses import table_expression
+from shoal.engines.servers.tables import table_expression
 from shoal.errors import EngineError
 from shoal.steps.sql import column
 

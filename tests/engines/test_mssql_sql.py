@@ -12,8 +12,9 @@ import sqlglot
 from sqlglot import exp
 
 from shoal.engines.core.base import Relation
-from shoal.engines.servers.addresses import Address, build_relation, table_expression
-from shoal.engines.servers.mssql import SQLServer, _odbc, reading
+from shoal.engines.servers.addresses import Address
+from shoal.engines.servers.mssql import OPTIONS, SQLServer, _odbc, reading
+from shoal.engines.servers.tables import build_relation, table_expression
 from shoal.engines.table import make_table
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
@@ -29,7 +30,7 @@ class Recorder(SQLServer):
     """Keeps the SQL of every query and answers each with one row of nothing."""
 
     def __init__(self) -> None:
-        self.address = Address.parse("mssql://u:p@localhost/db", port=1433)
+        self.address = Address.parse("mssql://u:p@localhost/db", port=1433, known=OPTIONS)
         self.asked: list[str] = []
         self.made: list[str] = []
 
@@ -128,7 +129,7 @@ def test_keys_are_read_back_as_text() -> None:
 
 
 def test_the_connection_string_holds_hostile_passwords() -> None:
-    text = _odbc(Address.parse("mssql://u:p%7D%3B%40x@h:1/d", port=1433))
+    text = _odbc(Address.parse("mssql://u:p%7D%3B%40x@h:1/d", port=1433, known=OPTIONS))
     assert "PWD={p}};@x}" in text
     assert "SERVER={h,1}" in text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from urllib.parse import urlsplit, urlunsplit
 
 from shoal.engines.core.base import Engine
+from shoal.engines.servers.addresses import not_understood
 from shoal.errors import UsageError
 
 SERVERS = {  # URL scheme → module and class; each class takes (url) and makes an Engine
@@ -20,6 +20,8 @@ SERVERS = {  # URL scheme → module and class; each class takes (url) and makes
     "duckdb": ("shoal.engines.duckdb.engine", "DuckDB"),
 }
 
+WITH_USERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql")
+_MISSPELT = re.compile(r"^\s*[a-z][a-z0-9+ ]+\s*:[^@]*@", re.IGNORECASE)
 _URL = re.compile(r"^([a-z]+)(?:\+[a-z0-9]+)?(://|::)", re.IGNORECASE)
 
 
@@ -44,29 +46,30 @@ def split_url(source: str) -> tuple[str, str, str]:
     ('spark', 'spark', 'people.parquet')
     """
     url, separator, table = source.partition("::")
+    if "://" in url and "@" in table and "@" not in url and scheme_of(url) in WITH_USERS:
+        raise not_understood()  # a password may hold "::"
     if "[" in url and "]" not in url:  # an IPv6 address: postgresql://[::1]/db::t
         host, closing, rest = source.partition("]")
         tail, separator, table = rest.partition("::")
         url = host + closing + tail
-    scheme = re.split(r"[+:]", url, maxsplit=1)[0].lower()
+    scheme = scheme_of(url)
     if scheme not in SERVERS:
         known = ", ".join(f"{s} (experimental)" if s == "mssql" else s for s in sorted(SERVERS))
         raise UsageError(f"engine '{scheme}' is not known.", hint=f"Engines: {known}.")
     if not separator or not table:
-        raise UsageError(f"the URL '{without_password(url)}' names no table.", hint="Write ENGINE-URL::table.")
+        raise UsageError(f"the URL of engine '{scheme}' names no table.", hint="Write ENGINE-URL::table.")
     return scheme, url, table
 
 
-def without_password(url: str) -> str:
-    """The URL as it may be shown.
+def scheme_of(url: str) -> str:
+    """What a URL begins with, without the driver that other tools name there (``postgresql+psycopg://``)."""
+    return re.split(r"[+:]", url, maxsplit=1)[0].lower()
 
-    >>> without_password("postgresql://ann:secret@host:5432/db?password=x")
-    'postgresql://ann@host:5432/db'
-    """
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.netloc.rpartition("@")[0].partition(":")[0]
-    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
+
+def refuse_misspelt(path: str) -> None:
+    """Refuse what looks like the URL of a server with a slip in it: as the name of a file it would be shown, password and all."""
+    if _MISSPELT.match(path):
+        raise not_understood()
 
 
 def connect(source: str) -> tuple[Engine, str]:

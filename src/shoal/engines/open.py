@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.connect import connect, is_url
+from shoal.engines.connect import connect, is_url, refuse_misspelt
 from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path
 from shoal.engines.files.frames import open_frame
@@ -68,6 +68,8 @@ def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[st
     if isinstance(source, str) and is_url(source):
         return _open_url(source, name, roles, options)
     if isinstance(source, (str, Path)):
+        if not Path(source).exists():
+            refuse_misspelt(str(source))
         engine, relation = open_path(Path(source), options)
         return make_table(engine, relation, name or _stem(Path(source)), roles)
     engine, relation = open_frame(source, options)

@@ -17,7 +17,7 @@ from shoal.engines.core.kinds import columns_of, is_nested, kind_of
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.core.stored import RAW
 from shoal.engines.duckdb.errors import LateTypeError, translated
-from shoal.engines.servers.addresses import Remembered, spellings, table_expression
+from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, string

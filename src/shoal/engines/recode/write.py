@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engines.connect import connect, is_url
+from shoal.engines.connect import connect, is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.stored import stored_or_decoded
 from shoal.engines.files.losses import not_kept
@@ -215,6 +215,7 @@ def _target(out: str | Path, format: str | None) -> Path | str:
     """A path, or ``::name`` / ``URL::name`` as text."""
     if isinstance(out, str) and (out.startswith("::") or is_url(out)):
         return out
+    refuse_misspelt(str(out))
     path = Path(out)
     if path.is_dir():
         raise UsageError(f"'{path}' is a folder.", hint="Name a file in it.")

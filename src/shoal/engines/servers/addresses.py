@@ -1,32 +1,33 @@
-"""What the database servers have in common: addresses without secrets, names of tables, and the columns as read.
+"""Addresses of database servers: a URL taken apart without ever showing a password, with the options that the engine knows.
 
-A *reading* is how one column of a server's table is read: its kind, and the expression that turns the server's own type
-into the one that all engines share (``char(n)`` without its padding, enumerations and identifiers as text, moments in UTC).
+>>> a = Address.parse("postgresql://ann:s%40cret@db.example:5433/clinic?sslmode=require", port=5432, known=("sslmode",))
+>>> a, a.options
+(Address(scheme='postgresql', host='db.example', port=5433, user='ann', database='clinic'), {'sslmode': 'require'})
+>>> a.shown
+'postgresql://db.example:5433/clinic'
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from shoal.engines.core.base import Relation
-from shoal.errors import EngineError, UsageError, missing_column
-from shoal.model.roles import Column
-from shoal.steps.sql import cast, column
-from shoal.steps.sqlglot import exp
+from shoal.errors import UsageError, nearest
+
+SECRET = ("password", "sslpassword", "ssl_key_password")
+_AUTHORITY = re.compile(r"^[^:]*://[^/?#]*")
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is and who asks; the password stays out of ``repr`` and of every message.
-
-    >>> a = Address.parse("postgresql://ann:s%40cret@db.example:5433/clinic?sslmode=require", port=5432)
-    >>> a, a.shown
-    (Address(scheme='postgresql', host='db.example', port=5433, user='ann', database='clinic', options={'sslmode': 'require'}), 'postgresql://db.example:5433/clinic')
-    """
+    """Where a server is and who asks; passwords stay out of ``repr`` and of every message. No host means the local socket."""
 
     scheme: str
     host: str
@@ -34,26 +35,27 @@ class Address:
     user: str | None
     database: str | None
     password: str | None = field(default=None, repr=False)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def parse(cls, url: str, *, port: int, password_from: Sequence[str] = ()) -> Address:
-        """From a URL; without a password in it, from the first environment variable of ``password_from`` that is set."""
+    def parse(cls, url: str, *, port: int, known: Sequence[str], password_from: Sequence[str] = ()) -> Address:
+        """From a URL; without a password in it, from the first environment variable of ``password_from`` that is set.
+
+        ``known`` are the options that may follow the question mark: any other is refused, since it may be a protection that
+        somebody counts on.
+        """
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(_understood(url))
             given_port = parts.port
         except ValueError:
-            raise UsageError(
-                "the database URL cannot be understood.",
-                hint="Write it as SCHEME://USER@HOST:PORT/DATABASE; write special characters as %40 and the like.",
-            ) from None
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+            raise not_understood() from None
+        options = _options(parts.query, known, parts.scheme)
         password = unquote(parts.password) if parts.password is not None else options.pop("password", None)
         if password is None:
             password = next((os.environ[name] for name in password_from if name in os.environ), None)
         return cls(
             scheme=parts.scheme.split("+")[0],
-            host=parts.hostname or "localhost",
+            host=_host(parts.netloc, parts.hostname) or options.pop("host", ""),
             port=given_port or port,
             user=unquote(parts.username) if parts.username else options.pop("user", None),
             database=unquote(parts.path.lstrip("/")) or None,
@@ -64,94 +66,65 @@ class Address:
     @property
     def shown(self) -> str:
         """As it may stand in a message."""
+        if not self.host or self.host.startswith("/"):
+            return f"{self.scheme}://{self.host}/{self.database or ''}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}/{self.database or ''}"
 
 
-def spellings(table: str) -> Iterator[tuple[str | None, str]]:
-    """What a table's name may mean: the whole name first, then schema and table at each dot.
-
-    >>> list(spellings("a.b.c"))
-    [(None, 'a.b.c'), ('a', 'b.c'), ('a.b', 'c')]
-    """
-    yield None, table
-    for i, character in enumerate(table):
-        if character == "." and 0 < i < len(table) - 1:
-            yield table[:i], table[i + 1 :]
-
-
-def table_expression(schema: str | None, table: str) -> exp.Table:
-    """A quoted table name."""
-    db = exp.to_identifier(schema, quoted=True) if schema is not None else None
-    return exp.Table(this=exp.to_identifier(table, quoted=True), db=db)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One column as read: ``value`` is None where the column is used as it is."""
-
-    column: Column
-    value: exp.Expr | None = None
-    native: str = ""
-
-
-_CASTS = {"text": "TEXT", "integer": "BIGINT", "float": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "boolean": "BOOLEAN"}
-
-
-def retyped(reading: Reading, kind: str) -> Reading:
-    """The column read as another kind (``types={"age": "integer"}``)."""
-    if kind == reading.column.kind:
-        return reading
-    if kind not in _CASTS:
-        raise UsageError(f"column '{reading.column.name}' cannot be read as '{kind}'.", hint=f"Kinds: {', '.join(_CASTS)}.")
-    value = reading.value if reading.value is not None else column(reading.column.name, "r")
-    return Reading(Column(reading.column.name, kind), cast(value, _CASTS[kind]), reading.native)
-
-
-def build_relation(source: exp.Expr, readings: Sequence[Reading], shown: str, options: Mapping[str, Any], table: str) -> Relation:
-    """The relation over ``source`` (named ``r`` inside): a plain table where every column is used as it is, else a subquery."""
-    options = dict(options)
-    types: Mapping[str, str] = options.pop("types", None) or {}
-    if options:
-        raise UsageError(f"option '{next(iter(options))}' means nothing for a database table.", hint="Known options: types.")
-    known = {r.column.name for r in readings}
-    for name in types:
-        if name not in known:
-            raise missing_column(name, sorted(known), table=table)
-    readings = [retyped(r, types[r.column.name]) if r.column.name in types else r for r in readings]
-    columns = tuple(r.column for r in readings)
-    native = {r.column.name: r.native for r in readings}
-    if all(r.value is None for r in readings):
-        return Relation(source, columns, source=shown, native=native)
-    terms = [exp.alias_(r.value or column(r.column.name, "r"), r.column.name, quoted=True) for r in readings]
-    aliased = exp.alias_(source.copy(), exp.to_identifier("r", quoted=True), table=True)
-    return Relation(exp.Subquery(this=exp.select(*terms).from_(aliased)), columns, source=shown, native=native)
-
-
-def no_table(table: str, shown: str) -> EngineError:
-    """The error for a table that is not there, or not for this user."""
-    return EngineError(
-        f"table '{table}' is not at {shown}, or this user may not read it.",
-        hint="Check the name (schema.table, exact case) and the rights of the user.",
-        table=table,
+def not_understood() -> UsageError:
+    """The error for a URL that cannot be taken apart; it repeats nothing of it."""
+    return UsageError(
+        "the database URL cannot be understood.",
+        hint="Write it as SCHEME://USER@HOST:PORT/DATABASE::TABLE; write special characters of a password as %40 (@), %2F (/), "
+        "%3A (:), %3F (?), %23 (#), or put the password into the environment.",
     )
 
 
-class Remembered:
-    """Batches on their way through a driver, which would hide what went wrong at their source.
+def _understood(url: str) -> str:
+    """The URL, if no sign can be taken for part of a password that ended too early: an ``@`` further on, a ``#``."""
+    behind = url[_AUTHORITY.match(url).end() :] if _AUTHORITY.match(url) else url  # type: ignore[union-attr]
+    if "@" in behind or "#" in behind:
+        raise not_understood()
+    return url
 
-    >>> batches = Remembered(iter([1, 2]))
-    >>> list(batches), batches.error
-    ([1, 2], None)
+
+def _host(netloc: str, hostname: str | None) -> str:
+    """The host; a path of a socket, written ``%2Fvar%2Frun``, keeps its case."""
+    raw = netloc.rpartition("@")[2]
+    return unquote(raw.partition(":")[0]) if raw.lower().startswith("%2f") else hostname or ""
+
+
+def _options(query: str, known: Sequence[str], scheme: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"Did you mean '{close}'? " if close else ""
+            raise UsageError(f"{scheme} has no connection option '{name}'.", hint=f"{hint}Options: {', '.join(known)}.")
+        if name in options:
+            raise UsageError(f"the connection option '{name}' is given twice.", hint="Give it once.")
+        options[name] = value
+    return options
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine: a socket, ``localhost`` or a loopback address. Every host of a list must be.
+
+    >>> [is_local(h) for h in ("", "/run/pg", "localhost", "127.0.0.9", "::1", "db.example", "127.0.0.1,db.example", "10.0.0.1")]
+    [True, True, True, True, True, False, False, False]
     """
+    return all(not h or h.startswith(("/", "@")) or h.lower() == "localhost" or _loopback(h) for h in host.split(","))
 
-    def __init__(self, batches: Iterator[Any]) -> None:
-        self._batches = batches
-        self.error: BaseException | None = None
 
-    def __iter__(self) -> Iterator[Any]:
-        try:
-            yield from self._batches
-        except BaseException as error:
-            self.error = error
-            raise
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def trusted_authorities() -> str | None:
+    """The file of the certificate authorities that this machine trusts, where one is found."""
+    found = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_BUNDLES)
+    return next((f for f in found if f and Path(f).is_file()), None)

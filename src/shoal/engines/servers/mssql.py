@@ -19,10 +19,14 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.servers.addresses import Address, Reading, build_relation, no_table, spellings, table_expression
+from shoal.engines.servers.addresses import Address
+from shoal.engines.servers.tables import Reading, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
+
+OPTIONS = ("host", "user", "password", "driver", "encrypt", "trust")
+"""Connection options that a URL may name; ``encrypt=yes`` and ``trust=no`` (the certificate is verified) are the defaults."""
 
 MARK = "|"
 """Ends every text key, so that neither blanks nor zero bytes stand last."""
@@ -53,7 +57,7 @@ class SQLServer(Engine):
     dialect = "tsql"
 
     def __init__(self, url: str) -> None:
-        self.address = Address.parse(url, port=1433, password_from=("MSSQL_PASSWORD", "SHOAL_PASSWORD"))
+        self.address = Address.parse(url, port=1433, known=OPTIONS, password_from=("MSSQL_PASSWORD", "SHOAL_PASSWORD"))
         try:
             import pyodbc
         except ImportError:  # the package, or the ODBC library of the system
@@ -310,7 +314,7 @@ def _odbc(address: Address) -> str:
     """The connection string; values in braces, as ODBC wants them."""
     fields = {
         "DRIVER": address.options.get("driver", "ODBC Driver 18 for SQL Server"),
-        "SERVER": f"{address.host},{address.port}",
+        "SERVER": f"{address.host or 'localhost'},{address.port}",
         "DATABASE": address.database,
         "UID": address.user,
         "PWD": address.password,

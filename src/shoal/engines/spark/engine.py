@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.servers.addresses import Reading, build_relation, spellings, table_expression
+from shoal.engines.servers.tables import Reading, build_relation, spellings, table_expression
 from shoal.engines.spark.session import condition_of, disconnect, session, shown, spark_errors, translate
 from shoal.errors import EngineError, OutputError, UnreadableError
 from shoal.model.roles import Column

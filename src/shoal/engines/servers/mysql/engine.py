@@ -16,10 +16,11 @@ from typing import Any
 from sqlglot import exp
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.servers.addresses import Address, build_relation, no_table, spellings, table_expression
-from shoal.engines.servers.mysql.errors import LOST, connection_arguments, no_connection, translate
+from shoal.engines.servers.mysql.errors import LOST, no_connection, translate
+from shoal.engines.servers.mysql.login import address_of, connected
 from shoal.engines.servers.mysql.sql import json_table, json_text, moment_text, quoted, utf8, utf8_bytes, with_fractions
 from shoal.engines.servers.mysql.types import arrow_batch, booleans_of, mapping_types, native_type, python_rows, reading
+from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
 from shoal.steps.sql import cast
@@ -49,7 +50,7 @@ class MySQL(Engine):
     dialect = "mysql"
 
     def __init__(self, url: str) -> None:
-        self.address = Address.parse(url, port=3306, password_from=("MYSQL_PWD", "SHOAL_PASSWORD"))
+        self.address = address_of(url)
         self._depth = 0
         self._busy = False
         self._version: bool | None = None
@@ -63,7 +64,7 @@ class MySQL(Engine):
             raise need("mysql", "pymysql") from None
         if self._connection is None:
             try:
-                self._connection = pymysql.connect(**connection_arguments(self.address))
+                self._connection = connected(self.address)
                 for statement in _SESSION:
                     self._execute(statement)
             except pymysql.Error as error:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from shoal.engines.servers.addresses import Reading
+from shoal.engines.servers.tables import Reading
 from shoal.errors import DataError
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column

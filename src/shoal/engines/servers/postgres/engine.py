@@ -16,9 +16,11 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
-from shoal.engines.servers.addresses import Address, Remembered, build_relation, no_table, spellings, table_expression
-from shoal.engines.servers.postgres.errors import connection_string, no_connection, translate
+from shoal.engines.servers.addresses import Address
+from shoal.engines.servers.postgres.errors import no_connection, translate
+from shoal.engines.servers.postgres.login import OPTIONS, connection_string
 from shoal.engines.servers.postgres.types import LooseNumeric, check_finite, plain, reading
+from shoal.engines.servers.tables import Remembered, build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError, OutputError, need
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
@@ -50,7 +52,7 @@ class Postgres(Engine):
     dialect = "postgres"
 
     def __init__(self, url: str) -> None:
-        self.address = Address.parse(url, port=5432, password_from=("PGPASSWORD", "SHOAL_PASSWORD"))
+        self.address = Address.parse(url, port=5432, known=OPTIONS, password_from=("PGPASSWORD", "SHOAL_PASSWORD"))
         self._depth = 0
         self._scales: dict[str, int] = {}
         self._connection = self._connect()
@@ -65,9 +67,14 @@ class Postgres(Engine):
             connection = adbc.connect(connection_string(self.address), autocommit=True)
         except adbc_driver_manager.Error as error:
             raise no_connection(self.address, str(error)) from None
-        for statement in _SESSION:
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
+        try:
+            for statement in _SESSION:
+                with connection.cursor() as cursor:
+                    cursor.execute(statement)
+        except adbc_driver_manager.Error as error:
+            with suppress(adbc_driver_manager.Error):
+                connection.close()
+            raise self._failed(error) from None
         return connection
 
     def close(self) -> None:
