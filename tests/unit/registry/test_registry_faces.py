@@ -225,3 +225,18 @@ def test_a_token_never_goes_over_the_net_in_the_clear(monkeypatch):
     for wrong in ("ftp://x", "http://", "https://user:word@host", "https://host?x=1"):
         with pytest.raises(UsageError, match="address"):
             Remote(wrong)
+
+
+def test_a_name_of_somebody_else_is_refused(shoal, people, tmp_path):
+    ask = [*PUBLISH[:-1], "NL/Test@2026", "--holder", "Statistics Office", "--registry", "r.db"]
+    shoal(*ask)
+    (tmp_path / "registry.key").unlink()
+    (tmp_path / "registry-ledger.json").unlink()
+    refused = shoal(*[*PUBLISH[:-1], "BE/Test@2026"], "--holder", "STATISTICS OFFICE", "--registry", "r.db", expect=1)
+    assert "belongs to another key" in refused["error"]["message"]
+
+
+def test_a_token_of_the_command_line_is_for_its_holder(shoal, tmp_path):
+    assert shoal("registry", "token", "A hospital", "--registry", "r.db")["token"]
+    assert shoal("registry", "token", "...", "--registry", "r.db", expect=2)["error"]
+    assert shoal("registry", "token", "A hospital", "--registry", "r.db", "--key", "nonsense", expect=3)["error"]

@@ -64,7 +64,7 @@ def test_analyse_and_decide_equal_the_library(client, store):
 
 
 def test_publishing_needs_a_token_and_a_sound_record(client, store):
-    record = make(AGES, population=Population.parse("NL/Drenthe@2021"))
+    record = make(AGES, population=Population.parse("NL/Drenthe@2021"), holder="Drenthe")
     assert client.post(f"{BASE}/records", json=record.to_json()).status_code == 401
     assert client.post(f"{BASE}/records", json=record.to_json(), headers={"Authorization": "Bearer wrong"}).status_code == 401
     token = {"Authorization": f"Bearer {store.add_token('Drenthe')}"}

@@ -140,7 +140,7 @@ SHAPES = {
     "many": ([5] * 4000 + [1] * 3000 + [400], 100_000),
     "two": ([30_000, 8000], 2),
     "one": ([50_000], 3),
-    "village": ([100] * 20, 40),
+    "village": ([150] * 20, 40),
 }
 
 
@@ -234,12 +234,22 @@ class TestPublishing:
         for epsilon in (0, -1, 11, float("nan"), True):
             with pytest.raises(UsageError, match="ε between"):
                 ask(AGES, epsilon)
-        with pytest.raises(DataError, match="1,000"):
+        with pytest.raises(DataError, match="2,000"):
             ask([500, 499])
         with pytest.raises(RequirementError, match="open by"):
-            ask([1500, 2000], 0.2)
+            ask([3000, 3500], 0.1)
         with pytest.raises(UsageError, match="occupied"):
             ask(AGES, cells=12)
+
+    def test_below_two_thousand_people_nothing_is_drawn_whatever_the_noise(self):
+        """Refused for certain at 1,999, as the guide says; 2,000 and the reach of the noise twice over is taken for certain."""
+        for epsilon in (1.0, 2.0, 10.0):
+            reach = size_reach(epsilon)
+            for seed in range(40):
+                below = random.Random(seed).randrange
+                with pytest.raises(DataError, match="2,000"):
+                    noisy_summary([1000, 999], 2, epsilon, below=below)
+                assert noisy_summary([1000 + 2 * reach, 1000], 2, epsilon, below=below).noise == epsilon
 
     @pytest.mark.parametrize(
         "noise",

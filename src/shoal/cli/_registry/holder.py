@@ -12,6 +12,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.errors import UsageError
+from shoal.model.roles import look
 
 if TYPE_CHECKING:
     from shoal.kernels.signatures import Signer
@@ -60,6 +61,8 @@ def publish(
         raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
     own = None if dry_run else _signer(key)
     target = submit_to(registry) if registry and not dry_run else None
+    if target is not None and own is not None:
+        target.check_name(holder, own.public)
     with _shared.progress("counting"), shoal.open(table) as opened:
         counts = opened.count(columns, unit=unit)
     if counts.n_people is not None and counts.n_members != counts.n_people:
@@ -158,12 +161,17 @@ def _state(kind: str, subject: str, registry: str, key_file: Path | None, as_jso
 
 
 def token(
-    label: Annotated[str, typer.Argument(help="For whom the token is.")],
+    holder: Annotated[str, typer.Argument(help="The holder that the token is for: it publishes under this name only.")],
     registry: Annotated[str, typer.Option("--registry", help="SQLite file or database URL of the registry.")],
+    public_key: Annotated[
+        str, typer.Option("--key", help="The holder's public key: the only one it publishes with; else the first one used.")
+    ] = "",
     as_json: _shared.Json = False,
 ) -> None:
-    """Make a token that may publish over HTTP. It is shown once; only its hash is kept."""
-    made = store_of(registry).add_token(label)
+    """Make a token that may publish over HTTP, for one holder and one key. It is shown once; only its hash is kept."""
+    if not look(holder):
+        raise UsageError("a token is for a holder with a name.", hint='Write: shoal registry token "A hospital" --registry …')
+    made = store_of(registry).add_token(holder, holder=holder, key=public_key)
     if as_json:
         _shared.put_json({"token": made})
     else:

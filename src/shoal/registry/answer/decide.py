@@ -89,6 +89,7 @@ def decide(
     wanted = canonical(codes)
     people = population if isinstance(population, Population) else Population.parse(population)
     now = list(wanted)
+    levels = _own_levels(registry, people)
     asked = registry.query(now, people)
     first = _share(asked, group_size)
     if first is None:
@@ -96,21 +97,30 @@ def decide(
     log = [f"{', '.join(now)}: {_said(first)}"]
     share: Estimate | None = first
     while share is not None and share.high > target:
-        now, share = _coarsen(registry, now, people, group_size)
+        now, share = _coarsen(registry, now, people, group_size, levels)
         log.append(f"{', '.join(now)}: {_said(share)}" if share else "Nothing coarser is known: do not collect these together.")
     if share is not None:
         for code in wanted:
-            now, share = _give_back(registry, code, (now, share), people, group_size, target)
+            finer = (code, *coarser(code, levels))
+            now, share = _give_back(registry, finer, (now, share), people, group_size, target)
         if log[-1] != (last := f"{', '.join(now)}: {_said(share)}"):
             log.append(f"{last}; so much detail is within the target")
     why = TOO_LITTLE if share is None and asked.elsewhere else TOO_MUCH
     return Decision(people, group_size, target, first, share, _lines(wanted, now, why), share is not None, tuple(log))
 
 
-def _coarsen(registry: Registry, now: list[str], people: Population, group_size: int) -> tuple[list[str], Estimate | None]:
+def _own_levels(registry: Registry, people: Population) -> frozenset[str]:
+    """Own codes that the registry knows about these people or about wider populations: only those are levels to choose from."""
+    known = (registry.source.codings(str(p)) for p in (people, *people.parents()))
+    return frozenset(code for codings in known for codes in codings for code in codes if code.startswith("x/"))
+
+
+def _coarsen(
+    registry: Registry, now: list[str], people: Population, group_size: int, levels: frozenset[str]
+) -> tuple[list[str], Estimate | None]:
     """The single step (one attribute coarser, or left out) after which fewest people are unique; nothing when none is known."""
     known = []
-    for new in _moves(now):
+    for new in _moves(now, levels):
         share = _share(registry.query(new, people), group_size)
         if share is not None:
             known.append((share.high, -len(new), new, share))
@@ -121,12 +131,17 @@ def _coarsen(registry: Registry, now: list[str], people: Population, group_size:
 
 
 def _give_back(
-    registry: Registry, code: str, found: tuple[list[str], Estimate], people: Population, group_size: int, target: float
+    registry: Registry,
+    codes: tuple[str, ...],
+    found: tuple[list[str], Estimate],
+    people: Population,
+    group_size: int,
+    target: float,
 ) -> tuple[list[str], Estimate]:
     """The same codes with one attribute in the finest coding, from the one asked for on, that is within the target."""
     now = found[0]
-    rest = [c for c in now if attribute(c) != attribute(code)]
-    for finer in (code, *coarser(code)):
+    rest = [c for c in now if attribute(c) != attribute(codes[0])]
+    for finer in codes:
         if finer in now:
             break
         new = sorted([*rest, finer])
@@ -154,12 +169,12 @@ def _said(e: Estimate) -> str:
     return f"{e.value:.1%} unique (between {e.low:.1%} and {e.high:.1%}, grade {e.grade})"
 
 
-def _moves(codes: list[str]) -> list[list[str]]:
+def _moves(codes: list[str], levels: frozenset[str] = frozenset()) -> list[list[str]]:
     """Each way to coarsen one attribute by one step, or to leave it out."""
     out = []
     for i, code in enumerate(codes):
         rest = codes[:i] + codes[i + 1 :]
-        up = coarser(code)
+        up = coarser(code, levels)
         if up:
             out.append(sorted([*rest, up[0]]))
         elif rest:

@@ -139,7 +139,7 @@ class Registry:
     def _odd(self, record: Record, records: tuple[Record, ...]) -> str | None:
         """A sentence when κ stands out; none where all neighbours lie closer together than what would be odd."""
         near = self._kept.neighbours(record.codes, record.population.area)
-        kappa, people = record.summary.statistics["kappa"].value, str(record.population)
+        kappa, people = record.summary.statistics["kappa"].value, record.population.key
         if len(near.all) > 4 and len(records) == 1 and near.high - FLOOR <= kappa <= near.low + FLOOR:
             return None
         values = [k for p, k in near.all if p != people]

@@ -16,6 +16,7 @@ from shoal.kernels.signatures import canonical
 from shoal.model import strict_json
 from shoal.model.roles import look
 from shoal.registry.records.chain import START, Replay
+from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement
 
@@ -107,6 +108,7 @@ class Mirror:
                 f"'{self.folder.name}' is not a mirrored registry.", hint="Make one with: shoal registry mirror"
             )
         self.index: dict[str, Any] = index
+        self._by_topic: dict[tuple[str, str], list[str]] | None = None
         self._by_population: dict[str, list[tuple[str, ...]]] | None = None
         self._looks: dict[str, set[str]] | None = None
 
@@ -120,19 +122,30 @@ class Mirror:
             raise UnreadableError(f"'{name}' of the mirror cannot be read.", hint="Mirror the registry again.") from None
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
-        return [self._record(i) for i in self.index["topics"].get(_topic(codes, population), [])]
+        return [self._record(i) for i in self._topics().get((",".join(codes), key_of(population)), [])]
+
+    def _topics(self) -> dict[tuple[str, str], list[str]]:
+        """Ids of the current records, by codes and population, however a holder spells it."""
+        if self._by_topic is None:
+            self._by_topic = {}
+            for topic, ids in self.index["topics"].items():
+                codes, _, people = topic.partition("|")
+                self._by_topic.setdefault((codes, key_of(people)), []).extend(ids)
+        return self._by_topic
 
     def codings(self, population: str) -> list[tuple[str, ...]]:
         if self._by_population is None:
             self._by_population = {}
-            for topic in sorted(self.index["topics"]):
-                codes, _, people = topic.partition("|")
+            for codes, people in sorted(self._topics()):
                 self._by_population.setdefault(people, []).append(tuple(codes.split(",")))
-        return self._by_population.get(population, [])
+        return self._by_population.get(key_of(population), [])
 
     def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
-        names = [t.partition("|") for t in sorted(self.index["topics"])]
-        inside = [p for c, _, p in names if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area]
+        inside = [
+            p
+            for c, p in sorted(self._topics())
+            if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area.casefold()
+        ]
         found = [(p, r.summary.statistics["kappa"].value) for p in inside[:limit] for r in self.topic(codes, p)]
         return sorted(found)[:limit]
 

@@ -98,6 +98,9 @@ class Remote:
         self._call("/records", record.to_json())
         return record
 
+    def check_name(self, holder: str, key: str) -> None:
+        """The service asks this itself when a record comes."""
+
     def state(self, statement: Statement) -> Statement:
         """Publish an endorsement or revocation."""
         self._call("/statements", statement.to_json())

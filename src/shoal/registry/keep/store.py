@@ -9,20 +9,20 @@ Speed    what is asked often is read by plain SQL on the driver's own connection
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, EngineError, TamperError
+from shoal.errors import AccessError, DataError, EngineError, TamperError
 from shoal.kernels.signatures import canonical
 from shoal.model.roles import look
 from shoal.registry.keep.database import open_database, writing
+from shoal.registry.keep.tokens import Tokens
 from shoal.registry.records.chain import START, digest_of, link
+from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record
-from shoal.registry.records.trust import Statement
+from shoal.registry.records.trust import Statement, trusted_keys
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -39,7 +39,6 @@ _ONE = "SELECT body, status FROM registry_records WHERE id = ?"
 _HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
 _LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > ? ORDER BY line LIMIT ?"
 _SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
-_TOKEN = "SELECT label FROM registry_tokens WHERE digest = ?"  # noqa: S105 - a query, not a token
 _NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
 _REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
 _SUPERSEDE = (
@@ -56,6 +55,7 @@ _NAMESAKES = (
     "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
     "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
 )
+_OWNER = "SELECT key FROM registry_names WHERE holder = ?"
 _MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
 
 
@@ -65,6 +65,7 @@ class Store:
     def __init__(self, url: str = "sqlite://") -> None:
         self.engine = open_database(url)
         self.local = self.engine.dialect.name == "sqlite"
+        self.tokens = Tokens(self)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -105,11 +106,13 @@ class Store:
 
     def _take(self, db: Connection, record: Record, body: str) -> None:
         _check_new(db, record)
-        topic = (_codes(record.codes), str(record.population), record.key)
+        topic = (_codes(record.codes), record.population.key, record.key)
         _run(db, _SUPERSEDE, *topic)
         kappa = record.summary.statistics["kappa"].value
-        area = record.population.area
+        area = record.population.area.casefold()
         _run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
+        if not _run(db, _OWNER, look(record.holder)):
+            _run(db, "INSERT INTO registry_names (holder, key) VALUES (?, ?)", look(record.holder), record.key)
         _append(db, "record", record.id, body)
 
     def state(self, statement: Statement) -> Statement:
@@ -141,16 +144,16 @@ class Store:
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
         """Current records about one quasi-identifier in one population."""
-        return [Record.stored(body) for (body,) in self._rows(_TOPIC, _codes(codes), population)]
+        return [Record.stored(body) for (body,) in self._rows(_TOPIC, _codes(codes), key_of(population))]
 
     def latest(self, codes: Sequence[str], population: str, key: str) -> Record | None:
         """The newest record of one holder's key about a topic, revoked or not."""
-        rows = self._rows(_MINE, _codes(codes), population, key)
+        rows = self._rows(_MINE, _codes(codes), key_of(population), key)
         return Record.stored(rows[0][0]) if rows else None
 
     def codings(self, population: str) -> list[tuple[str, ...]]:
         """Quasi-identifiers of the current records about one population."""
-        return [tuple(codes.split(",")) for (codes,) in self._rows(_CODES, population)]
+        return [tuple(codes.split(",")) for (codes,) in self._rows(_CODES, key_of(population))]
 
     def page(self, *, after: str = "", limit: int = 100) -> list[Record]:
         """Current records in order of their id, ``limit`` at a time."""
@@ -162,22 +165,35 @@ class Store:
 
     def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
         """Population and κ of current records of the same quasi-identifier directly inside an area."""
-        return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area, limit)]
+        return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area.casefold(), limit)]
 
     def namesakes(self, holder: str, key: str) -> bool:
         """Whether another key publishes, or published, under a name that looks the same."""
         return any(self._rows(query, look(holder), key) for query in _NAMESAKES)
 
-    def add_token(self, label: str) -> str:
-        """A new token that may publish; only its hash is kept, so it is shown once."""
-        token = secrets.token_urlsafe(32)
-        with self._writing() as db:
-            _run(db, "INSERT INTO registry_tokens (digest, label) VALUES (?, ?)", _token_digest(token), label[:120])
-        return token
+    def add_token(self, label: str, *, holder: str = "", key: str = "") -> str:
+        """A new token that may publish, for one holder and one key (:mod:`~.keep.tokens`)."""
+        return self.tokens.add(label, holder=holder, key=key)
 
     def knows_token(self, token: str) -> bool:
-        """Whether a token may publish; compared by its hash, so timing tells nothing of it."""
-        return bool(self._rows(_TOKEN, _token_digest(token)))
+        """Whether a token may publish."""
+        return self.tokens.knows(token)
+
+    def check_name(self, holder: str, key: str) -> None:
+        """Refuse a name that belongs to another key: the first that published under it, or under one that looks the same.
+
+        It may pass the name on by endorsing the other key; when it is revoked, the name is free. The service and the command
+        line ask this before they take a record.
+        """
+        rows = self._rows(_OWNER, look(holder))
+        if not rows or rows[0][0] == key:
+            return
+        reached = trusted_keys([rows[0][0]], self.statements())
+        if reached and reached.get(key) != 1:
+            raise AccessError(
+                "this holder's name belongs to another key.",
+                hint="Sign with that key, have it endorse yours, or publish under another name.",
+            )
 
     def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
         """Endorsements and revocations in order of key and number."""
@@ -214,7 +230,7 @@ def _check_new(db: Connection, record: Record) -> None:
         raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
     if _run(db, _REVOKED, record.key, record.key):
         raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
-    mine = _run(db, _MINE, _codes(record.codes), str(record.population), record.key)
+    mine = _run(db, _MINE, _codes(record.codes), record.population.key, record.key)
     latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
     check_time(record.date, latest["date"])
     if (record.version, record.supersedes) != (latest["version"] + 1, latest["id"]):
@@ -238,10 +254,6 @@ def _revoke_record(db: Connection, statement: Statement) -> None:
             "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
         )
     _run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
-
-
-def _token_digest(token: str) -> str:
-    return hashlib.sha256(b"shoal registry token|" + token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _codes(codes: Sequence[str]) -> str:

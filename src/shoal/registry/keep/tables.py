@@ -9,9 +9,9 @@ try:
 except ImportError:
     raise need("server", "sqlalchemy") from None
 
-__all__ = ["LOG", "METADATA", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
+__all__ = ["LOG", "METADATA", "NAMES", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
 
-VERSION = 1
+VERSION = 2
 """The version of these tables; a registry with tables of another version is refused."""
 
 METADATA = sa.MetaData()
@@ -59,4 +59,12 @@ TOKENS = sa.Table(
     METADATA,
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("label", sa.String(120), nullable=False),
+    sa.Column("holder", sa.String(200)),  # the only name, as it looks, that it may publish under
+    sa.Column("key", sa.String(64)),  # the only key
+)
+NAMES = sa.Table(
+    "registry_names",
+    METADATA,
+    sa.Column("holder", sa.String(200), primary_key=True),  # the name as it looks
+    sa.Column("key", sa.String(64), nullable=False),  # the first key that published under it
 )

@@ -8,6 +8,7 @@ enough people to be published themselves. Names are all there is to compare: two
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -22,16 +23,31 @@ Known = tuple[Population, int]
 """A published population and its number of people."""
 _RANGE = re.compile(r"(\d+)\s*-\s*(\d+)\Z|(\d+)\s*\+\Z")
 _MOST_WORDS = 12
+_ALIKE = {"birth/year": "age/years", "birth/decade": "age/10y"}
+"""Codings that tell the same of a person, up to a birthday."""
+_WORDS = {"saint": "st", "sankt": "st", "sint": "st", "the": "", "of": "", "city": "", "county": "", "gemeente": "", "stadt": ""}
+"""Words of a name that people write or leave out."""
+_LETTERS = str.maketrans({"ø": "o", "ð": "d", "þ": "th", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})
 
 
 @lru_cache(maxsize=100_000)
 def written(text: str) -> tuple[str, ...]:
-    """The parts of a place's name as people read them: letters and digits only, small and capital alike.
+    """The parts of a place's name as people read them: letters and digits only, without accents, small and capital alike.
 
-    >>> written("UK/St. Helens") == written("uk/st helens")
-    True
+    >>> written("UK/St. Helens") == written("uk/saint helens"), written("DE/München") == written("DE/Muenchen")
+    (True, True)
     """
-    return tuple("".join(c for c in part.casefold() if c.isalnum()) for part in text.split("/"))
+    return tuple(_read(part) for part in text.split("/"))
+
+
+def _read(name: str) -> str:
+    """One name. Umlauts are dropped with their transcriptions (ü, ue, u), so that none of the ways to write it is missed."""
+    words = re.findall(r"[^\W_]+", name.casefold())
+    text = "".join(_WORDS.get(word, word) for word in words) or "".join(words)
+    plain = "".join(c for c in unicodedata.normalize("NFD", text.translate(_LETTERS)) if not unicodedata.combining(c))
+    for pair, letter in (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"), ("ss", "s")):
+        plain = plain.replace(pair, letter)
+    return plain
 
 
 @lru_cache(maxsize=100_000)
@@ -51,7 +67,21 @@ def same_people(one: Population, other: Population) -> bool:
     >>> same_people(Population.parse("NL/Utrecht@2021;women"), Population.parse("NL/utrecht@2021-11;Women"))
     True
     """
-    return written(one.place) == written(other.place) and filters(one) == filters(other)
+    return _same_place(written(one.place), written(other.place)) and filters(one) == filters(other)
+
+
+def _same_place(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two places may be one: the same name in the same country, whatever lies written between."""
+    return one == other or (len(one) > 1 and len(other) > 1 and (one[0], one[-1]) == (other[0], other[-1]))
+
+
+def same_question(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """A quasi-identifier as differencing sees it: whoever has the year of birth has the age.
+
+    >>> same_question(("birth/year", "sex")) == same_question(("age/years", "sex"))
+    True
+    """
+    return tuple(sorted(_ALIKE.get(code, code) for code in codes))
 
 
 def related(one: Population, other: Population) -> bool:

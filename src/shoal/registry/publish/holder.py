@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.disk.atomic import atomic
 from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
-from shoal.registry.publish.differencing import MIN_CHANGE, refuse, related, same_people
+from shoal.registry.publish.differencing import MIN_CHANGE, refuse, related, same_people, same_question
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.summary import Sizes, Summary, summarize
@@ -43,7 +43,7 @@ class Ledger:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: list[Entry] = []
-        self._of_codes: dict[tuple[str, ...], dict[Population, Entry]] = {}
+        self._of_codes: dict[tuple[str, ...], dict[str, Entry]] = {}
         for entry in entries:
             self.add(entry)
 
@@ -51,16 +51,19 @@ class Ledger:
         """Remember a publication; the newest version of a topic is the one that counts."""
         self.entries.append(entry)
         topics = self._of_codes.setdefault(entry.record.codes, {})
-        known = topics.get(entry.record.population)
+        known = topics.get(str(entry.record.population))
         if known is None or known.record.version < entry.record.version:
-            topics[entry.record.population] = entry
+            topics[str(entry.record.population)] = entry
 
     def latest(self, codes: tuple[str, ...], population: Population) -> Entry | None:
-        return self._of_codes.get(codes, {}).get(population)
+        return self._of_codes.get(codes, {}).get(str(population))
 
     def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
-        """Publications of the same quasi-identifier for other populations."""
-        return (entry for other, entry in self._of_codes.get(codes, {}).items() if other != population)
+        """Publications of the same quasi-identifier, in whatever coding of the same answers, other than this topic itself."""
+        asked = same_question(codes)
+        alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == asked]
+        here = self._of_codes.get(codes, {})
+        return [entry for topics in alike for other, entry in topics.items() if topics is not here or other != str(population)]
 
     @classmethod
     def load(cls, path: Path) -> Ledger:

@@ -33,14 +33,16 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import RequirementError, UsageError
-from shoal.registry.records.summary import GROUP_SIZES, LEVEL, MIN_POPULATION, Rounded, Sizes, Summary, alone, size_reach, too_few
+from shoal.errors import DataError, RequirementError, UsageError
+from shoal.registry.records.summary import GROUP_SIZES, LEVEL, Rounded, Sizes, Summary, alone, size_reach
 
 Below = Callable[[int], int]
 """A uniform whole number below another: ``secrets.randbelow``, or a seeded one in tests."""
 Ends = tuple[float, float]
 
 SMALLEST, LARGEST = 0.01, 10.0
+FEWEST_WITH_NOISE = 2000
+"""Fewer people are refused for certain; as the size itself is drawn, so may be up to twice the reach of its noise more."""
 _ORDERS = tuple(range(2, 7))
 _DRAWN = 2 + len(_ORDERS) + len(GROUP_SIZES)
 _MOST_OPEN = 0.5
@@ -71,8 +73,11 @@ def noisy_summary(counts: npt.ArrayLike | Sizes, cells: int, epsilon: float, *, 
     reach = size_reach(float(eps))
     seen = found.people + _cut(eps / 10, reach, below)
     people = seen - reach
-    if people < MIN_POPULATION:
-        raise too_few()
+    if people < FEWEST_WITH_NOISE:
+        raise DataError(
+            f"the population has, or as far as the noise lets anybody see may have, fewer than {FEWEST_WITH_NOISE:,} people.",
+            hint="Publish for a larger population, or without noise.",
+        )
     draw = _Draw(people, below)
     p, copies = found.values / found.people, found.copies
     kappa = draw(math.log(cells) + float((copies * p * np.log(p)).sum()), (1 + math.log(people)) / people, eps / 10)

@@ -1,53 +1,63 @@
 """Populations: a place, a period and filters, with parents to fall back to.
 
 Written ``place@period;filter;filter``: ``NL/Utrecht/Amersfoort@2021;women``. Places nest from left to right; a population
-without its filters, or one place wider, is a parent.
+without its filters, or one place wider, is a parent. An official code may stand for a place: ``FIPS:06@2010`` is ``US/CA@2010``.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from shoal.errors import UsageError
+from shoal.registry.records.names import canonical_name
+from shoal.registry.records.official import place_of
 
-_WORD = r"[A-Za-z0-9][A-Za-z0-9 .'()_-]{0,60}"
-_PLACE = re.compile(rf"{_WORD}(/{_WORD}){{0,7}}\Z")
-_PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?(\.\.\d{4}(-\d{2}(-\d{2})?)?)?\Z")
-_FILTER = re.compile(rf"{_WORD}(=[A-Za-z0-9][A-Za-z0-9 .+_-]{{0,40}})?\Z")
+_PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?(\.\.\d{4}(-\d{2}(-\d{2})?)?)?\Z", re.ASCII)
+_COUNTRIES = {"GB": "UK", "EL": "GR"}
+"""Two codes of one country: the second is the one that is used."""
+_DEEPEST, _MOST_FILTERS = 8, 8
+_HINT = "Write NL/Utrecht@2021;women."
 
 
 @dataclass(frozen=True, order=True)
 class Population:
-    """Who the numbers are about.
+    """Who the numbers are about. Small and capital letters make no difference: :attr:`key` is what is compared.
 
     >>> p = Population.parse("NL/Utrecht/Amersfoort@2021;women")
     >>> str(p), [str(q) for q in p.parents()][:3]
     ('NL/Utrecht/Amersfoort@2021;women', ['NL/Utrecht/Amersfoort@2021', 'NL/Utrecht@2021;women', 'NL/Utrecht@2021'])
+    >>> Population.parse("no/TROMSØ@2020") == Population.parse("NO/Tromsø@2020")
+    True
     """
 
-    place: str
-    period: str
-    filters: tuple[str, ...] = ()
+    place: str = field(compare=False)
+    period: str = field(compare=False)
+    filters: tuple[str, ...] = field(default=(), compare=False)
+    key: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "filters", tuple(sorted(set(self.filters))))
-        wrong = (
-            ("place", not _PLACE.match(self.place)),
-            ("period", not _PERIOD.match(self.period)),
-            ("filter", len(self.filters) > 8 or not all(_FILTER.match(f) for f in self.filters)),
-        )
-        for what, bad in wrong:
-            if bad:
-                raise UsageError(f"the {what} of the population is not well formed.", hint="Write NL/Utrecht@2021;women.")
+        parts = self.place.split("/")
+        if len(parts) > _DEEPEST:
+            raise UsageError("the place of the population is not well formed.", hint=_HINT)
+        names = [canonical_name(part, "place") for part in parts]
+        if len(names[0]) == 2 and names[0].isascii():
+            names[0] = _COUNTRIES.get(names[0].upper(), names[0].upper())
+        if not _PERIOD.match(self.period):
+            raise UsageError("the period of the population is not well formed.", hint=_HINT)
+        if len(self.filters) > _MOST_FILTERS:
+            raise UsageError("the filter of the population is not well formed.", hint=_HINT)
+        chosen = {f.casefold(): f for f in sorted((_filter(f) for f in self.filters), reverse=True)}
+        object.__setattr__(self, "place", "/".join(names))
+        object.__setattr__(self, "filters", tuple(chosen[f] for f in sorted(chosen)))
+        object.__setattr__(self, "key", str(self).casefold())
 
     @classmethod
     def parse(cls, text: str) -> Population:
         if len(text) > 500 or "@" not in text:
             raise UsageError("the population is not well formed.", hint="Write place@period, for instance NL/Utrecht@2021.")
-        place, _, rest = text.partition("@")
-        period, *filters = rest.split(";")
-        return cls(place.strip(), period.strip(), tuple(f.strip() for f in filters))
+        return _parsed(text)
 
     def __str__(self) -> str:
         return ";".join([f"{self.place}@{self.period}", *self.filters])
@@ -82,6 +92,29 @@ class Population:
         """
         (first, last), (begin, end) = _days(self.period), _days(other.period)
         return first <= end and begin <= last
+
+
+@lru_cache(maxsize=20_000)
+def _parsed(text: str) -> Population:
+    place, _, rest = text.partition("@")
+    period, *filters = rest.split(";")
+    return Population(place_of(place.strip()), period.strip(), tuple(f.strip() for f in filters))
+
+
+def key_of(population: str) -> str:
+    """What a population's text is compared by.
+
+    >>> key_of("GB/LEEDS@2019") == key_of("UK/Leeds@2019")
+    True
+    """
+    return Population.parse(population).key
+
+
+def _filter(text: str) -> str:
+    name, equals, value = text.partition("=")
+    if not equals:
+        return canonical_name(name, "filter")
+    return f"{canonical_name(name, 'filter')}={canonical_name(value, 'filter', more='+', longest=41)}"
 
 
 def _days(period: str) -> tuple[str, str]:

@@ -91,7 +91,7 @@ class Record:
     @property
     def topic(self) -> tuple[tuple[str, ...], str]:
         """Quasi-identifier and population: what several holders may disagree about."""
-        return self.codes, str(self.population)
+        return self.codes, self.population.key
 
     @property
     def sampled(self) -> bool:

@@ -1,7 +1,8 @@
 """The shared vocabulary: attributes and the ways to code them, from fine to coarse.
 
 A code is ``attribute`` or ``attribute/scheme`` (``age/5y``, ``postcode/NL/pc4``, ``sex``). Codes of one chain are ordered: each
-is a function of the one before it, so what is known of a finer code bounds what is true of a coarser one.
+is a function of the one before it, so what is known of a finer code bounds what is true of a coarser one. Codes of one's own
+have levels too: ``x/job``, then ``x/job~1``, ``x/job~2`` … from fine to coarse.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Literal
 
 from shoal.errors import DataError, UsageError, nearest
 
+_POSTCODES = {"AT": 4, "AU": 4, "BE": 4, "CH": 4, "DK": 4, "NO": 4, "ES": 5, "FI": 5, "FR": 5, "IT": 5, "SE": 5}
+"""Digits of the postcodes of further countries; the first two are the coarser coding."""
+
 CHAINS: tuple[tuple[str, ...], ...] = (
     ("age/years", "age/5y", "age/10y", "age/20y"),
     ("sex",),
@@ -21,14 +25,17 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("postcode/US/zip5", "postcode/US/zip3"),
     ("postcode/UK/unit", "postcode/UK/sector", "postcode/UK/district", "postcode/UK/area"),
     ("postcode/DE/plz5", "postcode/DE/plz3", "postcode/DE/plz2", "postcode/DE/plz1"),
+    *((f"postcode/{country}/pc{digits}", f"postcode/{country}/pc2") for country, digits in _POSTCODES.items()),
     ("place/municipality", "place/province", "place/country"),
     ("education/detailed", "education/level"),
+    ("education/isced3", "education/isced2", "education/isced1"),
     ("occupation/isco4", "occupation/isco3", "occupation/isco2", "occupation/isco1"),
     ("diagnosis/icd10-4", "diagnosis/icd10-3", "diagnosis/icd10-chapter"),
     ("income/1k", "income/5k", "income/10k", "income/50k"),
     ("nationality/country", "nationality/region"),
     ("marital/status",),
     ("household/size",),
+    ("household/type",),
     ("height/cm", "height/5cm", "height/10cm"),
     ("weight/kg", "weight/5kg", "weight/10kg"),
 )
@@ -41,12 +48,15 @@ MOST_VALUES = {
     "postcode/US/zip5": 100_000, "postcode/US/zip3": 1000,
     "postcode/UK/unit": 3_000_000, "postcode/UK/sector": 13_000, "postcode/UK/district": 3500, "postcode/UK/area": 130,
     "postcode/DE/plz5": 100_000, "postcode/DE/plz3": 1000, "postcode/DE/plz2": 100, "postcode/DE/plz1": 10,
+    **{f"postcode/{country}/pc{digits}": 10**digits for country, digits in _POSTCODES.items()},
+    **{f"postcode/{country}/pc2": 100 for country in _POSTCODES},
     "place/municipality": 50_000, "place/province": 5000, "place/country": 260,
     "education/detailed": 500, "education/level": 20,
+    "education/isced3": 100, "education/isced2": 50, "education/isced1": 11,
     "occupation/isco4": 600, "occupation/isco3": 170, "occupation/isco2": 60, "occupation/isco1": 12,
     "diagnosis/icd10-4": 26_000, "diagnosis/icd10-3": 2700, "diagnosis/icd10-chapter": 30,
     "income/1k": 100_000, "income/5k": 20_000, "income/10k": 10_000, "income/50k": 2000,
-    "nationality/country": 260, "nationality/region": 40, "marital/status": 15, "household/size": 60,
+    "nationality/country": 260, "nationality/region": 40, "marital/status": 15, "household/size": 60, "household/type": 30,
     "height/cm": 250, "height/5cm": 51, "height/10cm": 26, "weight/kg": 500, "weight/5kg": 101, "weight/10kg": 51,
 }  # fmt: skip
 """The most different values that a column in each coding can have, generously: more of them are another coding."""
@@ -75,8 +85,12 @@ LABELS = {
     "postcode/UK/area": "postcode area",
     "postcode/DE/plz5": "postcode", "postcode/DE/plz3": "the first three digits of the postcode",
     "postcode/DE/plz2": "the first two digits of the postcode", "postcode/DE/plz1": "the first digit of the postcode",
+    **{f"postcode/{country}/pc{digits}": "postcode" for country, digits in _POSTCODES.items()},
+    **{f"postcode/{country}/pc2": "the first two digits of the postcode" for country in _POSTCODES},
     "place/municipality": "municipality", "place/province": "province", "place/country": "country",
     "education/detailed": "education in detail", "education/level": "level of education",
+    "education/isced3": "education (ISCED, three digits)", "education/isced2": "education (ISCED, two digits)",
+    "education/isced1": "level of education (ISCED)",
     "occupation/isco4": "occupation", "occupation/isco3": "minor group of occupations",
     "occupation/isco2": "sub-major group of occupations", "occupation/isco1": "major group of occupations",
     "diagnosis/icd10-4": "diagnosis in detail", "diagnosis/icd10-3": "diagnosis by its category",
@@ -84,7 +98,7 @@ LABELS = {
     "income/1k": "income in thousands", "income/5k": "income in bands of 5,000", "income/10k": "income in bands of 10,000",
     "income/50k": "income in bands of 50,000",
     "nationality/country": "nationality", "nationality/region": "region of nationality", "marital/status": "marital status",
-    "household/size": "size of the household",
+    "household/size": "size of the household", "household/type": "type of household",
     "height/cm": "height in centimetres", "height/5cm": "height in bands of 5 cm", "height/10cm": "height in bands of 10 cm",
     "weight/kg": "weight in kilograms", "weight/5kg": "weight in bands of 5 kg", "weight/10kg": "weight in bands of 10 kg",
 }  # fmt: skip
@@ -94,7 +108,7 @@ SINGLE = frozenset({"age/years", "birth/year", "height/cm", "weight/kg", "househ
 """Codings by single whole numbers."""
 _BAND = re.compile(r"\W*\d+\s*(-|–|—|to|\.\.)\s*\d+\W*\Z")
 _PLACE = {code: (chain, i) for chain, codes in enumerate(CHAINS) for i, code in enumerate(codes)}
-_OWN = re.compile(r"x/[a-z0-9][a-z0-9._-]{0,40}(/[a-z0-9][a-z0-9._-]{0,40})?\Z")
+_OWN = re.compile(r"(x/[a-z0-9][a-z0-9._-]{0,40}(?:/[a-z0-9][a-z0-9._-]{0,40})?)(?:~([1-9]))?\Z")
 
 MOST = 50
 """Attributes of one quasi-identifier."""
@@ -103,17 +117,18 @@ Relation = Literal["same", "coarser", "finer", "other"]
 
 
 def check_code(code: str) -> str:
-    """``code`` itself when the vocabulary has it, or when it is an own code ``x/name`` or ``x/name/scheme``.
+    """``code`` itself when the vocabulary has it, or when it is an own code ``x/name`` or ``x/name/scheme``, at a level or not.
 
-    >>> check_code("age/5y"), check_code("x/shoe-size")
-    ('age/5y', 'x/shoe-size')
+    >>> check_code("age/5y"), check_code("x/shoe-size"), check_code("x/shoe-size~1")
+    ('age/5y', 'x/shoe-size', 'x/shoe-size~1')
     """
     if code in _PLACE or _OWN.match(code):
         return code
     close = nearest(code, _PLACE)
     raise UsageError(
         f"attribute code '{code[:60]}' is not in the vocabulary.",
-        hint=(f"Did you mean '{close}'? " if close else "") + "An attribute of your own is written x/name or x/name/scheme.",
+        hint=(f"Did you mean '{close}'? " if close else "")
+        + "An attribute of your own is written x/name or x/name/scheme, coarser x/name~1.",
     )
 
 
@@ -140,8 +155,9 @@ def label(code: str) -> str:
     """
     if code in LABELS:
         return LABELS[code]
-    _, name, *scheme = code.split("/")
-    return f"{name} ({scheme[0]})" if scheme else name
+    own, level = own_level(code)
+    _, name, *scheme = own.split("/")
+    return (f"{name} ({scheme[0]})" if scheme else name) + (f", coarsened {level} times" if level > 1 else ", coarsened" * level)
 
 
 def canonical(codes: Iterable[str]) -> tuple[str, ...]:
@@ -167,29 +183,46 @@ def attribute(code: str) -> str:
     >>> attribute("postcode/NL/pc4"), attribute("age/5y"), attribute("x/shoe-size/eu")
     ('postcode/NL', 'age', 'x/shoe-size')
     """
-    parts = code.split("/")
-    return "/".join(parts[:2]) if parts[0] in {"postcode", "x"} else parts[0]
+    parts = code.partition("~")[0].split("/")
+    return "/".join(parts[:2]) if parts[0] in {"postcode", "x", "household"} else parts[0]
+
+
+def own_level(code: str) -> tuple[str, int]:
+    """An own code without its level, and the level; 0 is the finest.
+
+    >>> own_level("x/job/own~2"), own_level("x/job")
+    (('x/job/own', 2), ('x/job', 0))
+    """
+    found = _OWN.match(code)
+    return (found[1], int(found[2] or 0)) if found else (code, 0)
 
 
 def relation(code: str, other: str) -> Relation:
     """Whether ``code`` is the same as, coarser than or finer than ``other``.
 
+    >>> relation("x/job~2", "x/job"), relation("x/job", "x/job/own~1")
+    ('coarser', 'other')
     >>> relation("age/10y", "age/5y"), relation("birth/date", "birth/year"), relation("sex", "age/5y")
     ('coarser', 'finer', 'other')
     """
     if code == other:
         return "same"
+    if code.startswith("x/"):
+        (mine, level), (its, other_level) = own_level(code), own_level(other)
+        return ("coarser" if level > other_level else "finer") if mine == its else "other"
     if code in _PLACE and other in _PLACE and _PLACE[code][0] == _PLACE[other][0]:
         return "coarser" if _PLACE[code][1] > _PLACE[other][1] else "finer"
     return "other"
 
 
-def coarser(code: str) -> tuple[str, ...]:
-    """Codes above this one, nearest first.
+def coarser(code: str, known: Iterable[str] = ()) -> tuple[str, ...]:
+    """Codes above this one, nearest first; of an own code those among the ``known`` ones.
 
-    >>> coarser("age/5y")
-    ('age/10y', 'age/20y')
+    >>> coarser("age/5y"), coarser("x/job", ["x/job~2", "x/job~1", "x/job/own~1"])
+    (('age/10y', 'age/20y'), ('x/job~1', 'x/job~2'))
     """
+    if code.startswith("x/"):
+        return tuple(sorted(c for c in set(known) if relation(c, code) == "coarser"))
     if code not in _PLACE:
         return ()
     chain, i = _PLACE[code]

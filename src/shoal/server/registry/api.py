@@ -185,15 +185,27 @@ def _add_publishing(router: APIRouter, store: Store) -> None:
 
     guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
 
+    def take_record(token: str, content: Any) -> models.Submitted:
+        record = Record.from_json(content).verify()
+        store.tokens.admit_record(token, record)
+        return taken(store.submit(record).id)
+
+    def take_statement(token: str, content: Any) -> models.Submitted:
+        statement = Statement.from_json(content).verify()
+        store.tokens.admit_statement(token, statement)
+        return taken(store.state(statement).subject)
+
     @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
-    async def submit(request: Request) -> models.Submitted:
-        content = await _json(request)
-        return await run_in_threadpool(lambda: taken(store.submit(Record.from_json(content)).id))
+    async def submit(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_record, _token(credentials), await _json(request))
 
     @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
-    async def state(request: Request) -> models.Submitted:
-        content = await _json(request)
-        return await run_in_threadpool(lambda: taken(store.state(Statement.from_json(content)).subject))
+    async def state(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_statement, _token(credentials), await _json(request))
+
+
+def _token(credentials: HTTPAuthorizationCredentials | None) -> str:
+    return credentials.credentials if credentials is not None else ""
 
 
 async def _json(request: Request) -> Any:

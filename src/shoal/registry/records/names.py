@@ -1,0 +1,78 @@
+"""Names of places and filters in one canonical form, in every script; names that pass for another are refused.
+
+Canonical: Unicode's composed form (NFC), one kind of apostrophe and hyphen, single blanks. Refused: letters of two scripts in one
+name, Cyrillic or Greek letters that together read as Latin ones, letters of phonetic alphabets, digits of other scripts,
+and whatever Unicode itself calls another way to write something (NFKC).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from shoal.errors import UsageError
+from shoal.model.roles import look
+
+_ASCII = re.compile(r"'?[A-Za-z0-9][A-Za-z0-9 .,'&()_-]*\Z")
+_SIGNS = " .,'&()_-"
+_ONE_SPELLING = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u02bb\u02bc\u2032\u00b4`", "'"),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+        "\u00a0": " ",
+        "\u202f": " ",
+    }
+)
+_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "BOPOMOFO": "CJK", "HANGUL": "CJK", "KATAKANA-HIRAGANA": "CJK"}
+_PHONETIC = ((0x01C0, 0x01C3), (0x0250, 0x02AF), (0x1D00, 0x1DBF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF), (0xAB30, 0xAB6F))
+"""Latin letters of no town: clicks, phonetic alphabets, letters of scholars. Some look like ordinary ones."""
+
+
+@lru_cache(maxsize=50_000)
+def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61) -> str:
+    """The one form of a name. ``what`` is said in errors; ``more`` are further signs that may stand in it.
+
+    >>> canonical_name("Genève", "place"), canonical_name("Gene\\u0300ve", "place") == canonical_name("Genève", "place")
+    ('Genève', True)
+    """
+    name = " ".join(unicodedata.normalize("NFC", text.translate(_ONE_SPELLING)).split())
+    if not 0 < len(name) <= longest:
+        raise _misshaped(what)
+    if not _ASCII.match(name):
+        _check_letters(name, what, _SIGNS + more)
+    return name
+
+
+def _check_letters(name: str, what: str, signs: str) -> None:
+    letters = [c for c in name if c not in signs and not (c.isascii() and c.isdigit())]
+    kinds = [unicodedata.category(c) for c in letters]
+    first = name.removeprefix("'")[:1]
+    if (
+        not first
+        or first in signs
+        or not all(k in ("Lu", "Ll", "Lo", "Lt", "Mn", "Mc") for k in kinds)
+        or kinds[:1] in (["Mn"], ["Mc"])
+    ):
+        raise _misshaped(what)
+    if unicodedata.normalize("NFKC", name) != name or any(a <= ord(c) <= b for c in letters for a, b in _PHONETIC):
+        raise _look_alike(what)
+    scripts = {_script(c) for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
+    if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and look(name).isascii()):
+        raise _look_alike(what)
+
+
+def _script(letter: str) -> str:
+    """The script of a letter, by the first word of its name in Unicode."""
+    word = unicodedata.name(letter, "UNKNOWN").split(" ")[0]
+    return _TOGETHER.get(word, word)
+
+
+def _misshaped(what: str) -> UsageError:
+    return UsageError(f"the {what} of the population is not well formed.", hint="Write NL/Utrecht@2021;women.")
+
+
+def _look_alike(what: str) -> UsageError:
+    return UsageError(
+        f"the {what} of the population has letters that pass for others.", hint="Write the name in the letters of one script."
+    )
