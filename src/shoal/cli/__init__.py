@@ -8,11 +8,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+import time
 from collections.abc import Sequence
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell import settings, volume
+from shoal.cli._shell.commands import ALL, Commands
 from shoal.disk.atomic import disk_full
 from shoal.errors import OutputError, ShoalError
 
@@ -40,7 +43,7 @@ EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothin
 
 def build(only: str = "") -> typer.Typer:
     """The whole command, with its subcommands in the order of the walk; ``only`` one of them where its name is known already."""
-    app = typer.Typer(
+    app = Commands(
         name="shoal",
         help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
         epilog=EPILOG,
@@ -68,16 +71,36 @@ def _version(wanted: bool) -> None:
 
 def _root(
     version: bool = typer.Option(False, "--version", help="Show the version and stop.", callback=_version, is_eager=True),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors; the exit code is the answer."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Also say each step, and what the run took."),
 ) -> None:
-    """How well do people hide in a table? Measure it, predict it, improve it, prove it."""
+    """How well do people hide in a table? Measure it, predict it, improve it, prove it.
+
+    ``quiet`` and ``verbose`` may stand anywhere and are taken before (:mod:`shoal.cli._shell.volume`); here they are explained.
+    """
+
+
+def _run(words: list[str], loud: volume.Volume) -> object:
+    """Run one command with the settings that hold for it; what the command returns."""
+    given, source = settings.read(words[0] if words else "")
+    app = build(words[0] if words else "")
+    _shared.listen(loud)
+    if loud.quiet:
+        volume.hush(words)
+    elif source and "--help" not in words:
+        _shared.say(source)
+    everything = {ALL: ALL in words}
+    spoken = ["--help" if word == ALL else word for word in words]
+    return app(spoken, standalone_mode=False, obj=everything, default_map={words[0]: given} if given else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; every way out has its exit code (0 fine, 1 not met, 2 usage, 3 data, 4 internal)."""
-    words = _shared.explained(list(sys.argv[1:] if arguments is None else arguments))
+    started = time.perf_counter()
+    loud, words = volume.taken(_shared.explained(list(sys.argv[1:] if arguments is None else arguments)))
     as_json = "--json" in words
     try:
-        code = build(words[0] if words else "")(words, standalone_mode=False)
+        code = _run(words, loud)
     except ShoalError as error:
         sys.exit(_shared.fail(error, as_json=as_json))
     except typer.Exit as stop:
@@ -95,4 +118,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(_shared.fail_internal(error, as_json=as_json))
     if code == INTERRUPTED:  # the parser caught Ctrl-C and made it a number
         sys.exit(_shared.stopped(as_json=as_json))
+    if loud.verbose:
+        _shared.say(volume.took(started))
     sys.exit(code if isinstance(code, int) else 0)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli._shell.volume import Volume
 from shoal.errors import InternalError, ShoalError, UsageError, nearest
 from shoal.model.plain import plain
 from shoal.model.progress import Progress
@@ -65,6 +66,8 @@ Exclude = Annotated[
     typer.Option("--exclude", help="People who asked not to be in it: a file with one id per line, or FILE:column."),
 ]
 ExcludeBy = Annotated[str | None, typer.Option("--exclude-by", help="The column that holds these ids; the unit without it.")]
+
+_loud = Volume()
 
 
 def names(text: str | None) -> tuple[str, ...]:
@@ -203,15 +206,21 @@ def console() -> Console:
 
 
 def say(message: str) -> None:
-    """A message of one line beside the result: to stderr."""
-    typer.echo(printable(message), err=True)
+    """A message of one line beside the result: to stderr, unless quiet was asked for."""
+    if not _loud.quiet:
+        typer.echo(printable(message), err=True)
+
+
+def listen(loud: Volume) -> None:
+    """From here on this loud: quiet, usual or verbose."""
+    global _loud
+    _loud = loud
 
 
 def tell(error: ShoalError) -> None:
     """An error and its hint on a line each, whatever names they hold."""
-    say(f"{type(error).__name__}: {error.message}")
-    if error.hint:
-        say(f"  {error.hint}")
+    for line in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
+        typer.echo(printable(line), err=True)
 
 
 def put_json(value: Any) -> None:
@@ -221,9 +230,9 @@ def put_json(value: Any) -> None:
 
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """A progress bar on stderr when it is a terminal; silence otherwise."""
-    if not sys.stderr.isatty():
-        yield lambda done, what: None
+    """A progress bar on stderr when it is a terminal; otherwise silence, or with ``-v`` a line per step."""
+    if _loud.verbose or _loud.quiet or not sys.stderr.isatty():
+        yield _steps(title) if _loud.verbose else (lambda done, what: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -232,6 +241,18 @@ def progress(title: str) -> Iterator[Progress]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda done, what: bar.update(task, completed=done, description=what or title)
+
+
+def _steps(title: str) -> Progress:
+    """Says each step once, when it begins."""
+    said = {""}
+
+    def step(done: float, what: str) -> None:
+        if (what or title) not in said:
+            said.add(what or title)
+            say(what or title)
+
+    return step
 
 
 def fail(error: ShoalError, *, as_json: bool) -> int:

@@ -38,7 +38,7 @@ def anonymize(
     order: _shared.Order = None,
     missing_values: _shared.MissingValues = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody is to be alike with at least k - 1 others.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The release folder; must not exist yet.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The release folder; must not exist yet.")] = None,
     draft: Annotated[
         Path | None, typer.Option("--draft", help="Write a policy with suggested roles to this file and stop.")
     ] = None,

@@ -29,7 +29,7 @@ def check(
     missing_values: _shared.MissingValues = None,
     k: Annotated[int | None, typer.Option("--k", help="Everybody must be alike with at least k - 1 others.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, json, junit, sarif or md.")] = "text",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the result to a file instead of stdout.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to a file instead of stdout.")] = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     as_json: _shared.Json = False,

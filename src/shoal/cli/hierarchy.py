@@ -25,7 +25,7 @@ def hierarchy(
         ),
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="Groups of fewer records are counted, not named.")] = 5,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the levels as a file of ARX (value;level 1;…).")] = None,
     public: Annotated[
         bool, typer.Option("--public", help="The values are public knowledge: write also those of fewer than k records.")
     ] = False,

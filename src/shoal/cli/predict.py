@@ -10,6 +10,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._predict import shared as given
 from shoal.cli._predict.shared import Text
+from shoal.cli._shell.commands import Commands
 
 Uniform = Annotated[int | None, typer.Option("--uniform", help="N equally likely cells.")]
 Counts = Annotated[Text, typer.Option("--counts", help="People per cell: FILE.csv or FILE.csv:column.")]
@@ -25,7 +26,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Write a plot: .svg, .
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(
+    group = Commands(
         no_args_is_help=True,
         rich_markup_mode=None,
         help="How identifying will it be? From a distribution, a few summaries, or only sizes.",

@@ -10,6 +10,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _registry_holder
+from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
@@ -23,7 +24,7 @@ Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How 
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Distribution summaries: publish, query, analyse, decide.", no_args_is_help=True)
+    group = Commands(help="Distribution summaries: publish, query, analyse, decide.", no_args_is_help=True, rich_markup_mode=None)
     for name, command in (
         ("publish", _registry_holder.publish),
         ("query", query),

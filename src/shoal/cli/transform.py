@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def transform(
     table: _shared.Table,
     plan: Annotated[Path, typer.Option("--plan", help="What to do: a page of YAML, or a plan.json that Shoal wrote.")],
-    out: Annotated[str | None, typer.Option("--out", help="File to write, or ::name for a table beside this one.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="File to write, or ::name for a table beside this one.")] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Instead of the plan's, of 16 digits or more: same input and seed, same bytes.")
     ] = None,

@@ -12,6 +12,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import Json
+from shoal.cli._shell.commands import Commands
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
@@ -47,7 +48,7 @@ def register(app: typer.Typer) -> None:
     from shoal.cli._vault import people as _vault_people
     from shoal.cli._vault import second as _vault_second
 
-    vault = typer.Typer(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+    vault = Commands(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
     vault.command("key")(key)
     vault.command("init")(init)
     vault.command("status")(status)
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
 
 def key(
-    out: Annotated[Path | None, typer.Option("--out", help="New file (mode 0600); with --shares a new folder.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="New file (mode 0600); with --shares a new folder.")] = None,
     shares: Annotated[int, typer.Option("--shares", help="Make only shares of it, so many: nobody ever holds the whole.")] = 0,
     needed: Annotated[int, typer.Option("--needed", help="With --shares: how many of them open the vault.")] = 2,
     json: Json = False,

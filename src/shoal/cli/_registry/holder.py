@@ -44,7 +44,7 @@ def publish(
         str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the signed record to this file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the signed record to this file.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
     as_json: _shared.Json = False,
 ) -> None:

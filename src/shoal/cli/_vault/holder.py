@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli._shared import Json
+from shoal.cli._shell.commands import Commands
 from shoal.cli._vault.shared import Answer, acting, read_json, read_secret, secret_file, tell, write_json
 from shoal.errors import AccessError, DataError
 
@@ -19,7 +20,7 @@ DomainName = Annotated[str, typer.Option("--domain", help="Domain of kind self-g
 
 
 def register(vault: typer.Typer) -> None:
-    holder = typer.Typer(
+    holder = Commands(
         name="holder",
         help="For people who make their own pseudonym: needs no vault, only its id.",
         no_args_is_help=True,
@@ -35,7 +36,7 @@ def register(vault: typer.Typer) -> None:
 
 
 def holder_new(
-    out: Annotated[Path, typer.Option("--out", help="New file for the secret (mode 0600).")], json: Json = False
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the secret (mode 0600).")], json: Json = False
 ) -> None:
     """Make a holder's secret; one is enough for all domains."""
     from shoal.protector import Holder
@@ -49,7 +50,7 @@ def holder_register(
     secret: Secret,
     vault_id: VaultId,
     domain_id: DomainId,
-    out: Annotated[Path, typer.Option("--out", help="File to hand to an operator.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to hand to an operator.")],
     json: Json = False,
 ) -> None:
     """Write a registration: the pseudonym, its public key and a signature. It holds no secret."""

@@ -12,6 +12,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import Json
+from shoal.cli._shell.commands import Commands
 from shoal.cli._vault.shared import (
     AnchorFile,
     Answer,
@@ -36,11 +37,11 @@ from shoal.errors import UsageError
 
 
 def register(vault: typer.Typer) -> None:
-    domain = typer.Typer(name="domain", help="Make, list and connect domains.", no_args_is_help=True, rich_markup_mode=None)
+    domain = Commands(name="domain", help="Make, list and connect domains.", no_args_is_help=True, rich_markup_mode=None)
     domain.command("add")(domain_add)
     domain.command("list")(domain_list)
     domain.command("allow")(domain_allow)
-    actor = typer.Typer(name="actor", help="People, their roles and tokens.", no_args_is_help=True, rich_markup_mode=None)
+    actor = Commands(name="actor", help="People, their roles and tokens.", no_args_is_help=True, rich_markup_mode=None)
     actor.command("add")(actor_add)
     actor.command("grant")(actor_grant)
     actor.command("token")(actor_token)
@@ -225,7 +226,7 @@ def shred(
     session: Any,
     domain: Name,
     confirm: Annotated[str, typer.Option("--confirm", help="Repeat the name of the domain.")],
-    out: Annotated[Path, typer.Option("--out", help="New file for the signed certificate.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
 ) -> Answer:
     """Destroy every key of a domain: its pseudonyms can never be reversed again. Cannot be undone."""
     care = care_of(session)
@@ -278,7 +279,7 @@ def verify(session: Any) -> Answer:
 @acting
 def checkpoint(
     session: Any,
-    out: Annotated[Path, typer.Option("--out", help="File to keep outside.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to keep outside.")],
 ) -> Answer:
     """Sign the log as it stands, to be kept where nobody here can change it."""
     care = care_of(session)

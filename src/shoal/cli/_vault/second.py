@@ -72,7 +72,7 @@ def enrol(
 
 
 def recipient(
-    out: Annotated[Path, typer.Option("--out", help="New file for your secret (mode 0600).")], json: Json = False
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file for your secret (mode 0600).")], json: Json = False
 ) -> None:
     """Make a key that answers can be sealed to: `request --recipient PUBLIC`, and `unseal` what comes."""
     from shoal.protector.crypto import recipients

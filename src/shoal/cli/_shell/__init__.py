@@ -1,0 +1,1 @@
+"""What surrounds every command: its help and examples, how loud it is, settings from a file or the environment, manual pages."""

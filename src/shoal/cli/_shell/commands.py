@@ -1,0 +1,82 @@
+"""Commands whose help fits a screen: what most people need is explained, the rest named by group, examples at the end.
+
+``--help-all`` explains every option. Groups go by the names of options, so that a new command gets them for nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Reading": ("--read", "--rename-duplicates", "--scale", "--order", "--missing-values", "--missing", "--memory"),
+    "Connection": ("--statement-timeout", "--preview", "--only-aggregates"),
+    "Event tables": ("--time", "--place", "--time-widths", "--place-levels", "--known"),
+    "Objections": ("--exclude", "--exclude-by"),
+    "Repeating": ("--seed", "--private", "--save-plan", "--plan", "--key", "--previous"),
+    "Roles": ("--direct", "--insensitive", "--weight", "--rest"),
+    "Vault": ("--vault", "--key-file", "--key-share", "--anchor", "--token-file", "--second-token-file"),
+}
+SHORT = 12
+"""Commands with no more options than this explain all of them."""
+
+ALL = "--help-all"
+
+
+class Command(TyperCommand):
+    """A command of Shoal: grouped help, then examples."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, options that are explained, and the names of the others by group."""
+        records = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
+        shown = [(p, r) for p, r in records if r is not None]
+        options = [(p, r) for p, r in shown if p.param_type_name == "option"]
+        grouped = {} if (ctx.obj or {}).get(ALL) or len(options) <= SHORT else _grouped([p for p, _ in options])
+        named = {name for names in grouped.values() for name in names}
+        arguments = [r for p, r in shown if p.param_type_name == "argument"]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        with formatter.section("Options"):
+            formatter.write_dl([r for p, r in options if not named & set(p.opts)])
+        if grouped:
+            with formatter.section(f"More, explained by {ctx.command_path} {ALL}"):
+                formatter.write_dl([(group, ", ".join(names)) for group, names in grouped.items()])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples of this command, a line each, not folded: they are for copying."""
+        super().format_epilog(ctx, formatter)
+        lines = examples().get(ctx.command_path.removeprefix("shoal "), [])
+        if lines:
+            with formatter.section("Examples"):
+                for line in lines:
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+class Commands(typer.Typer):
+    """A group of such commands."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        return super().command(name, **({"cls": Command} | settings))
+
+
+def examples() -> dict[str, list[str]]:
+    """The examples by command, from the page beside this file: a line that starts at the margin is a command's name."""
+    page = resources.files(__package__).joinpath("examples.txt").read_text("utf-8")
+    found: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        if line.startswith("  "):
+            found[next(reversed(found))].append(line.strip())
+        elif line:
+            found[line] = []
+    return found
+
+
+def _grouped(options: list[Any]) -> dict[str, list[str]]:
+    """The names of optional options, by the group that holds them; one alone makes no group."""
+    mine = {name for p in options if not p.required for name in p.opts}
+    found = {group: [name for name in names if name in mine] for group, names in GROUPS.items()}
+    return {group: names for group, names in found.items() if len(names) > 1}
