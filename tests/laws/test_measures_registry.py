@@ -18,7 +18,7 @@ from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
-    "classes.individual", "classes.missing", "classes.profile", "columns.find", "columns.finding", "columns.roles",
+    "classes.individual", "classes.missing", "classes.profile", "columns.find", "columns.finding",
     "columns.scales", "columns.suda",
     "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.posterior", "result.checking", "result.explaining",
     "result.figures", "result.measurement", "result.parts", "shown", "utility.analyses", "utility.recoding",
@@ -30,7 +30,7 @@ def test_every_module_is_known() -> None:
     found = pkgutil.walk_packages(shoal.measures.__path__, "shoal.measures.")
     present = {m.name.removeprefix("shoal.measures.") for m in found if not m.ispkg}
     present = {
-        m for m in present if not m.startswith(("columns.eighteen.", "columns.names.", "columns.values.", "events."))
+        m for m in present if not m.startswith(("columns.eighteen.", "columns.names.", "columns.roles.", "columns.values.", "events."))
     }  # finder; traces
     assert present == set(MODULES) | OTHER_MODULES
 

@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.names.health import HEALTH
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
-from shoal.measures.columns.names.private import CONDUCT, HEALTH, MONEY
+from shoal.measures.columns.names.private import CONDUCT, MONEY
+from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles import NUMBERS, Decision, Seen, decide, with_scale
+from shoal.measures.columns.roles.decide import decide, with_scale
+from shoal.measures.columns.roles.seen import Decision, Seen
 from shoal.measures.columns.scales import FEW_CODES, scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
 from shoal.measures.columns.values.spelled_missing import asked, missing_spellings, number_codes
@@ -25,10 +28,30 @@ from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
 """Share of columns about health, money or conduct from which a table is about them."""
+LEAST_QUASI, QUASI_SHARE = 5, 0.6
+"""Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 ACCIDENTS = 0.05
 """Share of rows up to which a number that repeats does so by accident, where another column numbers the rows."""
+UNITS = (
+    "national_number",
+    "patient_number",
+    "insurance_number",
+    "person_number",
+    "uuid",
+    "hash",
+    "key",
+    "email",
+    "phone",
+    "account",
+    "device",
+    "record_number",
+)
+"""Topics of columns that may name a person who has several rows, the surest first."""
+_CONTACTS = ("email", "phone", "account", "device")
+SHARED_CONTACT = 0.7
+"""Different values per row below which an address or telephone repeats because people do, not because families share it."""
 SHARED = 2
 """Columns that must use a number for "no value" before doubtful ones follow."""
 _PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
@@ -49,7 +72,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     spelled = [missing_spellings(facts, shared=shared) for facts in table]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
-    private = sum(t is not None and t.key in _PRIVATE for t in topics) >= PRIVATE_SHARE * len(table)
+    private, about_people = _about(topics)
     ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
@@ -58,10 +81,21 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
         alike = ranges.get(_range(facts), 0)
         battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY)
         found = scale_of(facts, usual, battery=battery)
-        decision = decide(Seen(facts, topic, identifier_form(facts.values, facts.kind), spoken, found, private, asked(gone)))
+        decision = decide(
+            Seen(facts, topic, identifier_form(facts.values, facts.kind), spoken, found, private, about_people, asked(gone))
+        )
         found = found if facts.said_scale else with_scale(decision, found)
         made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
     return _marked(made)
+
+
+def _about(topics: Sequence[Topic | None]) -> tuple[bool, bool]:
+    """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
+    told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
+    private = sum(t is not None and t.key in _PRIVATE for t in told) >= PRIVATE_SHARE * max(len(told), 1)
+    known = [t for t in told if t is not None and t.key != "survey_weight"]
+    quasi = sum(t.role is Role.QUASI for t in known)
+    return private, not private and quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known))
 
 
 def find_column(facts: ColumnFacts) -> ColumnFinding:
@@ -119,16 +153,15 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
 
 def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
     """The column that names a person who has several rows; a household only where no column numbers the people."""
-    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in (*NUMBERS, "key", "uuid", "hash", "national_number")]
-    repeating = [(f, d) for f, d in keys if f.distinct < f.filled]
+    keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in UNITS]
+    repeating = [(f, d) for f, d in keys if f.distinct < f.filled * (SHARED_CONTACT if d.topic in _CONTACTS else 1)]
     if not repeating:
         return None
     single = any(f.distinct == f.filled for f, _ in keys)
 
     def preference(item: tuple[ColumnFacts, Decision]) -> tuple[int, int]:
         facts, decision = item
-        order = ("national_number", "patient_number", "person_number", "uuid", "hash", "key", "record_number")
-        return order.index(decision.topic) + 10 * _household(facts.name), -facts.distinct
+        return UNITS.index(decision.topic) + len(UNITS) * _household(facts.name), -facts.distinct
 
     best, _ = min(repeating, key=preference)
     by_accident = best.distinct > (1 - ACCIDENTS) * best.filled

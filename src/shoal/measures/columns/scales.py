@@ -12,8 +12,8 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import expanded
 from shoal.measures.columns.names.words import folded, opaque, raw_words
-from shoal.measures.columns.values.bands import band_order
-from shoal.measures.columns.values.dates import date_share
+from shoal.measures.columns.values.bands import band_order, lowest_word
+from shoal.measures.columns.values.dates import date_share, unix_times
 from shoal.measures.columns.values.identifiers import spread
 from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.schooling import schooling_order
@@ -85,7 +85,12 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
         order = ladder_order(facts.values)[1]
         if topic_scale == "nominal" and len(order) < 3:
             order = ()
-        if order or (order := band_order(facts.values)):
+        if (
+            order
+            or (order := band_order(facts.values))
+            or (order := _with_none(facts.values))
+            or (order := _grades(facts.values))
+        ):
             return Found(Scale.ORDERED, order)
         if topic_scale == "ordered" and (order := schooling_order(facts.values)):
             return Found(Scale.ORDERED, order)
@@ -106,6 +111,30 @@ def reads_as_text(facts: ColumnFacts) -> bool:
     return mean > 40 and spaces > 4 and facts.distinct > max(20, 0.05 * facts.filled)
 
 
+def _with_none(values: Sequence[str]) -> tuple[str, ...]:
+    """Whole numbers from 1 with a word for "none" before them: none, 1, 2, 3."""
+    none = [v for v in values if lowest_word(v)]
+    rest = sorted((v for v in values if v.strip().isdigit()), key=int)
+    whole = len(none) == 1 and len(none) + len(rest) == len(values) >= 4 and int(rest[0]) == 1 and int(rest[-1]) == len(rest)
+    return (none[0], *rest) if whole else ()
+
+
+_GRADE = re.compile(
+    r"\b(ano|serie|year|grade|klasse|stufe|jahrgang|annee|niveau|nivel|livello|level|lvl|stage|stadium|stadio|estadio|"
+    r"stade|grad|grado|grau|tier|phase|fase|semester|semestre|groep|leerjaar|curso|anno|quintile|quartile|decile|quintil)\b"
+)
+
+
+def _grades(values: Sequence[str]) -> tuple[str, ...]:
+    """The same words around one number, of which one says a level: 6º ano, 7º ano; Stage 1, Stage 2."""
+    found = {v: re.findall(r"\d+", v) for v in values}
+    if len(values) < 3 or any(len(n) != 1 or len(n[0]) > 2 for n in found.values()):
+        return ()
+    around = {re.sub(r"\d+(st|nd|rd|th)?[ºªoa°.]?", "#", folded(v).strip()) for v in values}
+    words = re.sub(r"[^\w ]+", " ", around.pop())
+    return tuple(sorted(values, key=lambda v: int(found[v][0]))) if not around and _GRADE.search(words) else ()
+
+
 def _numbered(values: Sequence[str]) -> bool:
     return all(re.match(r"\s*\(?\d{1,2}\b", v) for v in values)
 
@@ -119,12 +148,14 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
     if date_share(spread(facts.values), facts.kind) >= 0.95 and facts.distinct > 5:
         return Found(Scale.DATE)
-    if topic_scale == "date" and _serial_days(facts):
+    if topic_scale == "date" and (_serial_days(facts) or unix_times(facts.numbers)):
         return Found(Scale.DATE)
     if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
     if topic_scale == "place":
         return Found(Scale.PLACE)
+    if topic_scale not in ("ordered", "id") and (_leading_zeros(facts) or _long_codes(facts)):
+        return Found(Scale.NOMINAL)
     if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):
         return Found(Scale.NUMBER)
     if facts.labels:
@@ -211,6 +242,22 @@ def _code_digits(facts: ColumnFacts) -> bool:
     """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
     lengths = {len(v) for v in facts.values}
     return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
+
+
+def _leading_zeros(facts: ColumnFacts) -> bool:
+    """Whether some numbers are written with a zero in front, as codes are: 0100, 007."""
+    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdigit() for v in facts.values)
+
+
+def _long_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers have one length of at least eight digits, repeat and are seldom round: codes, not amounts."""
+    return (
+        facts.whole
+        and {len(v) for v in facts.values} <= {8, 9, 10, 11, 12, 13, 14, 15}
+        and len({len(v) for v in facts.values}) == 1
+        and facts.distinct < 0.5 * facts.filled
+        and _few_round(facts)
+    )
 
 
 def _few_round(facts: ColumnFacts) -> bool:

@@ -28,6 +28,7 @@ from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
 from shoal.measures.columns.names.lexicon import expanded
 from shoal.measures.columns.names.topics import HIPAA
 from shoal.measures.columns.names.words import opaque
+from shoal.measures.columns.values.people import FULL_SHARE
 from shoal.model.roles import Role
 
 Kind = Literal["", "remove", "zip", "date", "year", "birth", "age"]
@@ -38,7 +39,7 @@ OTHER = 18
 MOSTLY, SOME, NAMED = 0.8, 0.05, 0.3
 FIRST_DAY = 20_000
 """The smallest number of a day that is taken for one: in October 1954, as spreadsheets count."""
-FULL_NAMES = 0.5
+FULL_NAMES = FULL_SHARE
 """Share of full names from which few values are people, whatever the column is called; ``NAMED`` where its name says people."""
 BLANK = ("*", "")
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from shoal.measures.columns.names import demography, identity, private
+from shoal.measures.columns.names import demography, health, identity, private, work
 from shoal.measures.columns.names.topics import Topic, found_in
-from shoal.measures.columns.names.words import pieces, raw_words, words_of
+from shoal.measures.columns.names.words import pieces, raw_words, telling, words_of
 from shoal.model.roles import Role
 
 TOPICS: tuple[Topic, ...] = (
     *identity.NUMBERED,
     *identity.NAMES[:1],
     *identity.RECORDS[:2],
-    *private.WEIGHTS,
+    *health.WEIGHTS,
     *demography.BORN[:2],
-    *private.HEALTH,
+    *health.HEALTH,
     *private.MONEY,
     *private.CONDUCT,
     *demography.BORN[2:],
     *demography.WHO,
     *identity.LIVING,
     *demography.PLACES,
-    *demography.WORK,
-    *demography.SEEN,
+    *work.WORK,
+    *work.SEEN,
     *identity.RECORDS[2:],
     *private.NOTHING,
     *identity.NAMES[1:],
@@ -62,7 +62,7 @@ def _full_words() -> dict[str, tuple[Topic, str]]:
     """Long single words with their topic, to find the word that an abbreviation begins."""
     out: dict[str, tuple[Topic, str]] = {}
     for topic in TOPICS:
-        for pattern in topic.patterns:
+        for pattern in () if topic.key == "person_number" else topic.patterns:  # joined words: member is not short for memberid
             if len(pattern) == 1 and pattern[0][0] not in "*=" and len(pattern[0].strip("*")) >= 6:
                 out.setdefault(pattern[0].strip("*"), (topic, pattern[0]))
     return out
@@ -77,7 +77,7 @@ def expanded(name: str) -> tuple[str, ...]:
     """
     out: list[str] = []
     for word in words_of(name):
-        cut = () if _best((word,)) else pieces(word, _vocabulary())
+        cut = () if _best((word,))[0] else pieces(word, _vocabulary())
         out.extend(cut or (word,))
     return tuple(out)
 
@@ -95,11 +95,11 @@ def topic_of(name: str) -> Topic | None:
     """
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
-        found = _best(words)
+        found = max((_best(words), _best(telling(words))), key=lambda best: best[1])[0]
         if found is not None:
             return found
     for word in cut:
-        if len(word) >= ABBREVIATED and not word.isdigit():
+        if len(word) >= ABBREVIATED and word[-1] not in "aeiouy0123456789":
             meant = _begun_by(word)
             if len(meant) == 1:
                 return BY_KEY[next(iter(meant))]
@@ -108,8 +108,11 @@ def topic_of(name: str) -> Topic | None:
 
 @lru_cache(maxsize=50_000)
 def _begun_by(word: str) -> frozenset[str]:
-    """Topics of the long words that a word begins."""
-    return frozenset(topic.key for full, (topic, _) in _full_words().items() if full.startswith(word))
+    """Topics of the long words that a word begins; a word that stands whole in a joined one (final in finalwgt) is none."""
+    known = _vocabulary()
+    begun = [(full, topic) for full, (topic, _) in _full_words().items() if full.startswith(word)]
+    whole = any(full[len(word) :] in known for full, _ in begun)
+    return frozenset() if whole else frozenset(topic.key for _, topic in begun)
 
 
 @dataclass(frozen=True)
@@ -137,14 +140,15 @@ def _index() -> dict[str, tuple[_Pattern, ...]]:
     return {first: tuple(found) for first, found in out.items()}
 
 
-def _best(words: tuple[str, ...]) -> Topic | None:
-    best, most = None, (0, 0, 0, 0)
+def _best(words: tuple[str, ...]) -> tuple[Topic | None, tuple[int, int, int, int]]:
+    """The topic that fits best, and how well."""
+    best, most = None, (0, 0, 0, -len(TOPICS))
     for i, word in enumerate(words):
         for pattern in _starting(word):
             part = words if pattern.parts[0].startswith("=") else words[i : i + len(pattern.parts)]
             if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
                 best, most = pattern.topic, worth
-    return best
+    return best, most
 
 
 @lru_cache(maxsize=50_000)

@@ -1,5 +1,4 @@
-"""Topics that must not be learnt about a person: health, money, crime, belief, opinion, marks; and topics that say "
-"nothing of a person."""
+"""Topics that must not be learnt about a person: money, crime, belief, opinion, marks; and topics that say nothing of one."""
 
 from __future__ import annotations
 
@@ -7,166 +6,6 @@ from shoal.measures.columns.names.topics import Topic
 from shoal.model.roles import Role
 
 S, N = Role.SENSITIVE, Role.INSENSITIVE
-
-WEIGHTS: tuple[Topic, ...] = (
-    Topic(
-        "survey_weight",
-        N,
-        "survey weight",
-        "number",
-        0.88,
-        "fnlwgt finalwgt finalwt sampling+weight sample+weight sampweight survey+weight design+weight dweight pweight "
-        "pspwght pwght anweight "
-        "wgt wgts weights wgtp pwgtp perwt hhwt asecwt wtsupp wtfinl wtssall wtssnr wtss wtmec* wtint* wtmec2yr "
-        "wtint2yr llcpwt finalweight final+weight "
-        "person+weight personweight weight+final expansion+factor pond* ponderacion ponderador poids+sond* poids* "
-        "poids+final factor+expansion fac+exp fexp fexp* factorexp facexp factor+ponder* factorel peso+campion* "
-        "peso+final* peso+amostral peso+ponder* gewichtung* gewichtungsfaktor hochrechnungs* "
-        "hrf phrf hgew pgew wegingsfactor weegfactor weging coefficient+pond* extri extridf coef+elev* "
-        "elevation+factor replicate+weight repwt* repwgt* wt+final statwt "
-        "raking+weight ipw nrwt psweight poststrat* v005 hv005 wgtadj trimmed+weight calib+weight* bweight nweight "
-        "gweight cweight",
-    ),
-)
-
-HEALTH: tuple[Topic, ...] = (
-    Topic(
-        "sexual",
-        S,
-        "sexual orientation or life",
-        "nominal",
-        0.9,
-        "sexual* orientation sexuality sexorientation sex+orient* same+sex samesex sex+ever sexever sex+age sexage "
-        "sex+num* sexnum* partners partnr* numwomen nummen contracep* gay lesbian lgb* transgender romantic hetero* "
-        "sexfreq condom* intercourse virgin* dating",
-    ),
-    Topic(
-        "pregnancy",
-        S,
-        "pregnancy or births",
-        "",
-        0.85,
-        "pregn* grossesse embaraz* gravid* schwanger* zwanger* npregnan* nbabies gestation* parity abort* miscarr* "
-        "birthweight birth+weight bwt bweight+g low+birth apgar fertility menopaus* "
-        "menarche breastfe* babies livebirth* stillbirth* age1stbaby prenatal* postpartum gestat* delivery+type cesarean",
-    ),
-    Topic(
-        "mental",
-        S,
-        "mental health",
-        "",
-        0.88,
-        "mental* depress* anxi* stress* suicid* psych* phq* gad7 loneli* lonely burnout wellbeing well+being happiness "
-        "happy cesd* ces+d bdi selfesteem self+esteem mood hopeless* autis* adhd ptsd schizo* bipolar "
-        "panic therap* trauma =sad sleep* insomnia",
-    ),
-    Topic(
-        "habits",
-        S,
-        "smoking, drinking or drugs",
-        "",
-        0.85,
-        "smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire bever* "
-        "drugs drug+use drug+abuse marij* cannabis cocaine heroin opioid* harddrugs hard+drugs substance vape* vaping "
-        "crack meth "
-        "ecstasy amphet* mushrooms lsd ketamine inhalant* addict* snus packyears pack+years gambl* drunk* binge*",
-    ),
-    Topic(
-        "drug",
-        S,
-        "medicine",
-        "nominal",
-        0.88,
-        "medicat* medicine* medic drug* meds med rx prescri* dose dosage atc ndc arznei* medikament* medicament* "
-        "medicij* farmac* farmaco remedio insulin* vaccin* vacun* impf* statin antibio* "
-        "chemo* steroid* aspirin warfarin heparin opiate* paracetamol ibuprofen *formin *gliptin *glitazone *glinide "
-        "*gliflozin *glutide *zolamide *azepam *azolam *statin *sartan *olol *pril *dipine *cillin *mycin *micin "
-        "*floxacin *cycline *azole "
-        "*avir *ovir *mab *tinib *prazole *tidine *oxetine *pramine *triptyline *azine *lukast *terol *asone *olone *onide "
-        "*parin *xaban *barbital *caine *mide *zide *gliptin *ipride *piride *ptyline *codone *morphone *phylline "
-        "*thiazide *semide "
-        "*tropium *setron *triptan *dronate *glipton *butamide *propamide *hexamide *azamide *amide *uride *izide "
-        "*epiride *arbose *litol ",
-    ),
-    Topic(
-        "health_state",
-        S,
-        "state of health",
-        "ordered",
-        0.88,
-        "health health+stat* genhlth general+health self+rated+health srhealth srh healthgen gesundheit "
-        "gesundheitszustand sante etat+sante salud estado+salud saude salute stato+salute gezondheid health+rating "
-        "perceived+health",
-    ),
-    Topic(
-        "diagnosis",
-        S,
-        "diagnosis or health",
-        "nominal",
-        0.9,
-        "diagnos* diag diag* dx dx1 icd icd* disease* illness* sick* condition* comorb* charlson* elixhauser disorder* "
-        "symptom* complaint* reason+for+visit chief+comp* cancer* tumor* tumour* carcino* malign* neoplas* metasta* "
-        "stage* staging grade+tumor histolog* leuk* lymph* "
-        "hiv aids hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza flu malaria dengue zika =std sti syphil* "
-        "diab* hypert* hyperten* htn bphigh* heart* cardi* chd cvd cvr chf =mi infarct* stroke* angina arrhyth* afib "
-        "coronary vascular* copd asthma* bronch* lung* pulmon* renal* kidney* ckd dialysis liver* cirrh* gastr* ulcer* "
-        "arthr* rheum* "
-        "osteo* fractur* injur* wound* accident+type allerg* allergy anemi* anaem* thyroid* epilep* seizure* migrain* "
-        "headache* pain* dementia alzheim* parkinson* sclerosis disab* handicap* behinder* invalid* disable* deaf* =dis "
-        "blind* hearing vision impair* deficien* "
-        "krankheit* erkrank* ziekte* maladie* enfermedad* malattia* doenca* krank* gesund* gezond* sante salud saude "
-        "salute health* hlth* genhlth srhealth physhlth menthlth general+health chronic* limit+activ* adl* iadl* "
-        "frail* mobility+aid obes* overweight "
-        "condhist family+history famhist* famhx* fhx hx history+of anamnes* antecedent* drg ms+drg mdc apr+drg ccs* "
-        "problem* finding* morbid* syndrome* lesion* =nodes =node relapse* recurren* remission progress* surviv* "
-        "prognos* thal exang slope oldpeak restecg thalach *itis *oma+type *emia *opathy",
-    ),
-    Topic(
-        "outcome",
-        S,
-        "outcome or death",
-        "",
-        0.8,
-        "death* dead died deceased mort* expire* vital* alive los length+of+stay lengthofstay =stay readmi* rehosp* "
-        "outcome* icu discharge+loc* discharge+type discharge+disp* discharge* disposition disp disch* entlass* "
-        "ontslag* egreso alta complication* survival* status+death fatal* verstorben overleden deces "
-        "defuncion obito decesso cause+of+death time+in+hospital days+hosp* severity acuity triage* esi apache saps "
-        "sofa gcs futime fustat follow+up followup =event",
-    ),
-    Topic(
-        "care",
-        S,
-        "treatment or use of care",
-        "",
-        0.75,
-        "treat* behandl* tratam* traitement trattamento procedure* proc procs cpt hcpcs surg* operation* operat* ops "
-        "interven* inpatient* outpatient* emergency er+visits ed+visits hospitali* hosp+visits doctor+visits visits "
-        "visit+count visits+n* n+visits "
-        "transplant* ventil* dialys* screening mammog* colonosc* biops* xray mri ct+scan radiat* radio* hormon* "
-        "implant* prosthes* rehab* hospice chemoth* physio* nursing care+type caresetting gp+visits dental* dentist "
-        "checkup hospital+days utiliz* number+outpatient number+emergency number+inpatient",
-    ),
-    Topic(
-        "lab",
-        S,
-        "a medical measurement",
-        "number",
-        0.8,
-        "lab labs labtest* laborat* glu* gluc* glyc* hba1c a1c* hemoglob* haemoglob* hgb hb hct hematoc* platelet* wbc "
-        "rbc leuko* neutro* "
-        "creat* scr bun urea uric albumin* bilirub* =alt ast alp ggt sgot sgpt ldh ldl hdl chol* triglyc* trig tchol "
-        "totchol directchol lipid* sodium potassium calcium chlor* magnes* phosph* "
-        "iron ferrit* tsh t3 t4 crp esr psa cea ca125 afp troponin bnp inr ptt lactate pco2 po2 fio2 spo2 sao2 o2sat "
-        "bicarb* anion bp sbp dbp systol* diastol* bps bpsys* bpdia* bpxsy* bpxdi* trestbps blood* pulse* puls "
-        "heartrate heart+rate =hr =rr resp+rate resprate temp* bodytemp temperature+c "
-        "ecg ekg eeg ejection* fev* fvc bone+dens* t+score serum* plasma* urine* urin* viral+load cd4* cd8* titer* "
-        "titre* antibod* antigen* ct+value ct+result cycle+thresh* pcr genotyp* allele* snp* dna rna gene genes genom* "
-        "mutation* brca* apoe egfr gfr spirom* result* testresult test+result befund* resultado* resultat* uitslag* "
-        "esito "
-        "nt+probnp vitamin* cortisol insulin+level fpg ogtt igf* waist+hip+ratio skinfold* skin+thick* skinthick* "
-        "body+fat bodyfat grip* markers biomark* titr* albuminuria",
-    ),
-)
 
 MONEY: tuple[Topic, ...] = (
     Topic(
@@ -186,15 +25,16 @@ MONEY: tuple[Topic, ...] = (
         "income or wage",
         "number",
         0.88,
-        "income* inc incwage inctot ftotinc hhincome hhinc hincp pincp wagp wage* wages salar* salary earn* earnings "
-        "pay monthly+rate hourly+rate daily+rate hourlyrate dailyrate monthlyrate payrate pay+rate compensation bonus* "
-        "einkomm* gehalt* lohn* verdienst* inkomen* loon salaris brutto* netto* revenu* salaire* traitement+brut renta "
-        "renda rendimento ingres* sueldo* salari* "
+        "=rsa caf =apl =aah sozialhilfe burgergeld grundsicherung wohngeld kindergeld bijstand* uitkering* toeslag* "
+        "ayuda* beca* aide+* allocation* indemnite* assegno* auxilio* prestacion* income* inc incwage inctot ftotinc "
+        "hhincome hhinc hincp pincp wagp wage* wages salar* salary earn* earnings pay monthly+rate hourly+rate daily+rate "
+        "hourlyrate dailyrate monthlyrate payrate pay+rate compensation bonus* einkomm* gehalt* lohn* verdienst* inkomen* "
+        "loon salaris brutto* netto* revenu* salaire* traitement+brut renta renda rendimento ingres* sueldo* salari* "
         "stipend* reddito* retribu* pension* rente rentes retraite+mont* pensioen* benefit* welfare social+assist* "
-        "foodstamp* food+stamp* =snap ssip ssp =pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia "
-        "poverty* povpip percapita per+capita capital+gain capital+loss capitalgain capitalloss cap+gain dividends "
-        "stock+option* stockoption* percent+salary+hike percentsalaryhike hike tips annual+inc* annualincome "
-        "monthlyincome householdincome median+income",
+        "foodstamp* food+stamp* =snap ssip ssp =pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia poverty* "
+        "povpip percapita per+capita capital+gain capital+loss capitalgain capitalloss cap+gain dividends stock+option* "
+        "stockoption* percent+salary+hike percentsalaryhike hike tips annual+inc* annualincome monthlyincome "
+        "householdincome median+income",
     ),
     Topic(
         "credit",
@@ -202,20 +42,17 @@ MONEY: tuple[Topic, ...] = (
         "credit, debt or bank",
         "",
         0.85,
-        "credit* kredit* *kred kred krediet* credito* loan* darlehen lening* emprest* prestam* prestito* pret "
-        "mortgage* hypothe* hypothek* hipotec* mutuo debt* schuld* deuda* dette* divida* debit* dti default* "
-        "default+payment* default+pay* arrears delinq* delay* overdue installm* rate ratenh* instalment* emi balance* "
-        "saldo* limit* "
-        "bill* payment* pay* paid repay* transaction* trans+amt amount* amt betrag betrage bedrag montant* importo* "
-        "importe monto* valor* hoehe laufzeit duration+credit =term term+months fico score+credit creditscore risk risk+score "
-        "risk+score bank* account* konto* *konto *kont kont acct* compte* cuenta* conta conto checking* saving* spar* "
-        "epargne ahorro* sparbuch* "
-        "deposit* collateral guarantor* guarantee* burg* garant* cosign* co+applicant coapplicant zahlungs* schufa "
-        "bankrupt* insolv* charge+off* action+taken denial* rate+spread lien* loan+purpose purpose verwendung* zweck "
-        "vermog* property+value propertyvalue "
-        "interest+rate int+rate apr equity grant* scholarship* stipendium tuition fees fee fare tax* steuer+betrag "
-        "steuern belasting impot* imposto* tassa* subscription premium* pramie* claim* claims schaden* charges "
-        "monthlycharges totalcharges totalpayments",
+        "credit* kredit* *kred kred krediet* credito* loan* darlehen lening* emprest* prestam* prestito* pret mortgage* "
+        "hypothe* hypothek* hipotec* mutuo debt* schuld* deuda* dette* divida* debit* dti default* default+payment* "
+        "default+pay* arrears delinq* delay* overdue installm* rate ratenh* instalment* emi balance* saldo* limit* bill* "
+        "payment* pay* paid repay* transaction* trans+amt amount* amt betrag betrage bedrag montant* importo* importe "
+        "monto* valor* hoehe laufzeit duration+credit =term term+months fico score+credit creditscore risk risk+score "
+        "bank* account* konto* *konto *kont kont acct* compte* cuenta* conta conto checking* saving* spar* epargne "
+        "ahorro* sparbuch* deposit* collateral guarantor* guarantee* burg* garant* cosign* co+applicant coapplicant "
+        "zahlungs* schufa bankrupt* insolv* charge+off* action+taken denial* rate+spread lien* loan+purpose purpose "
+        "verwendung* zweck vermog* property+value propertyvalue interest+rate int+rate apr equity grant* scholarship* "
+        "stipendium tuition fees fee fare tax* steuer+betrag steuern belasting impot* imposto* tassa* subscription "
+        "premium* pramie* claim* claims schaden* charges monthlycharges totalcharges totalpayments",
     ),
     Topic(
         "spending",
@@ -224,10 +61,10 @@ MONEY: tuple[Topic, ...] = (
         "number",
         0.8,
         "expend* expens* spend* spent cost costs kosten cout gasto* despesa* spesa* spese ausgaben uitgaven depense* "
-        "price* preis prijs prix precio preco prezzo purchas* consum* asset* wealth vermoegen patrim* invest* "
-        "rent rents miete huur loyer alquiler affitto aluguel rentgrs grntp valp property* house+value housevalue "
-        "insurance+cost charge total+am* total+paid totpaid reimburs* copay* deduct* coverage* healthcare+* donat* "
-        "mnt* revenue* sales turnover profit* net+worth networth umsatz* omzet* fatturato ventas faturamento chiffre+affaires",
+        "price* preis prijs prix precio preco prezzo purchas* consum* asset* wealth vermoegen patrim* invest* rent rents "
+        "miete huur loyer alquiler affitto aluguel rentgrs grntp valp property* house+value housevalue insurance+cost "
+        "charge total+am* total+paid totpaid reimburs* copay* deduct* coverage* healthcare+* donat* mnt* revenue* sales "
+        "turnover profit* net+worth networth umsatz* omzet* fatturato ventas faturamento chiffre+affaires",
     ),
 )
 
@@ -238,12 +75,11 @@ CONDUCT: tuple[Topic, ...] = (
         "crime or court",
         "nominal",
         0.88,
-        "crim* offen* convict* arrest* charge+degree charge+desc* c+charge* r+charge* recid* felon* misdemean* misd "
-        "juv juv+* prior* priors sentence* sentenc* prison* jailed custody* violent* violence* violen* weapon* "
-        "assault* theft* police* straf* delikt* "
-        "delit* delito* reato* crime* incarcer* parole* probat* verdict guilt* fraud* victim* abuse* bully* harass* "
-        "is+recid two+year+recid decile+score score+text compas* v+decile* homicid* compas+screening* stop+reason "
-        "frisked searched warrant* infraction* citation",
+        "contraband* seizure+drugs crim* offen* convict* arrest* charge+degree charge+desc* c+charge* r+charge* recid* "
+        "felon* misdemean* misd juv juv+* prior* priors sentence* sentenc* prison* jailed custody* violent* violence* "
+        "violen* weapon* assault* theft* police* straf* delikt* delit* delito* reato* crime* incarcer* parole* probat* "
+        "verdict guilt* fraud* victim* abuse* bully* harass* is+recid two+year+recid decile+score score+text compas* "
+        "v+decile* homicid* compas+screening* stop+reason frisked searched warrant* infraction* citation",
     ),
     Topic(
         "religion",
@@ -252,8 +88,8 @@ CONDUCT: tuple[Topic, ...] = (
         "nominal",
         0.88,
         "relig* relg rlgblg rlgdgr rlgatnd denom* konfession* faith belief* church* attend+church kirche* kerk* culte "
-        "culto croyan* confession* godsdienst* godsd* god godsdienst pray* glaube* bible mosque attend reliten islam christian "
-        "muslim jew",
+        "culto croyan* confession* godsdienst* godsd* god godsdienst pray* glaube* bible mosque attend reliten islam "
+        "christian muslim jew",
     ),
     Topic(
         "politics",
@@ -262,11 +98,10 @@ CONDUCT: tuple[Topic, ...] = (
         "",
         0.85,
         "politic* polit* polviews partyid party* partei* partido* partito* partij vote* voting voter+reg* wahl* voto "
-        "election* presiden* candidat* lrscale left+right leftright ideolog* conserv* liberal* democr* republican* "
-        "union* unionmem gewerkschaft* syndicat* sindicat* vakbond* trust* trst* ppltrst vertrauen confiance confianza "
-        "stf* imwbcnt imbgeco imueclt euftf prtdgcl prtclede gun* abortion* abany abnomore cappun grass natspac "
-        "natspac nateduc natheal "
-        "immigr+att* protest* petition* civic* fepol affrm* racdif* helppoor helpblk",
+        "election* presiden* candidat* lrscale left+right leftright ideolog* conserv* liberal* democr* republican* union* "
+        "unionmem gewerkschaft* syndicat* sindicat* vakbond* trust* trst* ppltrst vertrauen confiance confianza stf* "
+        "imwbcnt imbgeco imueclt euftf prtdgcl prtclede gun* abortion* abany abnomore cappun grass natspac nateduc "
+        "natheal immigr+att* protest* petition* civic* fepol affrm* racdif* helppoor helpblk",
     ),
     Topic(
         "opinion",
@@ -276,10 +111,10 @@ CONDUCT: tuple[Topic, ...] = (
         0.75,
         "opinion* attitud* satisf* zufried* tevred* satisfac* soddisf* insatisf* agree* disagree* likert* prefer* "
         "percept* perceiv* feel* feeling* life+sat* lifesat* jobsat* job+sat* wellb* quality+of+life qol* importan* "
-        "wichtig* worry* worries fear* confiden* approv* rating* rate+overall evaluat* recommend* nps expect* "
-        "intention* identit* class+ident* subjective+class subclass social+class+id bewert* meinung* "
-        "environment+satisf* environmentsatisfaction relationshipsatisfaction worklifebalance work+life+balance "
-        "job+involvement jobinvolvement engagement* motivation* likelih* loyalty interest*+in enjoy* pleas* value+ofl*",
+        "wichtig* worry* worries fear* confiden* approv* rating* rate+overall evaluat* recommend* nps expect* intention* "
+        "identit* class+ident* subjective+class subclass social+class+id bewert* meinung* environment+satisf* "
+        "environmentsatisfaction relationshipsatisfaction worklifebalance work+life+balance job+involvement "
+        "jobinvolvement engagement* motivation* likelih* loyalty interest*+in enjoy* pleas* value+ofl*",
     ),
     Topic(
         "marks",
@@ -287,10 +122,10 @@ CONDUCT: tuple[Topic, ...] = (
         "marks, scores or performance",
         "number",
         0.8,
-        "grade* gpa mark marks score* exam* test+score* =sat =act iq note+exam noten note+final nota+final cijfer* "
-        "punkt* voto+esame calific* resultado+examen passed fail* failures percentile* performance* performancerating "
-        "perf+score perfscore evaluation last+eval* ranking absence* absent* absentee* fehlzeit* verzuim ausencia* "
-        "attendance attend+rate dropout* drop+out suspension* detention* discipl* apprais* kpi promot* promotion+last* "
+        "grade* gpa mark marks score* exam* test+score* =sat =act iq note+exam noten note+final nota+final cijfer* punkt* "
+        "voto+esame calific* resultado+examen passed fail* failures percentile* performance* performancerating perf+score "
+        "perfscore evaluation last+eval* ranking absence* absent* absentee* fehlzeit* verzuim ausencia* attendance "
+        "attend+rate dropout* drop+out suspension* detention* discipl* apprais* kpi promot* promotion+last* "
         "training+score achiev* reading+score writing+score math+score credits hrs+study math* reading* writing* "
         "science+score lesen rechnen competenc* aptitude ability skills skill",
     ),
@@ -325,20 +160,18 @@ NOTHING: tuple[Topic, ...] = (
         "",
         0.75,
         "imput* imputa flag+imp* edit+flag qflag* version* batch* source+file data+source source+system created+* "
-        "created* updated+* modified* last+update* load+date loaddate upload* etl insert* checksum filename =file "
-        "file+id status+code interview+status intstat int+status interv* interviewer* enumerator* mode+of+int* "
-        "mode+interview survey+mode =sample sample+type sampleid+type "
-        "tat turnaround* orderset order+set data+available drive+thru* panel wave wave+id welle vague ola round "
-        "survey+year surveyyr survey+yr syear year survey+month surveyyear ballot =form formwt issp sddsrvyr cycle ano "
-        "jahr jaar annee anno =an yr trimestre trimester quarter quartal kwartaal trim month+of+survey int+date "
-        "interview+date intdate date+interview dispcode "
-        "strat* stratum strata psu vpsu vstrat sdmvpsu sdmvstra cluster* segment+psu rep+group randomi* =arm arm+code "
-        "trt+group allocation =control constant employeecount employee+count standardhours standard+hours over18 "
-        "over+18 currency unit+of+measure units iso+code language+version questionnaire* consent* consent+date "
-        "vendor* store+fwd* store+and+fwd+flag ratecode* trip+type test+id testid test+type assay device+type channel "
-        "platform browser =os app+version product* sku item+id campaign* =contact contact+type =previous pdays "
-        "emp+var+rate cons+price+idx cons+conf+idx euribor* nr+employed duration+call line+number lineno linenum "
-        "rectype record+type =rt hv000 v000 gq gqtype quality+flag",
+        "created* updated+* modified* last+update* load+date loaddate upload* etl insert* checksum filename =file file+id "
+        "status+code interview+status intstat int+status interv* interviewer* enumerator* mode+of+int* mode+interview "
+        "survey+mode =sample sample+type sampleid+type tat turnaround* orderset order+set data+available drive+thru* "
+        "panel wave wave+id welle vague ola round survey+year surveyyr survey+yr syear year survey+month surveyyear "
+        "ballot =form formwt issp sddsrvyr cycle ano jahr jaar annee anno =an yr trimestre trimester quarter quartal "
+        "kwartaal trim month+of+survey int+date interview+date intdate date+interview dispcode strat* stratum strata psu "
+        "vpsu vstrat sdmvpsu sdmvstra cluster* segment+psu rep+group randomi* =arm arm+code trt+group allocation =control "
+        "constant employeecount employee+count standardhours standard+hours over18 over+18 currency unit+of+measure units "
+        "iso+code language+version questionnaire* consent* consent+date vendor* store+fwd* store+and+fwd+flag ratecode* "
+        "trip+type test+id testid test+type assay device+type channel platform browser =os app+version product* sku "
+        "item+id campaign* =contact contact+type =previous pdays emp+var+rate cons+price+idx cons+conf+idx euribor* "
+        "nr+employed duration+call line+number lineno linenum rectype record+type =rt hv000 v000 gq gqtype quality+flag",
     ),
     Topic(
         "leisure",
@@ -346,12 +179,12 @@ NOTHING: tuple[Topic, ...] = (
         "leisure or daily life",
         "",
         0.55,
-        "sport* hobby hobbies leisure* free+time freetime tv* television* hours+tv heures+tv cinema* movie* film* "
-        "music* book* books lectur* lecture =read reading+habit internet* computer* comphrs* games gaming game "
-        "social+media facebook instagram go+out goout going+out activities extracurr* nursery club* travel+habit "
-        "holiday* vacation* cook* cuisine* kitchen diy bricol* garden* peche chasse fish* hunt* "
-        "rock dance* danc* theatre museum* newspaper* =news news* radio+list* podcast* phone+use screen+time diet* "
-        "food* fruit* veget* meals breakfast water+intake coffee tea exercis* exerc* physactiv* physical+act* "
-        "physical+activity walk* steps bike gym study+time studytime study+hours homework paid+class lessons tutoring",
+        "sport* hobby hobbies leisure* free+time freetime tv* television* hours+tv heures+tv cinema* movie* film* music* "
+        "book* books lectur* lecture =read reading+habit internet* computer* comphrs* games gaming game social+media "
+        "facebook instagram go+out goout going+out activities extracurr* nursery club* travel+habit holiday* vacation* "
+        "cook* cuisine* kitchen diy bricol* garden* peche chasse fish* hunt* rock dance* danc* theatre museum* newspaper* "
+        "=news news* radio+list* podcast* phone+use screen+time diet* food* fruit* veget* meals breakfast water+intake "
+        "coffee tea exercis* exerc* physactiv* physical+act* physical+activity walk* steps bike gym study+time studytime "
+        "study+hours homework paid+class lessons tutoring",
     ),
 )

@@ -11,6 +11,11 @@ from collections.abc import Set as AbstractSet
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OPAQUE = re.compile(r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}")
+_NUMBER_SIGN = re.compile(r"\b[nN][°º]|№|#")
+LITTLE = frozenset(
+    "of de du des d di da do das dos del della dell der den des la le les el l the a au et e und y i van het".split()
+)
+"""Small words between those that tell something: ``date of birth``, ``lieu de naissance``."""
 SHORTEST_PIECE = 3
 PREFIX_LETTERS = "mfpwhdsrn"
 """Letters that stand before a joined word for mother, father, partner, workday …"""
@@ -30,23 +35,45 @@ def folded(text: str) -> str:
     return plain.casefold()
 
 
+def inflected(text: str) -> tuple[str, ...]:
+    """A folded text and how it reads with another ending of its last word: feminine, plural.
+
+    >>> "moderado" in inflected("moderada"), "satisfait" in inflected("satisfaites"), inflected("up")
+    (True, True, ('up',))
+    """
+    if len(text) < 4 or not text[-1].isalpha():
+        return (text,)
+    single = text[:-1] if text.endswith("s") else text
+    ends = [single[:-1] + end for end in "aoei"] if single[-1] in "aoei" else [single + "e"]
+    return tuple(dict.fromkeys((text, single, *ends, *([single[:-1]] if single.endswith("e") else []))))
+
+
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a column name, folded, digits at their ends taken off.
 
     >>> words_of("DateOfBirth"), words_of("e-mail_adres"), words_of("Prénom"), words_of("BILL_AMT1"), words_of("DBP58")
     (('date', 'of', 'birth'), ('e', 'mail', 'adres'), ('prenom',), ('bill', 'amt'), ('dbp',))
     """
-    words = re.split(r"[^\w]+|_+", folded(_CAMEL.sub(" ", name)))
-    return tuple(w.strip("0123456789") or w for w in words if w)
+    return tuple(w.strip("0123456789") or w for w in raw_words(name))
 
 
 def raw_words(name: str) -> tuple[str, ...]:
-    """The words of a column name with their digits: ``ipv4``, ``icd10``.
+    """The words of a column name with their digits: ``ipv4``, ``icd10``; a sign for "number" is the word ``nr``.
 
-    >>> raw_words("ICD10_main")
-    ('icd10', 'main')
+    >>> raw_words("ICD10_main"), raw_words("N° dossier")
+    (('icd10', 'main'), ('nr', 'dossier'))
     """
-    return tuple(w for w in re.split(r"[^\w]+|_+", folded(_CAMEL.sub(" ", name))) if w)
+    plain = _NUMBER_SIGN.sub(" nr ", _CAMEL.sub(" ", name))
+    return tuple(w for w in re.split(r"[^\w]+|_+", folded(plain)) if w)
+
+
+def telling(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words without the small ones between them; all where nothing else is left.
+
+    >>> telling(("lieu", "de", "naissance")), telling(("e",))
+    (('lieu', 'naissance'), ('e',))
+    """
+    return tuple(w for w in words if w not in LITTLE) or words
 
 
 def opaque(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from shoal.measures.columns.names.words import folded
@@ -31,22 +32,9 @@ _BETWEEN = re.compile(
     rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
 )
 _SINGLE = re.compile(rf"({_N}){_UNIT}")
-_LOWEST = (
-    "none",
-    "norm",
-    "normal",
-    "no",
-    "zero",
-    "nil",
-    "nothing",
-    "keine",
-    "kein",
-    "aucun",
-    "ninguno",
-    "nenhum",
-    "nessuno",
-    "geen",
-    "negative",
+_LOWEST = frozenset(
+    "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
+    "negative ohne sans sin sem senza zonder".split()
 )
 
 
@@ -76,9 +64,10 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
     """
     places: dict[str, tuple[float, int]] = {}
     bands = 0
+    unit = _common_unit(values)
     for value in values:
-        plain = folded(value.strip())
-        found = lower_end(value)
+        plain = _without(folded(value.strip()), unit)
+        found = lower_end(_without(value, unit))
         if found is not None:
             bands += 1
         elif single := _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)):
@@ -91,6 +80,23 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
     if bands < 2 or bands < 0.4 * len(values):
         return ()
     return tuple(sorted(places, key=lambda v: places[v]))
+
+
+def lowest_word(text: str) -> bool:
+    """Whether a text says "none": the lowest of all."""
+    return folded(text.strip()) in _LOWEST
+
+
+def _common_unit(values: Sequence[str]) -> str:
+    """The word that nearly all values end with, behind a number: ``1 a 2 SM``, ``2 a 5 SM``; empty where there is none."""
+    ends = Counter(found.group(1) for v in values if (found := re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(v))))
+    word, n = ends.most_common(1)[0] if ends else ("", 0)
+    return word if n >= 2 and n >= 0.6 * len(values) else ""
+
+
+def _without(text: str, unit: str) -> str:
+    """A text without a unit at its end."""
+    return text.strip()[: -len(unit)].strip() if unit and folded(text.strip()).endswith(" " + unit) else text
 
 
 def _number(found: re.Match[str]) -> float:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.measures.columns.names.words import folded
 
 MONTHS = (
@@ -56,6 +59,7 @@ _FORMS = tuple(
         rf"({_MONTH})\.?[-/ ]({_Y}|\d{{2}})",
         rf"{_Y}[-/]({_M}|q[1-4]|w\d{{1,2}}|{_MONTH})",
         rf"{_M}/{_Y}",
+        rf"{_D}\.{_M}\.",
         rf"{_Y} ?(q|t|quarter )[1-4]|(q|t)[1-4][ /-]?{_Y}",
         r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     )
@@ -80,6 +84,16 @@ def compact_date(text: str) -> bool:
     (True, False)
     """
     return _COMPACT.fullmatch(text) is not None
+
+
+def unix_times(numbers: npt.NDArray[np.float64]) -> bool:
+    """Whether numbers are seconds or milliseconds since 1970, from 1986 to 2036.
+
+    >>> unix_times(np.array([1.7e9, 1.71e9])), unix_times(np.array([1.7e12])), unix_times(np.array([1.7e9, 5.0]))
+    (True, True, False)
+    """
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return any(unit * 500_000_000 <= low <= high <= unit * 2_100_000_000 for unit in (1, 1_000))
 
 
 def date_share(values: Sequence[str], kind: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from shoal.measures.columns.names.words import folded
+from shoal.measures.columns.names.words import folded, inflected
 from shoal.measures.columns.values.dates import MONTHS, WEEKDAYS
 
 
@@ -39,10 +39,11 @@ LADDERS: tuple[Ladder, ...] = (
 very low|lowest|very little|sehr niedrig|sehr gering|tres faible|tres bas|muy bajo|muito baixo|molto basso|zeer laag
 |very small|xs|minimal|trace|poorest|very light|sehr wenig|tres peu|muy poco
 low|little|niedrig|gering|faible|bas|basse|bajo|baja|baixo|baixa|basso|bassa|laag|small|s|klein|petit|pequeno|piccolo|few
-|wenig|peu|poco|pouco|weinig|a little|light|mild|lower|minor|slight|slightly|poorer|un peu|un poco|poor|leicht|leve|leger
+|wenig|peu|poco|pouco|weinig|a little|light|mild|lower|minor|slight|slightly|poorer|un peu|un poco|poor|leicht|leve
+|lieve|leger|licht|schwach|debil|debole
 |somewhat
 medium|middle|moderate|mittel|mittelmassig|moyen|moyenne|medio|media|gemiddeld|mid|m|average|moderately|intermediate
-|modere|moderado|matig|medium-low|partial|some
+|modere|moderado|moderato|matig|medium-low|partial|some
 high|much|hoch|eleve|elevee|haut|alto|alta|hoog|large|l|gross|grand|grande|groot|many|viel|beaucoup|mucho|muito|molto|veel
 |severe|heavy|higher|richer|a lot|strong|schwer|grave|ernstig|rich|quite a bit|considerably|stark|major
 very high|highest|sehr hoch|tres eleve|tres haut|muy alto|muito alto|molto alto|zeer hoog|very large|xl|extreme|extremely
@@ -207,12 +208,17 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         return "", ()
     for index, ladder in enumerate(LADDERS):
         places = _places(index)
-        if all(p in places for p in plain.values()):
-            rungs = {v: places[p] for v, p in plain.items()}
+        rungs = {v: place for v, p in plain.items() if (place := _rung(places, p)) is not None}
+        if len(rungs) == len(values):
             short = all(len(p) < 3 for p in plain.values())
             if len(set(rungs.values())) == len(values) >= (ladder.least if short else 2):
                 return ladder.key, tuple(sorted(values, key=lambda v: rungs[v]))
     return "", ()
+
+
+def _rung(places: dict[str, int], text: str) -> int | None:
+    """The rung of a word, in any gender and number."""
+    return next((places[form] for form in inflected(text) if form in places), None)
 
 
 def _plain(text: str) -> str:

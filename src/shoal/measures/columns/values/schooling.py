@@ -23,22 +23,24 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     ),
     (
         7.0,
-        r"bachelor|licence\b|college grad|college degree|college or|four.?year|4.?year|universit|laurea|licenciatura|"
+        r"bachelor|licence\b|college grad|college degree|college or|four.?year|4.?year|universit|\blaurea|licenciatura|"
         r"graduacao|graduate|hochschul|fachhochschul|wo\b|hbo\b|superieur|superior|tertiary|higher|bac ?\+ ?[34]|degree|"
         r"isced ?6|academic",
     ),
+    (3.4, r"scuola media|licenza media|^media$|brevet|college \("),
+    (4.1, r"\bcap\b|\bbep\b|cap,|qualifica prof"),
     (5.9, r"college\b"),
     (
         5.0,
         r"vocational|voc\b|technique|technical|trade|apprentice|lehre|berufs|mbo\b|formation prof|fp\b|profession|"
-        r"professional|vmbo|tecnic[oa]|cap\b|bep\b",
+        r"professional|vmbo|tecnic[oa]",
     ),
     (3.6, r"some high|less than high|9 ?- ?1[12]|^< ?h"),
     (
         4.6,
         r"high school (grad|dipl)|hs.?dipl|hs.?grad|ged\b|baccalaur|bac\b|abitur|fachabitur|matura|vwo\b|a.?level|"
         r"upper second|secundaria completa|medio completo|bachillerato|scuola superiore|diploma superiore|"
-        r"secondary complete|completed high|2eme cycle|second cycle|lycee|havo|grade 12|isced ?3",
+        r"secondary complete|completed high|maturita|diploma$|2eme cycle|second cycle|lycee|havo|grade 12|isced ?3",
     ),
     (4.5, r"high school"),
     (
@@ -56,7 +58,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     (
         2.5,
         r"5th|6th|elementary|primary|primaire|primaria|primario|grundschul|basisonderwijs|fundamental|basic|isced ?1|"
-        r"elementare|volksschule",
+        r"elementare|volksschule|\bcep\b|certificat d.etudes",
     ),
     (2.0, r"1st|2nd|3rd|4th"),
     (1.0, r"preschool|pre-school|kindergarten|nursery|preescolar|inicial|isced ?0"),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from shoal.measures.columns.finding import ColumnFacts
-from shoal.measures.columns.names.words import folded
+from shoal.measures.columns.names.words import folded, inflected
 
 _WORDS = frozenset(
     w.strip()
@@ -91,6 +91,8 @@ def asked(spellings: Iterable[str]) -> bool:
     return any(_ASKED.search(folded(s)) for s in spellings)
 
 
+LONG_WORD = 8
+"""Letters from which a word means the same in another gender or number."""
 MANY = 100
 """Values from which a short word among them is more likely a name than a spelling of "missing"."""
 _NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
@@ -125,7 +127,7 @@ def _words(facts: ColumnFacts) -> list[str]:
         plain = folded(value.strip())
         if plain in _SHORT or (plain == "none" and value.strip() == "None"):
             doubtful.append(value)
-        elif plain in _WORDS or not plain:
+        elif not plain or plain in _WORDS or (len(plain) >= LONG_WORD and any(form in _WORDS for form in inflected(plain))):
             clear.append(value)
     if len(clear) + len(doubtful) == len(facts.values):
         return clear + doubtful

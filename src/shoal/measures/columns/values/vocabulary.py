@@ -8,15 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from shoal.measures.columns.finding import Evidence
 from shoal.measures.columns.names.words import folded
 from shoal.measures.columns.values.identifiers import spread
 
 SHARE = 0.6
-NAMES_SHARE = 0.3
-"""Share of the distinct values that must hold a known name of a person: lists of names are never complete."""
 
 
 @dataclass(frozen=True)
@@ -246,21 +243,3 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
 _EMPTY_WORDS = frozenset(
     ("other", "others", "autre", "autres", "andere", "anders", "otro", "otros", "outro", "altro", "sonstige", "none", "misc")
 )
-
-
-@cache
-def _known_names() -> frozenset[str]:
-    """Given and family names of the generated people."""
-    from shoal.datasets.country import FEMALE, MALE, SURNAMES
-
-    return frozenset(folded(n) for n in (*FEMALE, *MALE, *SURNAMES))
-
-
-def names_share(values: Sequence[str]) -> float:
-    """The share of values that hold a name of a person, by the lists of generated people; 0 where they are not written "
-    "as names."""
-    looked = [folded(v) for v in spread(values, 1000)]
-    if not looked or sum(bool(re.fullmatch(r"[^\W\d_][\w .,'’-]{1,60}", v)) for v in looked) < 0.9 * len(looked):
-        return 0.0
-    known = _known_names()
-    return sum(any(w in known for w in re.split(r"[ ,.\-\d]+", v)) for v in looked) / len(looked)

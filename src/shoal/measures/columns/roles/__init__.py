@@ -1,0 +1,1 @@
+"""The role of a column: by its name, by its values, and where neither tells."""

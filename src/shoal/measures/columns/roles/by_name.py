@@ -1,0 +1,195 @@
+"""What the name of a column says, checked against its values."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from shoal.measures.columns.finding import ColumnFacts, Scale
+from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
+from shoal.measures.columns.names.topics import Topic
+from shoal.measures.columns.roles.keys import is_key
+from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
+from shoal.measures.columns.scales import reads_as_text
+from shoal.measures.columns.values.identifiers import spread
+from shoal.measures.columns.values.people import SINGLE_SHARE, names_share
+from shoal.model.roles import Role
+
+NUMBERS = ("patient_number", "person_number", "record_number")
+NAMES = ("person_name", "name_part", "name")
+CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
+"""Topics that are written as codes: these name a place or a thing, also where every row has its own."""
+
+_WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
+
+
+def survey_weight(seen: Seen) -> Decision | None:
+    """Survey weight or body weight: the same words, told apart by the numbers."""
+    facts, numbers = seen.facts, seen.facts.numbers
+    words = set(expanded(facts.name))
+    called = bool(words & _WEIGHT_WORDS)
+    bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
+    survey = any(topic is not None and topic.key == "survey_weight" for topic in (seen.topic, bare))
+    if not (called or survey):
+        return None
+    if numbers is None:
+        return _by_topic(seen, BY_KEY["body"]) if called else None
+    body = called and _human_weight(facts, words | set(expanded(facts.label)))
+    if body:
+        return Decision(Role.QUASI, "its name says weight and its values are those of bodies", 0.7, "body", None, Scale.NUMBER)
+    if facts.distinct > 5 and float(np.min(numbers)) >= 0:
+        return Decision(Role.INSENSITIVE, "its name says survey weight", 0.88, "survey_weight", None, Scale.NUMBER)
+    return None
+
+
+def _human_weight(facts: ColumnFacts, words: set[str]) -> bool:
+    """Kilograms or pounds of people, children included."""
+    numbers = facts.numbers
+    assert numbers is not None
+    if words & {"body", "kg", "lb", "lbs", "pounds", "kilo", "korper", "corporal"}:
+        return True
+    if words & {"survey", "sample", "sampling", "final", "person", "design", "household", "hh", "weights"}:
+        return False
+    centre, high, low = float(np.median(numbers)), float(np.max(numbers)), float(np.min(numbers))
+    return low >= 1 and high <= 700 and 8 <= centre <= 260 and high < 12 * max(centre, 1) and facts.distinct >= 5
+
+
+def numbered(seen: Seen) -> Decision | None:
+    """A number of something, different in nearly every row, whatever the something is."""
+    facts = seen.facts
+    words = set(expanded(facts.name))
+    if not words & {"id", "nr", "no", "number", "num", "nbr", "nummer", "numero", "uid", "key", "code"} or facts.kind not in (
+        "text",
+        "integer",
+    ):
+        return None
+    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or seen.found.scale is Scale.DATE:
+        return None
+    if seen.topic is not None and seen.topic.key in CODED and "code" in words:
+        return None
+    topic = seen.topic if seen.topic is not None and seen.topic.role is Role.DIRECT else BY_KEY["record_number"]
+    return Decision(
+        Role.DIRECT, f"its name says {topic.says} and nearly every row has its own", 0.9, topic.key, topic.hipaa or 18, Scale.ID
+    )
+
+
+def named(seen: Seen) -> Decision | None:
+    """What the name says, checked against the values."""
+    topic = seen.topic
+    if topic is None or topic.key == "survey_weight":
+        return None
+    if topic.role is Role.DIRECT:
+        return _named_direct(seen, topic)
+    if seen.found.scale is Scale.DATE and topic.role is not Role.QUASI and topic.key != "technical" and topic.scale != "date":
+        date = BY_KEY["event_date"]
+        return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
+    if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
+        return None
+    if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
+        return None
+    if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
+        return None
+    if topic.key in ("care", "technical", "group") and _lettered_key(seen):
+        return None
+    return _by_topic(seen, topic)
+
+
+def _lettered_key(seen: Seen) -> bool:
+    """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
+    facts = seen.facts
+    if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not is_key(facts):
+        return False
+    return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)
+
+
+def _by_topic(seen: Seen, topic: Topic) -> Decision:
+    return Decision(topic.role, f"its name says {topic.says}", topic.confidence, topic.key, topic.hipaa)
+
+
+def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
+    facts = seen.facts
+    few = facts.distinct <= 12 or (facts.distinct <= FEW_VALUES and facts.distinct < 0.02 * facts.filled)
+    if topic.key in NUMBERS:
+        return _named_number(seen, topic, few)
+    if topic.key in NAMES:
+        return _named_name(seen, topic, few)
+    if topic.key == "position":
+        return _direct(topic) if facts.numbers is not None or not few else None
+    if topic.key == "text":
+        if not few and facts.kind == "text" and (reads_as_text(facts) or facts.distinct > 0.5 * facts.filled):
+            return _direct(topic, scale=Scale.TEXT)
+        return None
+    if facts.kind in ("date", "timestamp", "float", "decimal", "boolean") and not (topic.key == "account" and facts.whole):
+        return None
+    if few and facts.filled >= FEWEST_ROWS:
+        if topic.key == "street":
+            return Decision(
+                Role.QUASI, "its name says address, but it has few values: a kind of place", 0.6, "place", None, Scale.NOMINAL
+            )
+        return Decision(
+            Role.INSENSITIVE, f"its name says {topic.says}, but it has few values: a code", 0.5, "technical", None, None
+        )
+    return _direct(topic)
+
+
+def _direct(topic: Topic, scale: Scale | None = None) -> Decision:
+    scales = {"place": Scale.PLACE, "text": Scale.TEXT}
+    return Decision(
+        Role.DIRECT,
+        f"its name says {topic.says}",
+        topic.confidence,
+        topic.key,
+        topic.hipaa,
+        scale or scales.get(topic.scale, Scale.ID),
+    )
+
+
+def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+    """A number of a person, household or record; few small numbers count inside a group, and fractions number nothing."""
+    facts = seen.facts
+    if facts.numbers is not None and not facts.whole:
+        return None
+    if seen.found.scale is Scale.DATE and topic.key != "patient_number":
+        return None
+    if facts.kind == "text" and not _written_as_numbers(facts, few):
+        return None
+    inside = few and facts.whole and facts.distinct <= 20 and facts.filled >= 50 * facts.distinct
+    if inside and topic.key != "patient_number":
+        return Decision(
+            Role.INSENSITIVE,
+            "its name says a number, but it has few values: a number inside a group",
+            0.5,
+            "technical",
+            None,
+            Scale.NOMINAL,
+        )
+    if few and topic.key == "record_number" and facts.filled >= FEWEST_ROWS:
+        return Decision(
+            Role.INSENSITIVE, "its name says a number or code, but it has few values", 0.5, "technical", None, Scale.NOMINAL
+        )
+    return _direct(topic)
+
+
+def _written_as_numbers(facts: ColumnFacts, few: bool) -> bool:
+    """Whether texts may number people or records: no words apart, and digits where there are few."""
+    looked = spread(facts.values)
+    apart = sum(" " in v for v in looked)
+    return apart < 0.2 * len(looked) and (not few or 2 * sum(any(c.isdigit() for c in v) for v in looked) >= len(looked))
+
+
+def _named_name(seen: Seen, topic: Topic, few: bool) -> Decision | None:
+    """Names of people; a name with few values may be that of a thing or place."""
+    facts = seen.facts
+    if facts.kind != "text" or facts.numbers is not None:
+        return None
+    letters = sum(bool(re.match(r"[^\W\d_]", v.strip())) for v in facts.values) >= 0.8 * len(facts.values)
+    if topic.key == "person_name":
+        return _direct(topic) if letters and facts.distinct > 2 else None
+    if topic.key == "name_part":
+        return _direct(topic) if letters and facts.distinct > 12 and seen.found.scale is Scale.NOMINAL else None
+    if few and facts.filled >= FEWEST_ROWS and names_share(facts.values) < SINGLE_SHARE:
+        return Decision(
+            Role.QUASI, "its name says a name, but it has few values: of a place or thing", 0.5, "facility", None, Scale.NOMINAL
+        )
+    return _direct(topic)

@@ -1,0 +1,56 @@
+"""What is known of a column when its role is decided, and the decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shoal.measures.columns.finding import ColumnFacts, Evidence, Scale
+from shoal.measures.columns.names.topics import Topic
+from shoal.measures.columns.scales import Found
+from shoal.measures.columns.values.identifiers import Form
+from shoal.model.roles import Role
+
+FEW_VALUES = 60
+FEWEST_ROWS = 20
+"""Rows from which "every row has its own value" says something."""
+
+_CHANGE = {
+    Role.DIRECT: "It is no identifier if many people share its values, or if they name no person.",
+    Role.QUASI: "It is sensitive or insensitive if nobody outside can know it.",
+    Role.SENSITIVE: "It is a quasi-identifier if neighbours, colleagues or public lists know it.",
+    Role.INSENSITIVE: "It is a quasi-identifier if others know it, sensitive if learning it would hurt.",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that is known of one column when its role is decided."""
+
+    facts: ColumnFacts
+    topic: Topic | None
+    form: tuple[Form, Evidence] | None
+    spoken: tuple[str, Evidence] | None
+    found: Found
+    private: bool = False
+    """Whether the table is about health, money or conduct: what is not known is then taken for sensitive."""
+    about_people: bool = False
+    """Whether most that is known of the table is what others know of a person, as in a census."""
+    asked: bool = False
+    """Whether "don't know" or "refused" are among its values: somebody was asked."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A role with its reason."""
+
+    role: Role
+    reason: str
+    confidence: float
+    topic: str = ""
+    hipaa: int | None = None
+    scale: Scale | None = None
+    evidence: tuple[Evidence, ...] = field(default=())
+
+    @property
+    def change(self) -> str:
+        return _CHANGE[self.role]
