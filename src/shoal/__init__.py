@@ -13,6 +13,7 @@ __all__ = [
     "AttackReport",
     "CheckResult",
     "ColumnLevels",
+    "Comparison",
     "Estimate",
     "EventMeasurement",
     "Inspection",
@@ -32,6 +33,7 @@ __all__ = [
     "anonymize_tables",
     "attack",
     "check",
+    "compare",
     "datasets",
     "design",
     "engines",
@@ -62,6 +64,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.anonymize_tables import anonymize_tables
     from shoal.api.attack import AttackReport
     from shoal.api.check import check
+    from shoal.api.compare.compare import compare
+    from shoal.api.compare.result import Comparison
     from shoal.api.design import design
     from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
@@ -94,6 +98,7 @@ else:
         "AttackReport": "api.attack",
         "CheckResult": "release.gate.check",
         "ColumnLevels": "api.hierarchy",
+        "Comparison": "api.compare.result",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
@@ -111,6 +116,7 @@ else:
         "anonymize": "api.anonymize",
         "anonymize_tables": "api.anonymize_tables",
         "check": "api.check",
+        "compare": "api.compare.compare",
         "design": "api.design",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",

@@ -31,6 +31,7 @@ ORDER = (
     "check",
     "verify",
     "attack",
+    "compare",
     "vault",
     "registry",
     "serve",

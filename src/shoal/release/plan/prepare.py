@@ -204,7 +204,7 @@ def _hierarchy(
     Of a sample's ``whole`` table all values are looked at, so that the rule covers every record that RECODE reads; of the
     population too, so that its people have a class.
     """
-    from shoal.hierarchies import from_policy, infer
+    from shoal.hierarchies import from_policy
     from shoal.hierarchies.builders.apart import Apart
 
     name = base.columns[j]
@@ -218,12 +218,18 @@ def _hierarchy(
         seen, times = _with_others(name, seen, times, other)
         values, counts = _with_others(name, values, counts, other)
     if asked is None:
-        found = _found(schema[name], seen, times)
-        k = max(policy.smallest_class, policy.cells.minimum)
-        rule = infer(schema[name], seen, times, k=k, scale=_scale(schema[name], found), order=found.order)
+        rule = guessed_rule(schema[name], seen, times, k=max(policy.smallest_class, policy.cells.minimum))
         return rule, rule.over(name, values, counts), rule.why
     rule = Apart.fitted(from_policy(asked, policy.folder or "."), name, seen, times, schema[name].user_missing)
     return rule, rule.over(name, values, counts), ""
+
+
+def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
+    """The rule of a column about which nothing is said, by what its values are."""
+    from shoal.hierarchies import infer
+
+    found = _found(column, values, counts)
+    return infer(column, values, counts, k=k, scale=_scale(column, found), order=found.order)
 
 
 def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:

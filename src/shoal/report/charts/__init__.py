@@ -4,6 +4,7 @@ Each function takes numbers and names and returns a :class:`Chart`; :func:`svg` 
 Colours are classes over the tokens of the page, so a chart follows light, dark and paper. Each says in words what it shows.
 """
 
+from shoal.report.charts.bars import bars
 from shoal.report.charts.curve import Line, curve
 from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
@@ -20,6 +21,7 @@ __all__ = [
     "Hiding",
     "Line",
     "Revealed",
+    "bars",
     "class_sizes",
     "curve",
     "fish",

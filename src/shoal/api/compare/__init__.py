@@ -1,0 +1,1 @@
+"""Original against release: what is it still good for?"""

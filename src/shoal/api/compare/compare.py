@@ -1,0 +1,290 @@
+"""``compare``: what did a release cost, and what is it still good for?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.api.arguments import Names, Source, names, opened
+from shoal.api.compare.columns import ComparedColumn, compare_column, read_columns, trees_of
+from shoal.api.compare.facets import (
+    class_change,
+    column_change,
+    correlation_change,
+    overall_losses,
+    pair_changes,
+    private_changes,
+)
+from shoal.api.compare.learning import answered, learned, scores
+from shoal.api.compare.result import Comparison
+from shoal.api.compare.trade_off import trade_off
+from shoal.engines.table import Table
+from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
+from shoal.measures.utility.analyses import AnalysisChange
+from shoal.measures.utility.analyses import compare as run_analysis
+from shoal.measures.utility.models import MOST_ROWS, ModelScore
+from shoal.model.certificate.certificate import NAME, PLAN
+from shoal.model.certificate.file import is_of_events, read_certificate
+from shoal.model.counts.classes import IntArray
+from shoal.model.plan import Plan
+from shoal.model.progress import Progress, silent
+from shoal.release.linked.certificate import read_linked
+from shoal.release.plan.earlier_plan import read_plan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Released:
+    """The release as it was found: a table, and of a folder the plan and the roles."""
+
+    table: Table
+    name: str
+    plan: Plan | None = None
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+
+
+def compare(
+    original: Source,
+    release: Source,
+    *,
+    quasi: Names | None = None,
+    sensitive: Names | None = None,
+    target: Names | None = None,
+    key: str | None = None,
+    analyses: Sequence[str] = (),
+    hierarchies: Mapping[str, Any] | None = None,
+    models: bool = True,
+    frontier: bool = True,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Every measure of what a release lost and what it is good for, column by column and as a whole.
+
+    Records need not be in the same order, nor be matched: what a label stands for is read from the plan of a release folder, from
+    the hierarchies, and from the way it is written (``20-29``, ``85+``, ``{a, b}``, ``12**``, ``*``). Perturbed and synthetic
+    tables are compared by their distributions.
+
+    Parameters
+    ----------
+    original, release : Table, path, URL or frame
+        The release may be the folder that :func:`shoal.anonymize` wrote.
+    quasi, sensitive : names of columns, optional
+        For the losses over classes and about sensitive values, and for the frontier; of a folder its own.
+    target : names of columns, optional
+        Models are trained to tell these; the sensitive columns where nothing is said.
+    key : str, optional
+        A column that names the same record in both tables: then numbers are also compared record by record.
+    analyses : sequence of str
+        ``mean:income``, ``table:sex,region``, ``regression:income~age``, before and after.
+    hierarchies : mapping of column to file, rule or Hierarchy, optional
+        What the labels of a column mean, where they do not tell it themselves.
+    models, frontier : bool
+        Whether models are trained (needs scikit-learn) and the trade-off between k and loss is searched.
+    seed : int
+        For everything that is drawn.
+
+    Examples
+    --------
+    >>> c = compare({"age": [31, 38, 45, 47]}, {"age": ["30-39", "30-39", "40-49", "40-49"]}, quasi="age", models=False)
+    >>> c.columns[0].kind, c.classes["k"], round(c.overall["certainty_penalty"], 4)
+    ('recoded', {'before': 1, 'after': 2}, 0.3333)
+    """
+    table = opened(original)
+    found = _released(release)
+    asked, secret = (
+        names(quasi) or found.quasi or table.schema.quasi,
+        names(sensitive) or found.sensitive or table.schema.sensitive,
+    )
+    shared = [n for n in table.schema.names if n in found.table.schema and n != key]
+    _check(table, found.table, shared, key, asked, secret, names(target))
+    progress(0.05, "reading")
+    before, after = read_columns(table, shared), read_columns(found.table, shared)
+    n, m = (len(side[shared[0]].codes) for side in (before, after))
+    if not n or not m:
+        raise EmptyTableError("a table without rows cannot be compared.", hint="Check both files.")
+    trees = trees_of(dict(hierarchies or {}), before)
+    rng = np.random.default_rng(seed)
+    columns = [
+        compare_column(
+            table.schema[name],
+            before[name],
+            after[name],
+            steps=found.plan.for_column(name) if found.plan is not None else (),
+            tree=trees.get(name),
+            lost=max(0, n - m),
+            rng=rng,
+        )
+        for name in shared
+    ]
+    progress(0.4, "comparing")
+    rows = _matched(table, found.table, key) if key is not None else None
+    changes = tuple(column_change(c, rows) for c in columns)
+    private, notes = private_changes(columns, secret)
+    by_name = {c.name: c for c in columns}
+    progress(0.6, "asking both")
+    scored, why = _models(columns, names(target) or tuple(s for s in secret if s in by_name), models, seed)
+    tried, failed = _analyses(analyses, columns)
+    points, missing = trade_off(table, asked, trees, max(0, n - m) / n) if frontier else ((), "it was not asked for.")
+    return Comparison(
+        original=table.name,
+        release=found.name,
+        records=(n, m),
+        columns=changes,
+        not_published=tuple(c for c in table.schema.names if c not in found.table.schema and c != key),
+        added=tuple(c for c in found.table.schema.names if c not in table.schema),
+        overall=overall_losses(columns, changes),
+        pairs=tuple(pair_changes(columns)),
+        correlations=correlation_change(columns),
+        private=private,
+        classes=class_change(by_name, asked, secret, max(0, n - m)) if asked else {},
+        propensity=scores(columns, seed),
+        queries=answered(columns, seed),
+        analyses=tuple(tried),
+        models=tuple(scored),
+        frontier=points,
+        frontier_why=missing,
+        notes=(*_notes(columns, n, m, asked), *notes, *why, *failed),
+    )
+
+
+def _released(release: Source) -> _Released:
+    """A table; or the data of a release folder with its plan and roles."""
+    if isinstance(release, str | Path) and "::" not in str(release) and Path(release).is_dir():
+        place = Path(release)
+        if not (place / NAME).is_file():
+            table = opened(release)
+            return _Released(table, table.name)
+        if read_linked(place / NAME) is not None or is_of_events(place):
+            raise UsageError(
+                "releases of event tables and of linked tables are compared in their own reports.",
+                hint="Name one file of the folder.",
+            )
+        claims = read_certificate(place / NAME)
+        if claims.data.file is None:
+            raise UsageError("the data of this release are a table of a database.", hint="Name that table: ENGINE-URL::table.")
+        table = opened(place / claims.data.file)
+        return _Released(table, place.name, read_plan(place / PLAN), claims.data.quasi, claims.data.sensitive)
+    table = opened(release)
+    return _Released(table, table.name)
+
+
+def _check(
+    table: Table,
+    other: Table,
+    shared: Sequence[str],
+    key: str | None,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    target: Sequence[str],
+) -> None:
+    if not shared:
+        raise DataError(
+            f"tables '{table.name}' and '{other.name}' have no column in common.", hint="Columns are matched by their names."
+        )
+    for what, given in (("quasi-identifier", quasi), ("target", target)):
+        for name in given:
+            table.schema.require(name, what=what)
+            other.schema.require(name, what=what)
+    for name in sensitive:
+        table.schema.require(name, what="sensitive column")
+    if key is not None:
+        table.schema.require(key, what="key")
+        other.schema.require(key, what="key")
+
+
+def _matched(table: Table, other: Table, key: str) -> tuple[IntArray, IntArray]:
+    """Rows of both tables with the same key; a key names one row."""
+    one, two = read_columns(table, [key])[key], read_columns(other, [key])[key]
+    for side in (one, two):
+        known = side.codes[side.codes >= 0]
+        if len(np.unique(known)) != len(known):
+            raise DataError(f"key '{key}' names several rows.", hint="Name a column that is different in every row.")
+    place = {text: i for i, text in enumerate(one.texts)}
+    to_one = np.array([place.get(text, -1) for text in two.texts] + [-1], dtype=np.int64)
+    row_of = np.full(len(one.texts) + 1, -1, dtype=np.int64)
+    there = one.codes >= 0
+    row_of[one.codes[there]] = np.flatnonzero(there)
+    rows = row_of[to_one[two.codes]]
+    rows = np.where(to_one[two.codes] < 0, -1, rows)
+    if not (rows >= 0).any():
+        raise DataError(f"no key '{key}' is in both tables.", hint="Leave the key out: records need not be matched.")
+    return rows[rows >= 0], np.flatnonzero(rows >= 0)
+
+
+def _models(
+    columns: Sequence[ComparedColumn], targets: Sequence[str], wanted: bool, seed: int
+) -> tuple[list[ModelScore], list[str]]:
+    """Scores per target, and in words why there are none."""
+    if not wanted:
+        return [], []
+    if not targets:
+        return [], ["No model was trained: name a --target."]
+    import importlib.util
+
+    if importlib.util.find_spec("sklearn") is None:
+        return [], ["No model was trained: scikit-learn is not installed (pip install 'shoal[sklearn]')."]
+    out: list[ModelScore] = []
+    said = []
+    by_name = {c.name: c for c in columns}
+    for name in targets:
+        found = learned(columns, by_name[name], seed)
+        out += found
+        if not found:
+            said.append(f"No model of '{name}' was trained: its labels cannot be read, or there is no other column.")
+    if out and len(columns[0].leaf) > MOST_ROWS:
+        said.append(f"Models were trained on a draw of {MOST_ROWS:,} records.")
+    if out and any(not c.is_exact for c in columns if c.before is not None):
+        said.append(
+            "Some columns were recoded locally or changed: models of the release may have seen records that they are tested on."
+        )
+    return out, said
+
+
+def _analyses(asked: Sequence[str], columns: Sequence[ComparedColumn]) -> tuple[list[AnalysisChange], list[str]]:
+    """The named analyses, and those that the release does not allow any more, in words."""
+    found, said = [], []
+    for analysis in asked:
+        table = analysis.partition(":")[0] == "table"
+        one: dict[str, Any] = {}
+        two: dict[str, Any] = {}
+        for c in columns:
+            if table and c.before is not None and c.after is not None:
+                one[c.name], two[c.name] = c.before, c.after
+            elif not table and c.numbers is not None:
+                one[c.name], two[c.name] = c.numbers
+        try:
+            found.append(run_analysis(analysis, one, two))
+        except MissingColumnError as error:
+            named = getattr(error, "column", "")
+            if any(c.name == named and c.kind in ("blank", "not readable") for c in columns):
+                said.append(f"{analysis} cannot be computed any more: '{named}' tells nothing, or cannot be read.")
+                continue
+            what = "be in both tables" if table else "be in both tables and hold numbers"
+            raise UsageError(f"an analysis cannot be run: {error.message}", hint=f"Its columns must {what}.") from None
+        except DataError as error:
+            said.append(f"{analysis} cannot be computed any more: {error.message}")
+    return found, said
+
+
+def _notes(columns: Sequence[ComparedColumn], n: int, m: int, quasi: Sequence[str]) -> list[str]:
+    said = []
+    for c in columns:
+        if c.kind == "not readable":
+            said.append(
+                f"'{c.name}': {c.unread:,} labels ({c.unread_records:,} records) are no groups of original values that Shoal can "
+                f"read; name a hierarchy (--hierarchy {c.name}=FILE)."
+            )
+    if any(c.kind == "recoded locally" for c in columns):
+        said.append("Groups that overlap are compared at the original detail, with one value drawn from each group.")
+    if any(c.kind == "changed numbers" for c in columns):
+        said.append("Changed numbers are no groups of original values: they have distances, not losses.")
+    if m > n:
+        said.append("The release has more records than the original; losses are over its own.")
+    if not quasi:
+        said.append("No quasi-identifiers are named: numbers over classes are left out (--quasi a,b).")
+    said.append("Exact numbers of the original stand here: share this with people who may see the original.")
+    return said

@@ -1,0 +1,190 @@
+"""``shoal.compare``: tables of every kind against their original, with the numbers of slow definitions."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import DataError, EmptyTableError, MissingColumnError, UsageError
+
+AGE = [31, 38, 45, 47, 52, 58, 31, 45]
+SEX = ["f", "m", "f", "m", "f", "m", "f", None]
+ILL = ["flu", "flu", "hiv", "flu", "flu", "hiv", "flu", "flu"]
+BANDS = [f"{a // 10 * 10}-{a // 10 * 10 + 9}" for a in AGE]
+
+
+def original() -> dict[str, list[object]]:
+    return {"age": list(AGE), "sex": list(SEX), "ill": list(ILL)}
+
+
+def compared(release: object, **words: object) -> shoal.Comparison:
+    words = {"models": False, "frontier": False} | words
+    return shoal.compare(original(), release, **words)  # type: ignore[arg-type]
+
+
+def test_the_table_itself_loses_nothing_in_any_order() -> None:
+    turned = {name: values[::-1] for name, values in original().items()}
+    c = compared(turned, quasi=["age", "sex"], sensitive="ill", frontier=True)
+    assert [x.kind for x in c.columns] == ["unchanged"] * 3
+    for x in c.columns:
+        assert (x.losses["granularity"], x.losses["mutual_information_loss"], x.distance) == (0.0, 0.0, 0.0)
+    assert all(p.distance == 0.0 and (p.before == p.after or p.before != p.before) for p in c.pairs)
+    assert c.propensity is not None
+    assert c.propensity.pmse == pytest.approx(0.0, abs=1e-12)
+    assert c.queries is not None
+    assert c.queries.mean == 0.0
+    assert c.classes["k"] == {"before": 1, "after": 1}
+    assert c.classes["loss"] == 0.0
+    assert c.classes["kl_divergence"] == pytest.approx(0.0)
+    assert [p.k for p in c.frontier] == [2, 3, 5]
+    assert c.frontier_why == ""
+
+
+def test_a_recoded_table_by_hand() -> None:
+    c = compared({"age": BANDS, "sex": SEX, "ill": ILL}, quasi=["age"], sensitive="ill")
+    age = c.columns[0]
+    assert age.kind == "recoded"
+    values = sorted(set(AGE))
+    cover = [sum(v // 10 == a // 10 for v in values) for a in AGE]
+    assert age.losses["certainty_penalty"] == pytest.approx(np.mean([(x - 1) / (len(values) - 1) for x in cover]))
+    width = [max(v for v in values if v // 10 == a // 10) - min(v for v in values if v // 10 == a // 10) for a in AGE]
+    assert age.losses["granularity"] == pytest.approx(np.mean(width) / (58 - 31))
+    assert age.distance == 0.0
+    assert c.classes["k"] == {"before": 1, "after": 2}
+    assert c.classes["discernibility"]["after"] == sum(n * n for n in Counter(BANDS).values())
+    groups: dict[str, Counter[str]] = {}
+    for band, ill in zip(BANDS, ILL, strict=True):
+        groups.setdefault(band, Counter())[ill] += 1
+    wrong = sum(sum(g.values()) - max(g.values()) for g in groups.values())
+    assert c.classes["classification_metric"]["ill"]["after"] == pytest.approx(wrong / len(AGE))
+    assert c.classes["ambiguity"] == pytest.approx(np.mean(cover))
+    spread = {
+        v: Counter(BANDS)[f"{v // 10 * 10}-{v // 10 * 10 + 9}"] / 8 / sum(w // 10 == v // 10 for w in values) for v in values
+    }
+    slow = sum(n / 8 * np.log2(n / 8 / spread[v]) for v, n in Counter(AGE).items())
+    assert c.classes["kl_divergence"] == pytest.approx(slow)
+    assert "age" in c.private["ill"]
+
+
+def test_left_out_records_cost_everything() -> None:
+    c = compared({"age": AGE[2:], "sex": SEX[2:], "ill": ILL[2:]}, quasi=["age"])
+    assert c.records == (8, 6)
+    assert c.columns[0].losses["granularity"] == pytest.approx(2 / 8)
+    assert c.classes["discernibility"]["after"] == sum(n * n for n in Counter(AGE[2:]).values()) + 2 * 8
+    assert c.sentence.startswith("6 records stand for 8")
+
+
+def test_blank_cells_and_blank_columns() -> None:
+    c = compared({"age": ["*"] * 8, "sex": ["f", "m", "*", "*", "f", "m", None, None], "ill": ILL})
+    age, sex, _ = c.columns
+    assert (age.kind, age.losses["granularity"], age.numbers, age.distance) == ("blank", 1.0, None, None)
+    assert sex.losses["certainty_penalty"] == pytest.approx(3 / 8), "two stars, and one empty cell more than the original has"
+
+
+def test_blank_columns_do_not_break_the_numbers_over_classes() -> None:
+    c = compared({"age": ["*"] * 8, "sex": SEX, "ill": ILL}, quasi=["age", "sex"], analyses=["mean:age"])
+    assert c.classes["kl_divergence"] is not None
+    assert any("mean:age cannot be computed any more" in note for note in c.notes)
+
+
+def test_local_recoding_is_compared_at_the_original_detail() -> None:
+    c = compared({"age": ["31", "30-39", "40-49", "45-47", "50-59", "58", "31", "45"], "sex": SEX, "ill": ILL}, quasi=["age"])
+    age = c.columns[0]
+    assert age.kind == "recoded locally"
+    assert age.losses["certainty_penalty"] == pytest.approx((0 + 1 + 1 + 1 + 1 + 0 + 0 + 0) / 5 / 8)
+    assert "kl_divergence" not in c.classes
+    assert c.pairs
+
+
+def test_changed_numbers_have_distances_and_no_losses() -> None:
+    c = compared({"age": [a + 0.5 for a in AGE], "sex": SEX, "ill": ILL})
+    age = c.columns[0]
+    assert age.kind == "changed numbers"
+    assert set(age.losses.values()) == {None}
+    assert age.numbers is not None
+    assert age.numbers["mean"] == (pytest.approx(np.mean(AGE)), pytest.approx(np.mean(AGE) + 0.5))
+    assert age.numbers["wasserstein"] == pytest.approx(0.5 / np.std(AGE))
+
+
+def test_a_key_compares_record_by_record() -> None:
+    ids = list("abcdefgh")
+    before = {"id": ids, "x": [1.0, 2, 3, 4, 5, 6, 7, 8]}
+    after = {"id": ids[::-1][:-1], "x": [8.0, 7, 6, 5, 4, 3, 2.5]}
+    c = shoal.compare(before, after, key="id", models=False, frontier=False)
+    x = np.array([2.0, 3, 4, 5, 6, 7, 8])
+    assert c.columns[0].matched["il1s"] == pytest.approx(0.5 / np.sqrt(2) / x.std(ddof=1) / 7)
+    assert c.columns[0].matched["squared_error"] == pytest.approx(0.25 / ((x - x.mean()) ** 2).sum())
+    with pytest.raises(DataError, match="several rows"):
+        shoal.compare({"id": ["a", "a"], "x": [1, 2]}, {"id": ["a", "b"], "x": [1, 2]}, key="id")
+    with pytest.raises(DataError, match="in both tables"):
+        shoal.compare({"id": ["a", "b"], "x": [1, 2]}, {"id": ["c", "d"], "x": [1, 2]}, key="id")
+
+
+def test_cells_changed_are_counted_by_key() -> None:
+    ids = list("abcd")
+    c = shoal.compare(
+        {"id": ids, "s": ["f", "m", "f", "m"]}, {"id": ids, "s": ["f", "m", "m", "f"]}, key="id", models=False, frontier=False
+    )
+    assert c.columns[0].matched["cells_changed"] == 0.5
+    assert c.columns[0].distance == 0.0
+
+
+def test_labels_that_nobody_can_read_are_told_and_a_hierarchy_helps(tmp_path: object) -> None:
+    release = {"age": ["young" if a < 45 else "old" for a in AGE], "sex": SEX, "ill": ILL}
+    c = compared(release)
+    assert c.columns[0].kind == "not readable"
+    assert any("2 labels (8 records)" in note and "--hierarchy age=FILE" in note for note in c.notes)
+    tree = shoal.model.hierarchy.Hierarchy.from_rows("age", [[str(a), "young" if a < 45 else "old"] for a in sorted(set(AGE))])
+    assert compared(release, hierarchies={"age": tree}).columns[0].kind == "recoded"
+    with pytest.raises(MissingColumnError):
+        compared(release, hierarchies={"town": tree})
+
+
+def test_analyses_at_the_middle_of_groups_and_at_published_detail() -> None:
+    c = compared({"age": BANDS, "sex": SEX, "ill": ILL}, analyses=["mean:age", "table:age,sex"])
+    mean, table = c.analyses
+    middle = {b: np.mean([v for v in set(AGE) if f"{v // 10 * 10}-{v // 10 * 10 + 9}" == b]) for b in BANDS}
+    assert (mean.before, mean.after) == (pytest.approx(np.mean(AGE)), pytest.approx(np.mean([middle[b] for b in BANDS])))
+    assert table.change == 0.0
+    for wrong in ("mean:sex", "mean:town", "median:age"):
+        with pytest.raises(UsageError):
+            compared(original(), analyses=[wrong])
+
+
+def test_models_are_trained_per_target_and_a_copy_does_not_win_by_memory() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=400)
+    table = {"x": x, "noise": rng.integers(0, 50, 400), "y": np.where(x + rng.normal(size=400) > 0, "yes", "no")}
+    c = shoal.compare(table, table, target="y", frontier=False)
+    assert {m.score for m in c.models} == {"accuracy", "AUC"}
+    assert len({m.model for m in c.models}) == 3
+    for m in c.models:
+        assert abs(m.before - m.after) < 0.08, m
+        assert m.before > m.baseline
+    numbers = shoal.compare(table, table, target="x", frontier=False)
+    assert {m.score for m in numbers.models} == {"R²"}
+
+
+def test_no_data_value_in_any_output(tmp_path: object) -> None:
+    canary = ["canaryflu", *["canaryhiv"] * 7]
+    c = shoal.compare({"age": AGE, "ill": canary}, {"age": BANDS, "ill": canary}, quasi=["age"], sensitive="ill")
+    from shoal.report.comparison_report import comparison_html
+
+    for text in (json.dumps(c.to_json()), repr(c), c._repr_html_(), comparison_html(c)):
+        assert "canary" not in text
+        assert "30-39" not in text
+        assert "<script" not in text
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(DataError, match="no column in common"):
+        shoal.compare({"a": [1]}, {"b": [1]})
+    with pytest.raises(EmptyTableError):
+        shoal.compare({"a": [1]}, pa.table({"a": pa.array([], pa.int64())}))
+    with pytest.raises(MissingColumnError):
+        shoal.compare({"a": [1], "b": [2]}, {"a": [1]}, quasi=["b"])
