@@ -257,6 +257,7 @@ def _releases(it: Walk, table: str) -> None:
         it._once(f"check {form}: (text)", ["check", table, "--policy", policy, "--format", form], 1)
     it.run("verify", "verify", "OUT-csv")
     it.run("attack", "attack", "OUT-csv", "--with", table, code=(0, 1))
+    it.run("compare", "compare", table, "OUT-csv", "--no-models", "--report", "OUT-compare.html")
     harbor = {
         **asked,
         "preset": "hipaa-safe-harbor",
