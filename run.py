@@ -2,6 +2,7 @@
 """Set up everything and run the demonstration or the tests, on a machine that has only Python.
 
     python3 run.py demo     the whole walk on generated people
+    python3 run.py studio   the library in a browser
     python3 run.py test     lint, types, import contracts, documentation and the whole test suite
 
 Needs nothing but Python 3.11 or later and the package registries that pip and, for the tests' database server, browser and
@@ -38,6 +39,9 @@ def main(words: list[str]) -> int:
     if verb == "shoal":
         set_up("demo")
         return call([python("shoal"), *rest])
+    if verb == "studio":
+        set_up("demo")
+        return call([python("shoal"), "studio", *rest])
     if verb == "test":
         set_up("test")
         return test(rest)

@@ -35,6 +35,7 @@ ORDER = (
     "vault",
     "registry",
     "serve",
+    "studio",
     "about",
 )
 

@@ -6,10 +6,10 @@ command line, given the same text, can only take the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
+from shoal.errors import PolicyError, UsageError
 from shoal.model.roles import Role
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
@@ -29,7 +29,7 @@ def first_policy(found: Inspection) -> str:
     for column in found.columns:
         if column.name not in own:
             roles[column.role.value][column.name] = {}
-    document: Document = {"roles": _written(roles), "preset": "internal", "allow": {"suppress": 0.05}}
+    document: Document = {"roles": _written(roles), "preset": "internal", "allow": {"suppress": 0.05}, "method": "lattice"}
     if found.unit:
         document["unit"] = found.unit
     if found.weight:
@@ -82,14 +82,29 @@ def with_preset(text: str, name: str) -> str:
 
 
 def with_k(text: str, k: int) -> str:
-    """The smallest group that is asked for, by hand; the preset gives way, since it may ask for more."""
+    """The smallest group that is asked for, by hand. A preset stays, unless it asks for more: what a person says then holds."""
 
     def change(document: Document) -> None:
-        document.pop("preset", None)
         require = document.get("require")
         document["require"] = {**require, "k": k} if isinstance(require, Mapping) else {"k": k}
 
-    return _changed(text, change)
+    def alone(document: Document) -> None:
+        change(document)
+        document.pop("preset", None)
+
+    try:
+        changed = _changed(text, change)
+    except PolicyError:
+        return _changed(text, alone)
+    return changed if Policy.parse(changed).smallest_class <= k else _changed(text, alone)
+
+
+def without_k(text: str) -> Document:
+    """Everything but the size of the smallest group, as plain values: what two policies have in common that differ in it only."""
+    document: Document = policy_file.plain(policy_file.read_yaml(text))
+    require = document.pop("require", None)
+    left = {name: value for name, value in require.items() if name != "k"} if isinstance(require, Mapping) else require
+    return {**document, "require": left} if left else document
 
 
 def with_suppress(text: str, share: float) -> str:
@@ -119,6 +134,22 @@ def with_levels(text: str, levels: Mapping[str, int]) -> str:
     return _changed(text, change)
 
 
+def freed(text: str, locked: Sequence[str] = ()) -> str:
+    """What a search may choose from: without the levels of columns that are not locked, and without the sign-off."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        for column, rule in roles[Role.QUASI.value].items():
+            if column not in locked and isinstance(rule, Mapping):
+                left = {name: value for name, value in rule.items() if name not in ("min_level", "max_level")}
+                roles[Role.QUASI.value][column] = left
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+        for name in ABOUT:
+            document.pop(name, None)
+
+    return _changed(text, change)
+
+
 def with_weight(text: str, column: str, weight: float) -> str:
     """How much the detail of a column matters to a search."""
 
@@ -129,6 +160,16 @@ def with_weight(text: str, column: str, weight: float) -> str:
             raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
         quasi[column] = {**(quasi[column] if isinstance(quasi[column], Mapping) else {}), "weight": weight}
         document["roles"] = _written(roles, document["roles"].get("rest"))
+
+    return _changed(text, change)
+
+
+def with_scale(text: str, column: str, scale: str) -> str:
+    """What the values of a column are."""
+
+    def change(document: Document) -> None:
+        said = document.get("scale")
+        document["scale"] = {**(said if isinstance(said, Mapping) else {}), column: scale}
 
     return _changed(text, change)
 
@@ -161,7 +202,28 @@ def _changed(text: str, change: Callable[[Document], None]) -> str:
 
 
 def _text(document: Document) -> str:
-    return policy_file.write_yaml(document)
+    """A page of YAML: a line for each column and each entry."""
+    roles = {role: _lines(named) for role, named in document.get("roles", {}).items()}
+    return policy_file.write_yaml({name: roles if name == "roles" else _short(part) for name, part in document.items()})
+
+
+def _lines(named: Any) -> Any:
+    """Columns of a role: each on its line, with what is said of it beside it; a list on one."""
+    return {c: _short(rule) for c, rule in named.items()} if isinstance(named, Mapping) else _short(named)
+
+
+def _short(part: Any) -> Any:
+    """What stands on one line."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq  # not needed to read a policy
+
+    if isinstance(part, Mapping):
+        flat: Any = CommentedMap(part)
+    elif isinstance(part, list | tuple):
+        flat = CommentedSeq(part)
+    else:
+        return part
+    flat.fa.set_flow_style()
+    return flat
 
 
 def _roles(document: Document) -> dict[str, dict[str, Any]]:

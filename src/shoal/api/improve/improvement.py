@@ -93,7 +93,7 @@ class Improvement:
 
     def at(self, levels: Mapping[str, int]) -> Tried:
         """What these levels would publish, judged as a release is before it is written."""
-        wanted = self._checked(levels)
+        wanted = self.checked(levels)
         policy, base = self.policy, self.prepared.base
         found = self._plan(wanted)
         records, allowed = base.n_records, most_of(policy.suppress, base.n_records)
@@ -133,7 +133,8 @@ class Improvement:
         """Who would be left out, by group, under the small-cell rule."""
         return () if tried.decision is None else lost_groups(self.prepared, tried.decision)
 
-    def _checked(self, levels: Mapping[str, int]) -> dict[str, int]:
+    def checked(self, levels: Mapping[str, int]) -> dict[str, int]:
+        """A level for every column, those that are not given as the policy has them; what is not there is refused."""
         tops = self.heights
         wrong = [name for name in levels if name not in tops]
         if wrong:

@@ -10,6 +10,7 @@ from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
 from shoal.report.charts.known_records import Hiding, Revealed, known_records, set_sizes
 from shoal.report.charts.marks import Chart
+from shoal.report.charts.rising import rising
 from shoal.report.charts.shoal_sign import fish
 from shoal.report.charts.sizes import class_sizes
 from shoal.report.charts.staircase import staircase
@@ -28,6 +29,7 @@ __all__ = [
     "frontier",
     "heat_map",
     "known_records",
+    "rising",
     "save",
     "set_sizes",
     "staircase",

@@ -10,11 +10,16 @@ from shoal.report.charts.marks import Chart, Mark, dot, line, path, rect, text
 from shoal.report.numbers import compact
 
 
-def frontier(points: Sequence[Mapping[str, Any]], *, asked: int = 0, title: str = "Loss of the best plan at each k") -> Chart:
-    """Dots: smallest group (doubling scale) against loss; the chosen plan is a ringed diamond, ``asked`` a dashed line."""
+def frontier(
+    points: Sequence[Mapping[str, Any]], *, asked: int = 0, title: str = "Loss of the best plan at each k", width: int = 832
+) -> Chart:
+    """Dots: smallest group (doubling scale) against loss; the chosen plan is a ringed diamond, ``asked`` a dashed line.
+
+    ``width`` is in pixels, for a place with less room.
+    """
     ks = [int(p["k"]) for p in points]
     losses = [float(p["loss"]) for p in points]
-    left, right, floor, ceiling = 64, 816, 244, 40
+    left, right, floor, ceiling = 64, width - 16, 244, 40
     low, high = min(ks), max(ks)
     up = Scale(low, high, floor - 16, ceiling + 8, log=True)
     top = nice(max(losses))
@@ -36,7 +41,7 @@ def frontier(points: Sequence[Mapping[str, Any]], *, asked: int = 0, title: str 
         marks += _chosen(x, y, left) if p.get("chosen") else [dot(x, y, 4.5, "hollow")]
     told = zip(points, ks, losses, strict=True)
     said = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in told)
-    return Chart(832, 292, title, f"{said}.", tuple(marks))
+    return Chart(width, 292, title, f"{said}.", tuple(marks))
 
 
 def _apart(ks: Sequence[int], up: Scale) -> list[float]:

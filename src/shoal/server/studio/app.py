@@ -1,0 +1,120 @@
+"""The application: every page, the guard before them, errors as friendly pages, and what runs as long as it is served."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+import shoal
+from shoal.api.improve import improve as improve_table
+from shoal.disk.atomic import disk_full
+from shoal.errors import DataError, InternalError, ShoalError
+from shoal.release.policy.policy import Policy
+from shoal.server.common import LOOPBACK, status_of
+from shoal.server.studio import improve, jobs, measure, pages, policy, prove, tables, understand
+from shoal.server.studio.answers import Answers, StillCounting
+from shoal.server.studio.guard import Door, Guard
+from shoal.server.studio.here import Studio, trouble, waiting_page
+from shoal.workspace import Workspace
+from shoal.workspace.runner import Runner
+
+LIMIT = 2_000_000_000
+"""Bytes of a table that is taken, where nobody says otherwise."""
+KINDS = {"studio.css": "text/css", "studio.js": "text/javascript", "fish.svg": "image/svg+xml"}
+LONG = {"cache-control": "private, max-age=31536000, immutable"}
+
+
+def create_app(
+    workspace: Workspace,
+    *,
+    limit: int = LIMIT,
+    workers: int = 2,
+    hosts: Sequence[str] = LOOPBACK,
+    told: Callable[[str], Any] | None = None,
+) -> FastAPI:
+    """The studio of a workspace. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
+    studio = Studio(workspace, Answers(workspace), Runner(workspace, workers=workers), limit)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        workspace.tables.sweep()
+        studio.runner.start()
+        if not any(job.open for job in workspace.jobs.all()):
+            workspace.releases.sweep()
+        threading.Thread(target=_warm, daemon=True).start()
+        yield
+        studio.runner.close()
+        studio.answers.close()
+        workspace.close()
+
+    app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.state.door = Door(workspace.sessions, told)
+    app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
+    for part in (tables, measure, understand, improve, prove, policy, jobs):
+        app.include_router(part.create_router(studio))
+
+    @app.get("/static/{name}")
+    def static(name: str) -> Response:
+        if name not in KINDS:
+            raise HTTPException(404)
+        text = pages.style() if name == "studio.css" else pages.static(name)
+        return Response(text, media_type=KINDS[name], headers=LONG)
+
+    _errors(app, studio)
+    return app
+
+
+def _errors(app: FastAPI, studio: Studio) -> None:
+    """Errors as pages: asked, found, do; never a value, never a dead end."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ShoalError)
+        return trouble(request, error, status=status_of(error), back=_back(request))
+
+    async def counting(request: Request, error: Exception) -> Response:
+        parts = request.url.path.split("/")
+        tab = parts[3] if len(parts) > 3 and request.method == "GET" and parts[3] in policy.TABS else "measure"
+        return waiting_page(request, studio, parts[2], tab)
+
+    async def unserved(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        found = DataError("there is nothing at this address.", hint="Begin at the tables.")
+        return trouble(request, found, status=error.status_code)
+
+    async def broken(request: Request, error: Exception) -> Response:
+        if disk_full(error):
+            full = DataError("the disk is full; nothing was lost.", hint="Free space and try again.")
+            return trouble(request, full, status=507, back=_back(request))
+        inside = InternalError(f"something went wrong inside: {type(error).__name__}.", hint="Your tables are intact. Go back.")
+        return trouble(request, inside, status=500, back=_back(request))
+
+    app.add_exception_handler(StillCounting, counting)
+    app.add_exception_handler(ShoalError, refused)
+    app.add_exception_handler(HTTPException, unserved)
+    app.add_exception_handler(OSError, broken)
+    app.add_exception_handler(Exception, broken)
+
+
+def _back(request: Request) -> str:
+    """The page that a form came from, by its path; the tables for others."""
+    parts = request.url.path.split("/")
+    if len(parts) > 3 and parts[1] == "t":
+        return f"/t/{parts[2]}/{'prove' if parts[3] == 'release' else 'measure'}"
+    return "/"
+
+
+def _warm() -> None:
+    """Load and compile what the first table needs, while somebody still looks for it."""
+    with contextlib.suppress(Exception):
+        people = shoal.datasets.people(400, seed=1).select(["date_of_birth", "sex", "postcode", "diagnosis"])
+        shoal.inspect(people)
+        shoal.measure(people, quasi=["date_of_birth", "sex"], sensitive=["diagnosis"]).worst_subsets(1)
+        words: dict[str, Any] = {"sensitive": ["diagnosis"], "insensitive": ["postcode"], "k": 3, "allow": {"suppress": 1}}
+        asked = Policy.of(quasi=["date_of_birth", "sex"], **words)
+        improve_table(people, asked).at({"date_of_birth": 4})

@@ -1,0 +1,184 @@
+"""Measure: the sentence first, then the chips to correct it, four numbers, the histogram, two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.api.measurement import Measurement
+from shoal.measures.columns.finding import Scale
+from shoal.model.roles import Role
+from shoal.release.policy.presets import PRESETS
+from shoal.report.charts import class_sizes, fish
+from shoal.report.charts.shoal_sign import caption
+from shoal.server.studio import words
+from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.workspace import edits
+
+FISHES = 50
+LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I"}
+CHOICES = (
+    ("D", "direct", "names a person: removed"),
+    ("Q", "quasi", "known to others"),
+    ("S", "sensitive", "must stay secret"),
+    ("I", "insensitive", "harmless"),
+)
+AUDIENCES = (
+    ("internal", "Colleagues inside", "k ≥ 5"),
+    ("named-recipient", "Named researchers, under contract", "k ≥ 5, average risk ≤ 1/10"),
+    ("ema-public", "Everyone: published", "largest risk ≤ 0.09 (k ≥ 12)"),
+    ("strict-public", "Health or minorities, strict", "k ≥ 20, secrets mixed"),
+)
+EXPLAINED = {"unique": "unique", "k": "k", "chance": "prosecutor.mean", "worst": "unique"}
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/t/{table_id}/measure")
+    def measure(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        m = studio.answers.measured(at.kept, at.policy) if at.policy.quasi else None
+        if m is not None:
+            _told(studio, at, m)
+        return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, m))
+
+    def changed(request: Request, table_id: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> Any:
+        async def done() -> Response:
+            fields = await fields_of(request)
+
+            def work() -> None:
+                at = here(studio, table_id)
+                name, text = change(at, fields)
+                studio.workspace.history.add(at.kept.id, name, text, locked=at.step.locked)
+
+            await run_in_threadpool(work)
+            return to(f"/t/{table_id}/measure")
+
+        return done()
+
+    @router.post("/t/{table_id}/role")
+    async def role(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _role)
+        return answer
+
+    @router.post("/t/{table_id}/scale")
+    async def scale(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _scale)
+        return answer
+
+    @router.post("/t/{table_id}/unit")
+    async def unit(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _unit)
+        return answer
+
+    @router.post("/t/{table_id}/audience")
+    async def audience(request: Request, table_id: str) -> Response:
+        answer: Response = await changed(request, table_id, _audience)
+        return answer
+
+    return router
+
+
+def _role(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    name, role = at.column(fields.get("column", "")), Role.parse(fields.get("role", ""))
+    said = {"direct": "names people", "quasi": "is known to others", "sensitive": "is secret", "insensitive": "is harmless"}
+    return f"{words.plain(name)} {said[role.value]}", edits.with_role(at.step.policy, name, role)
+
+
+def _scale(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    name, scale = at.column(fields.get("column", "")), Scale(fields.get("scale", "")).value
+    return f"{words.plain(name)} is of scale {scale}", edits.with_scale(at.step.policy, name, scale)
+
+
+def _unit(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    given = fields.get("column", "")
+    if not given:
+        return "each row is one person", edits.with_unit(at.step.policy, None)
+    name = at.column(given)
+    return f"people are named by {words.plain(name)}", edits.with_unit(at.step.policy, name)
+
+
+def _audience(at: Here, fields: dict[str, str]) -> tuple[str, str]:
+    preset = fields.get("preset", "")
+    said = {name: text.split(":")[0].split(",")[0].lower() for name, text, _ in AUDIENCES}
+    return f"{said.get(preset, preset)} will see it", edits.with_preset(at.step.policy, preset)
+
+
+def shown(at: Here, m: Measurement | None) -> dict[str, Any]:
+    """What the page shows; numbers are the library's."""
+    roles = {
+        **dict.fromkeys(at.policy.direct, Role.DIRECT),
+        **dict.fromkeys(at.policy.quasi, Role.QUASI),
+        **dict.fromkeys(at.policy.sensitive, Role.SENSITIVE),
+        **dict.fromkeys(at.policy.insensitive, Role.INSENSITIVE),
+    }
+    own = {at.policy.unit: Role.DIRECT, at.policy.weight: Role.INSENSITIVE}
+    columns = []
+    for number, c in enumerate(at.columns):
+        role = roles.get(c.name) or own.get(c.name) or (Role.DIRECT if at.policy.rest == "drop" else Role.INSENSITIVE)
+        reason = c.reason if role is c.role else "you said so"
+        scale = at.policy.scale.get(c.name, c.scale.value)
+        columns.append({"number": number, "name": c.name, "letter": LETTERS[role], "reason": reason, "scale": scale})
+    preset = at.policy.preset.name if at.policy.preset is not None else ""
+    out: dict[str, Any] = {
+        "columns": columns,
+        "choices": CHOICES,
+        "scales": [s.value for s in Scale],
+        "unit": at.policy.unit,
+        "preset": preset,
+        "audiences": [{"name": n, "words": w, "rule": r, "source": PRESETS[n].source} for n, w, r in AUDIENCES],
+        "m": m,
+        "shoal_sign": None,
+    }
+    return out if m is None else out | _numbers(at, m)
+
+
+def _numbers(at: Here, m: Measurement) -> dict[str, Any]:
+    total, k = m.crowds.n_members, max(at.policy.smallest_class, 2)
+    sizes: dict[int, int] = {}
+    for size, members in zip(m.crowds.sizes.tolist(), m.crowds.members.tolist(), strict=True):
+        sizes[int(size)] = sizes.get(int(size), 0) + int(members)
+    worst = next(iter(m.worst_subsets(1, up_to=2)), None) if m.knows_subsets else None
+    numbers = [
+        {"value": f"{m.unique:,}", "words": "people are one of a kind", "why": "unique"},
+        {
+            "value": f"{m.k:,}",
+            "words": "person in the smallest group" if m.k == 1 else "people in the smallest group",
+            "why": "k",
+            "bad": f"you ask for {k:,}" if m.k < k else "",
+        },
+        {"value": words.in_n(m.risk.prosecutor.mean), "words": "average chance to name a row's owner", "why": "chance"},
+    ]
+    if worst is not None:
+        by = f"singled out by {words.several(worst.columns)}"
+        numbers.append({"value": f"{worst.unique:,}", "words": by, "why": "worst"})
+    return {
+        "said": words.headline(m),
+        "shoal_sign": fish(total, m.unique, fishes=FISHES) if total else None,
+        "sign_words": caption(total, FISHES, alone=m.unique > 0),
+        "numbers": numbers,
+        "sizes": class_sizes(sizes, k, title="How many people share a group"),
+        "notes": [note for note in m.notes if "δ" not in note and "journalist" not in note][:3],
+    }
+
+
+def _told(studio: Studio, at: Here, m: Measurement) -> None:
+    """Keep what the card says, where it changed."""
+    said = " ".join(words.headline(m))
+    new = {"sentence": said, "unique": m.unique, "people": m.crowds.n_members, "k": m.k}
+    if any(at.kept.told.get(name) != value for name, value in new.items()):
+        studio.workspace.tables.tell(at.kept.id, new)
+
+
+def _why(request: Request, m: Measurement | None) -> dict[str, Any] | None:
+    """The explanation of a number, as the command line gives it."""
+    asked = EXPLAINED.get(request.query_params.get("why", ""))
+    if asked is None or m is None:
+        return None
+    return {"title": "Why this number?", "lines": [line for line in str(m.explain(asked)).splitlines() if line.strip()]}

@@ -1,0 +1,155 @@
+// The studio's scripts: everything here also works without them, by plain forms.
+const root = document.documentElement;
+root.classList.add("has-script");
+const token = () => document.querySelector('meta[name="form-token"]')?.content ?? "";
+const toast = document.getElementById("toast");
+let fading = 0;
+
+function say(words) {
+  toast.textContent = words;
+  toast.classList.add("shown");
+  clearTimeout(fading);
+  fading = setTimeout(() => toast.classList.remove("shown"), 8000);
+}
+
+// --- swap: a form is sent, the answer's bar, page and title take the place of ours; focus stays where it was -----------------
+let turn = 0;
+async function swap(url, options = {}) {
+  const mine = ++turn;
+  document.body.classList.add("waiting");
+  let answer;
+  try {
+    answer = await fetch(url, { credentials: "same-origin", ...options });
+  } catch {
+    document.body.classList.remove("waiting");
+    say("The studio does not answer. Is it still running?");
+    return;
+  }
+  const text = await answer.text();
+  if (mine !== turn) return;
+  document.body.classList.remove("waiting");
+  const next = new DOMParser().parseFromString(text, "text/html");
+  const at = document.activeElement;
+  const focus = at?.id;
+  const open = [...document.querySelectorAll("details[open][id]")].map((d) => d.id);
+  for (const id of ["bar", "page"]) {
+    const fresh = next.getElementById(id);
+    if (fresh) document.getElementById(id).replaceWith(document.adoptNode(fresh));
+  }
+  const fresh = next.querySelector('meta[name="form-token"]');
+  if (fresh) document.querySelector('meta[name="form-token"]')?.setAttribute("content", fresh.content);
+  document.title = next.title;
+  if (answer.redirected || (options.method ?? "GET") === "GET") history.replaceState(null, "", answer.url);
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  for (const id of open) if (id !== at?.closest?.("details")?.id) document.getElementById(id)?.setAttribute("open", "");
+  begin();
+}
+
+function send(form, button) {
+  const data = new FormData(form, button);
+  if (form.method === "get") return swap(`${form.action}?${new URLSearchParams(data)}`);
+  const files = form.enctype === "multipart/form-data";
+  return swap(form.action, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token() } });
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("form[data-swap]")) return;
+  event.preventDefault();
+  send(form, event.submitter);
+});
+document.addEventListener("change", (event) => {
+  const form = event.target.closest?.("form[data-auto]");
+  if (form) send(form);
+});
+
+// --- upload: the whole window takes a drop; the file is the body, so that nothing is held in memory --------------------------
+function upload(file) {
+  const form = document.querySelector("form[data-drop]");
+  const bar = form.querySelector("progress");
+  bar.hidden = false;
+  const request = new XMLHttpRequest();
+  request.open("POST", "/tables");
+  request.setRequestHeader("X-Shoal-Token", token());
+  request.setRequestHeader("X-File-Name", encodeURIComponent(file.name));
+  request.setRequestHeader("Content-Type", "application/octet-stream");
+  request.upload.onprogress = (e) => { if (e.lengthComputable) bar.value = e.loaded / e.total; };
+  request.onload = () => {
+    const place = request.getResponseHeader("X-Place");
+    if (place) location.assign(place);
+    else {
+      const next = new DOMParser().parseFromString(request.responseText, "text/html");
+      document.getElementById("page").replaceWith(document.adoptNode(next.getElementById("page")));
+      begin();
+    }
+  };
+  request.onerror = () => { bar.hidden = true; say("The file did not arrive. Is the studio still running?"); };
+  request.send(file);
+}
+document.addEventListener("change", (event) => {
+  if (event.target.matches("form[data-drop] input[type=file]") && event.target.files.length) upload(event.target.files[0]);
+});
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    const form = document.querySelector("form[data-drop]");
+    if (!form || !event.dataTransfer) return;
+    event.preventDefault();
+    form.classList.toggle("over", kind === "dragover");
+    if (kind === "drop" && event.dataTransfer.files.length) upload(event.dataTransfer.files[0]);
+  });
+}
+
+// --- jobs: events from the server, a look every two seconds where those fail --------------------------------------------------
+let listening = null;
+function listen(box) {
+  const id = box.dataset.job;
+  const seen = (state) => {
+    const now = document.querySelector(`[data-job="${id}"]`);
+    if (!now) return stop();
+    now.querySelector("[data-doing]").textContent = state.doing;
+    now.querySelector("progress").value = state.share;
+    if (state.step !== now.dataset.step && now.dataset.step !== undefined || !state.open) { stop(); swap(location.href); }
+    now.dataset.step = state.step;
+  };
+  const source = new EventSource(`/jobs/${id}/events`);
+  let timer = 0;
+  const stop = () => { source.close(); clearInterval(timer); if (listening === id) listening = null; };
+  source.onmessage = (event) => seen(JSON.parse(event.data));
+  source.onerror = () => {
+    source.close();
+    timer ||= setInterval(async () => {
+      try { seen(await (await fetch(`/jobs/${id}`)).json()); } catch { /* asked again soon */ }
+    }, 2000);
+  };
+}
+function begin() {
+  const box = document.querySelector("[data-job]");
+  if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }
+}
+
+// --- small things: copy, keys of the chips, Esc closes -------------------------------------------------------------------------
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  say("Copied.");
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const chip = event.target.closest?.(".chip");
+  if (event.key === "Escape") {
+    if (chip?.open) { chip.open = false; chip.querySelector("summary").focus(); return; }
+    document.querySelector("[data-close]")?.click();
+  }
+  if (chip && event.target.matches("summary")) {
+    const wanted = chip.querySelector(`[data-key="${event.key.toUpperCase()}"]`);
+    if (wanted) { event.preventDefault(); wanted.click(); }
+    const chips = [...document.querySelectorAll(".chip summary")];
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step) chips[(chips.indexOf(event.target) + step + chips.length) % chips.length].focus();
+  }
+});
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches?.(".chip[open]")) for (const other of document.querySelectorAll(".chip[open]")) if (other !== event.target) other.open = false;
+}, true);
+begin();

@@ -1,0 +1,88 @@
+"""Sentences of the studio, from numbers of the library; names as people say them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+LONG = 48
+"""Letters after which a name is shortened inside a sentence."""
+MOST_NAMED = 6
+
+
+def plain(name: str) -> str:
+    """A column's name inside a sentence.
+
+    >>> plain("date_of_birth"), plain("x" * 60)[-3:]
+    ('date of birth', 'xx…')
+    """
+    said = " ".join(name.replace("_", " ").split()) or name
+    return said if len(said) <= LONG else said[: LONG - 1] + "…"
+
+
+def several(names: Sequence[str]) -> str:
+    """Names in a row, as they are said.
+
+    >>> several(["a"]), several(["a", "b", "c_d"]), several(list("abcdefgh"))
+    ('a', 'a, b and c d', 'these 8 columns')
+    """
+    if len(names) > MOST_NAMED:
+        return f"these {len(names)} columns"
+    said = [plain(n) for n in names]
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def people(n: int) -> str:
+    """
+    >>> people(1), people(1200)
+    ('1 person', '1,200 people')
+    """
+    return "1 person" if n == 1 else f"{n:,} people"
+
+
+def headline(m: Any) -> tuple[str, str]:
+    """How many are one of a kind, and when: the first part is what is coloured."""
+    total, known = m.crowds.n_members, several(m.quasi)
+    verb = "is" if len(m.quasi) == 1 else "are"
+    when = f"when {known} {verb} known."
+    if m.unique == 0:
+        return f"Nobody of {people(total)} is one of a kind", f"{when} The smallest group has {m.k:,}."
+    return f"{m.unique:,} of {people(total)} {'is' if m.unique == 1 else 'are'} one of a kind", when
+
+
+def in_n(value: float) -> str:
+    """A chance as people say it.
+
+    >>> in_n(1.0), in_n(0.05), in_n(0.0)
+    ('1 in 1', '1 in 20', 'none')
+    """
+    if value <= 0:
+        return "none"
+    n = 1 / value
+    return f"1 in {n:,.0f}" if n >= 10 or abs(n - round(n)) < 0.05 else f"1 in {n:.1f}"
+
+
+def ago(then: float) -> str:
+    """How long ago, in words.
+
+    >>> ago(time.time()), ago(time.time() - 7200)
+    ('just now', '2 hours ago')
+    """
+    gone = max(0.0, time.time() - then)
+    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if gone >= length:
+            n = int(gone // length)
+            return f"{n} {unit}{'s' if n > 1 else ''} ago"
+    return "just now"
+
+
+def size(n: int) -> str:
+    """
+    >>> size(900), size(2_500_000)
+    ('900 bytes', '2.5 MB')
+    """
+    for unit, length in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= length:
+            return f"{n / length:.3g} {unit}"
+    return f"{n} bytes"

@@ -1,0 +1,98 @@
+"""A studio for tests: really served, really entered by its link; and tables to bring to it."""
+
+from __future__ import annotations
+
+import csv
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
+NAMES = (HOSTILE, "=1+1", "a" * 200, "\u05d2\u05d9\u05dc \u202e age", 'it\'s "quoted"', "diagnosis")
+
+
+def hostile_table(path: Path, rows: int = 240) -> Path:
+    """Names that would do harm, values that many share."""
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(NAMES)
+        for i in range(rows):
+            writer.writerow([f"k{i % 3}", f"m{i % 2}", f"<b>{i % 2}</b>", f"t{i % 2}", "x", ("flu", "cold", "hiv")[i * 7 % 3]])
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
+    """The address of a studio that runs in a thread, and its application."""
+    import uvicorn
+
+    from shoal.server.studio.app import create_app
+    from shoal.workspace import Workspace
+
+    port = free_port()
+    app = create_app(Workspace(folder), workers=1, **options)
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}", app
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+class Visitor:
+    """A browser without a screen: cookies, our form token, redirects."""
+
+    def __init__(self, address: str) -> None:
+        import httpx
+
+        self.address = address
+        self.http = httpx.Client(base_url=address, follow_redirects=True, timeout=120, headers={"origin": address})
+
+    def enter(self, code: str) -> Any:
+        return self.http.get("/enter", params={"code": code})
+
+    def get(self, path: str) -> Any:
+        """A page, waited for while it says that it still counts."""
+        for _ in range(240):
+            page = self.http.get(path)
+            if "Counting …" not in page.text:
+                return page
+            time.sleep(0.25)
+        raise AssertionError("it went on counting")
+
+    def token(self) -> str:
+        found = re.search(r'name="form-token" content="([0-9a-f]+)"', self.http.get("/").text)
+        assert found is not None
+        return found[1]
+
+    def post(self, path: str, **fields: str) -> Any:
+        return self.http.post(path, data={"token": self.token(), **fields})
+
+    def bring(self, file: Path) -> str:
+        """Drop a file; the id of its table."""
+        with file.open("rb") as body:
+            page = self.http.post("/tables", data={"token": self.token()}, files={"file": (file.name, body)})
+        found = re.search(r"/t/([0-9a-f]{16})/", str(page.url) + page.text)
+        assert page.status_code == 200, page.text
+        assert found is not None
+        return found[1]
+
+    def close(self) -> None:
+        self.http.close()

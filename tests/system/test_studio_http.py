@@ -1,0 +1,257 @@
+"""The studio over HTTP: who may come in, what is refused, what survives kill -9, and that the command line repeats it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.server.studio.guard import POLICY
+from studio_support import Visitor, free_port, hostile_table, served
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any, Path]]:
+    folder = tmp_path_factory.mktemp("studio")
+    with served(folder / "kept", limit=3_000_000) as (address, app):
+        yield address, app, folder
+
+
+@pytest.fixture
+def visitor(studio: tuple[str, Any, Path]) -> Iterator[Visitor]:
+    address, app, _ = studio
+    made = Visitor(address)
+    assert made.enter(app.state.door.code).status_code == 200
+    yield made
+    made.close()
+
+
+def test_a_link_works_once_and_nobody_else_comes_in(studio: tuple[str, Any, Path]) -> None:
+    address, app, _ = studio
+    code = app.state.door.code
+    first, second = Visitor(address), Visitor(address)
+    try:
+        assert second.http.get("/").status_code == 401
+        assert second.enter("wrong").status_code == 401
+        assert first.enter(code).status_code == 200
+        assert second.enter(code).status_code == 401, "the link was used"
+        assert app.state.door.code != code
+        cookie = httpx.get(f"{address}/enter", params={"code": app.state.door.code}).headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        for path in ("/t/0123456789abcdef/measure", "/kept", "/jobs/0123456789abcdef", "/r/0123456789abcdef/x.zip", "/nowhere"):
+            assert second.http.get(path).status_code == 401
+    finally:
+        first.close()
+        second.close()
+
+
+def test_other_hosts_origins_and_forms_are_refused(visitor: Visitor, studio: tuple[str, Any, Path]) -> None:
+    port = studio[0].rsplit(":", 1)[1]
+    token = visitor.token()
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", ""):
+        assert visitor.http.get("/", headers={"host": host}).status_code == 400
+    assert visitor.http.get("/", headers={"host": f"localhost:{port}"}).status_code in (200, 401)
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{port}", f"http://127.0.0.1:{int(port) + 1}"):
+        refused = visitor.http.post("/demo", data={"token": token}, headers={"origin": origin})
+        assert refused.status_code == 403
+    for wrong in ("", "x", token[:-1] + ("0" if token[-1] != "0" else "1")):
+        assert visitor.http.post("/demo", data={"token": wrong}).status_code == 403
+        assert visitor.http.post("/tables", content=b"a,b\n1,2\n", headers={"x-shoal-token": wrong}).status_code == 403
+    strange = {"sec-fetch-site": "cross-site"}
+    with httpx.Client(base_url=studio[0], cookies=visitor.http.cookies) as bare:
+        assert bare.post("/demo", data={"token": token}, headers=strange).status_code == 403
+    assert visitor.http.get("/").text.count("table-card") == 0, "nothing was brought"
+
+
+def test_every_answer_is_guarded(visitor: Visitor) -> None:
+    for path in ("/", "/kept", "/verify", "/nowhere", "/static/studio.js", "/static/studio.css"):
+        page = visitor.http.get(path)
+        assert page.headers["content-security-policy"] == POLICY
+        assert page.headers["x-content-type-options"] == "nosniff"
+        assert "unsafe" not in page.headers["content-security-policy"]
+        assert not re.search(r"<[^>]+\s(?:style|on\w+)=", page.text) or path.startswith("/static")
+    assert visitor.http.get("/nowhere").status_code == 404
+    assert visitor.http.get("/static/../app.py").status_code in (400, 404)
+    first = sum(len(visitor.http.get(p).content) for p in ("/", "/static/studio.js", "/static/studio.css", "/static/fish.svg"))
+    assert first <= 150_000, "the first page is light"
+
+
+def test_bad_files_get_a_friendly_page_and_leave_nothing(visitor: Visitor, tmp_path: Path) -> None:
+    bad = {
+        "empty.csv": b"",
+        "a.pdf": b"%PDF-1.4",
+        "broken.parquet": b"PAR1" + b"x" * 50 + b"PAR1",
+        "twice.csv": b"a,a\n1,2\n",
+        "bomb.xlsx": b"PK\x03\x04 not a workbook",
+        "large.csv": b"a,b\n" + b"1,2\n" * 750_001,
+    }
+    for name, content in bad.items():
+        page = visitor.http.post("/tables", data={"token": visitor.token()}, files={"file": (name, content)})
+        assert page.status_code in (400, 413), name
+        assert "<dt>Found</dt>" in page.text, name
+        assert "<dt>Do</dt>" in page.text, name
+        assert "table-card" not in page.text, name
+    fits = b"a,b\n" + b"1,2\n" * 749_999
+    assert len(fits) == 3_000_000
+    page = visitor.http.post("/tables", data={"token": visitor.token()}, files={"file": ("fits.csv", fits)})
+    assert page.status_code == 200
+    visitor.post("/kept/delete", sure="1")
+
+
+def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visitor, tmp_path: Path) -> None:
+    people = shoal.datasets.people(1500, seed=2).select(["name", "sex", "education", "occupation", "diagnosis"])
+    source = tmp_path / "people.parquet"
+    pq.write_table(people, source)
+    table = visitor.bring(source)
+    measured = shoal.measure(source, quasi=["sex", "education", "occupation"])
+    page = visitor.get(f"/t/{table}/measure")
+    assert f"{measured.unique:,} of 1,500 people are one of a kind" in page.text
+    assert "you ask for 5" in page.text
+    why = visitor.get(f"/t/{table}/measure?why=k").text
+    assert str(measured.explain("k")).splitlines()[0][:40] in why.replace("&#39;", "'").replace("&gt;", ">")
+    assert visitor.get(f"/t/{table}/understand?a=0&b=1&c=2").status_code == 200
+    # a role is corrected and taken back
+    number = people.column_names.index("occupation")
+    assert visitor.post(f"/t/{table}/role", column=str(number), role="insensitive").status_code == 200
+    page = visitor.post(f"/t/{table}/go", number="0", tab="measure")
+    assert f"{measured.unique:,} of 1,500 people are one of a kind" in page.text
+    # plans, the balanced one or the first
+    for _ in range(300):
+        page = visitor.get(f"/t/{table}/improve")
+        if "data-job" not in page.text:
+            break
+        time.sleep(0.2)
+    assert "Most detail" in page.text
+    page = visitor.post(f"/t/{table}/plan", k="5")
+    assert "Meets all you asked" in page.text
+    page = visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv")
+    for _ in range(300):
+        page = visitor.get(f"/t/{table}/prove")
+        if "data-job" not in page.text:
+            break
+        time.sleep(0.2)
+    assert "everyone hides among at least" in page.text
+    address = re.search(r"/r/[0-9a-f]{16}/[^\"]+\.zip", page.text)
+    assert address is not None
+    whole = visitor.http.get(address[0]).content
+    with zipfile.ZipFile(BytesIO(whole)) as packed:
+        names = packed.namelist()
+        mine = {n.split("/", 1)[1]: packed.read(n) for n in names}
+    assert {"data.csv", "plan.json", "certificate.json", "report.html"} <= set(mine)
+    assert b"M. Okafor" in mine["certificate.json"]
+    (tmp_path / "policy.yml").write_bytes(visitor.get(f"/t/{table}/policy.yml").content)
+    words = ["anonymize", str(source), "--policy", str(tmp_path / "policy.yml"), "--out", str(tmp_path / "again")]
+    subprocess.run([sys.executable, "-m", "shoal.cli", *words], check=True, capture_output=True)
+    for name in ("data.csv", "plan.json"):
+        assert (tmp_path / "again" / name).read_bytes() == mine[name], "the command line repeats it byte for byte"
+    # any folder can be checked, and a changed one is found out
+    send = {"token": visitor.token()}
+    page = visitor.http.post("/verify", data=send, files={"file": ("r.zip", whole)})
+    assert "Every claim of this release holds." in page.text
+    with zipfile.ZipFile(tmp_path / "changed.zip", "w") as out:
+        for name, body in mine.items():
+            out.writestr(f"r/{name}", body.replace(b"F", b"M") if name == "data.csv" else body)
+    page = visitor.http.post("/verify", data=send, files={"file": ("r.zip", (tmp_path / "changed.zip").read_bytes())})
+    assert "does not hold what it claims" in page.text
+    report = re.search(r'/r/[0-9a-f]{16}/file/\d+(?=" target)', page.text + visitor.get(f"/t/{table}/prove").text)
+    assert report is not None
+    assert "sha256-" in visitor.http.get(report[0]).headers["content-security-policy"]
+    visitor.post("/kept/delete", sure="1")
+    assert "Nothing is kept here." in visitor.get("/kept").text
+
+
+def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    table = visitor.bring(hostile_table(tmp_path / "hostile.csv"))
+    seen = []
+    visitor.http.event_hooks["request"] = [lambda request: seen.append(str(request.url))]
+    for tab in ("measure", "understand", "improve", "prove"):
+        page = visitor.get(f"/t/{table}/{tab}?panel=policy")
+        assert page.status_code == 200, tab
+        assert "<script>document" not in page.text
+        assert "<img src=x" not in page.text
+    assert not [url for url in seen if "flu" in url or "img" in url]
+    for column in ("99", "-1", "x", "1e3", ""):
+        assert visitor.post(f"/t/{table}/role", column=column, role="quasi").status_code == 400
+    for role in ("", "king"):
+        assert visitor.post(f"/t/{table}/role", column="0", role=role).status_code == 400
+    for fields in ({"level.0": "99"}, {"level.0": "x"}, {"level.77": "0"}):
+        assert visitor.post(f"/t/{table}/levels", **fields).status_code == 400
+    assert visitor.get(f"/t/{table}/measure").status_code == 200
+    visitor.post("/kept/delete", sure="1")
+    told = capfd.readouterr()
+    assert not re.search("flu|hiv|Error", told.err + told.out)
+
+
+def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
+    words = ["studio", "--no-browser", "--workspace", str(folder), "--port", str(port), "--workers", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "shoal.cli", *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    code = re.search(r"code=([\w-]+)", process.stderr.readline())
+    assert code is not None
+    for _ in range(200):
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/static/fish.svg")
+            break
+        except httpx.TransportError:
+            time.sleep(0.1)
+    return process, code[1]
+
+
+def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
+    port, source = free_port(), tmp_path / "people.parquet"
+    shoal.datasets.write_people(source, 6000, 1)
+    process, code = started(tmp_path / "kept", port)
+    visitor = Visitor(f"http://127.0.0.1:{port}")
+    try:
+        visitor.enter(code)
+        table = visitor.bring(source)
+        visitor.get(f"/t/{table}/measure")
+        visitor.post(f"/t/{table}/ask", k="7", suppress="10")
+        page = visitor.get(f"/t/{table}/improve")
+        job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
+        assert job is not None
+        while visitor.http.get(f"/jobs/{job[1]}").json()["state"] == "queued":
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+        process, _ = started(tmp_path / "kept", port)
+        for _ in range(100):
+            state = visitor.http.get(f"/jobs/{job[1]}").json()["state"]
+            if state != "running":
+                break
+            time.sleep(0.2)
+        assert state in ("lost", "done"), "the session lives on, and the job is not said to run for ever"
+        page = visitor.get(f"/t/{table}/improve")
+        assert 'name="k" min="2" max="1000000" value="7"' in page.text, "the last step is there"
+        assert state == "done" or "The studio stopped while this ran" in page.text
+        assert 'name="k"' in visitor.post(f"/t/{table}/search").text
+    finally:
+        visitor.close()
+        process.terminate()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def test_a_port_in_use_is_told(tmp_path: Path, studio: tuple[str, Any, Path]) -> None:
+    port = studio[0].rsplit(":", 1)[1]
+    words = ["studio", "--no-browser", "--workspace", str(tmp_path / "x"), "--port", port]
+    done = subprocess.run([sys.executable, "-m", "shoal.cli", *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "is in use" in done.stderr
