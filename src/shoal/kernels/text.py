@@ -77,14 +77,26 @@ def same_cells(before: Any, after: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    def is_number(kind: Any) -> bool:
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-    if before.type != after.type and is_number(before.type) and is_number(after.type):
-        old, new = before.cast(pa.float64(), safe=False), after.cast(pa.float64(), safe=False)
+    if pa.types.is_integer(before.type) and before.type == after.type:
+        old, new = before, after
+    elif _is_number(before.type) and _is_number(after.type):
+        old, new = (_without_nan(x.cast(pa.float64(), safe=False)) for x in (before, after))
     else:
         old, new = canonical_text(before), canonical_text(after)
     return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _without_nan(values: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
 
 
 def _nested_text(values: Any) -> Any:

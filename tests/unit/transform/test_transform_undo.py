@@ -20,6 +20,7 @@ import shoal.transform as tf
 from shoal.cli import main
 from shoal.engines.recode.seed import read_seed
 from shoal.errors import DataError, OutputError, PolicyError, UnreadableError, UsageError
+from shoal.kernels.order import row_hashes
 from shoal.model import plan as plans
 from shoal.model.plan import Plan
 from shoal.model.seed import LEAST_SEED, safe_seed
@@ -34,7 +35,8 @@ TABLE = pa.table(
         "town": np.random.default_rng(3).choice(["Aarau", "Bern", "Chur", "Davos"], N),
     }
 )
-"""In the order of its content: what an attacker takes for granted."""
+ORDERED = TABLE.take(pa.array(np.argsort(row_hashes(TABLE.columns, N, 0), kind="stable")))
+"""In the order of a hash of its content, as RECODE takes the rows: the attacker has the code and can compute it."""
 
 STEPS = {
     "noise": {"column": "pay", "noise": {"share": 0.3}},
@@ -52,12 +54,12 @@ def spec(kind):
 
 
 def carried_out(plan, kind, seed):
-    """The rows that a guess gives, from the original table in the order of its content: the definition, not RECODE."""
+    """The rows that a guess gives, from the original table in the order of the hash: the definition, not RECODE."""
     step = plan.steps[0]
     if kind == "sample":
-        return TABLE.filter(pa.array(step.start(seed)(TABLE, 0)))
-    view = TABLE.select(list(dict.fromkeys([*step.columns, *step.needs])))
-    return step.run(view, seed) if hasattr(step, "run") else step.start(seed)(view, 0)
+        return ORDERED.filter(pa.array(step.start(seed)(ORDERED, 0)))
+    view = ORDERED.select(list(dict.fromkeys(["id", *step.columns, *step.needs])))
+    return (step.run(view, seed) if hasattr(step, "run") else step.start(seed)(view, 0)).sort_by("id")
 
 
 def agreement(plan, kind, seed, published):
@@ -185,7 +187,7 @@ def test_where_the_output_fails_the_old_seed_stays_and_no_new_one_is_left(tmp_pa
     def full(*_, **__):
         raise OutputError("no room")
 
-    monkeypatch.setattr("shoal.engines.recode.write.write_file", full)
+    monkeypatch.setattr("shoal.engines.recode.job.write_file", full)
     with pytest.raises(OutputError):
         written(tmp_path, "noise")
     assert found.private_file.read_bytes() == before

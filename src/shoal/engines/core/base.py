@@ -96,6 +96,10 @@ class Engine(ABC):
         """Keep to so many bytes; an engine that holds rows itself spills to disk beyond it."""
         self.memory = memory
 
+    def sparing(self) -> AbstractContextManager[None]:
+        """Inside, an engine that holds rows itself takes little memory, unless somebody said how much it may take."""
+        return nullcontext()
+
     def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
         """Give back connections and temporary objects."""
 

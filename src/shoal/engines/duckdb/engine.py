@@ -30,6 +30,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "allow_unsigned_extensions": "false",
 }
 
+SPARING, SPARING_THREADS = 512 << 20, 4
+"""Memory and threads while rows are written, where nobody said more: writing is done by one thread anyway."""
+
 
 class DuckDB(Engine):
     """An embedded database; in memory unless a file is named (opened read-only until a table is made in it)."""
@@ -65,6 +68,22 @@ class DuckDB(Engine):
         super().limit_memory(memory)
         if memory is not None and self._opened is not None:
             self.run(f"SET memory_limit = '{left_for_data(memory)}B'")
+
+    @contextmanager
+    def sparing(self) -> Iterator[None]:
+        """Rows that are streamed, sorted or joined need few of the threads and little memory; the rest goes to disk."""
+        if self.memory is not None:
+            yield
+            return
+        threads = int(self._table("SELECT current_setting('threads') AS n", self.name)["n"][0].as_py())
+        self.run(f"SET memory_limit = '{SPARING}B'")
+        self.run(f"SET threads = {min(threads, SPARING_THREADS)}")
+        try:
+            yield
+        finally:
+            if not self._closed:
+                self.run("RESET memory_limit")
+                self.run(f"SET threads = {threads}")
 
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import normalize
 from shoal.errors import UnreadableError
+from shoal.model.progress import Progress
 from shoal.model.roles import Column
 
 CHUNK_ROWS = 1 << 20
@@ -73,8 +74,8 @@ class ArrowReader:
 class EngineReader:
     """A relation read through its engine, for text files that only the engine parses."""
 
-    def __init__(self, engine: Engine, relation: Relation, most_rows: int) -> None:
-        self._engine, self._relation, self._most_rows = engine, relation, most_rows
+    def __init__(self, engine: Engine, relation: Relation, most_rows: int, likely: int) -> None:
+        self._engine, self._relation, self._most_rows, self.likely = engine, relation, most_rows, likely
 
     def rows(self) -> int:
         return self._most_rows
@@ -115,6 +116,16 @@ class ParquetReader:
                 for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=inside, use_threads=True):
                     by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
                     yield [_repeated(above[n], batch.num_rows) if n in above else by_name[n] for n in names]
+
+
+def expected_rows(engine: Engine, relation: Relation, progress: Progress | None) -> int:
+    """About how many rows there are, for whoever watches; 0 where nobody does."""
+    if progress is None:
+        return 0
+    reader = relation.reader
+    if reader is None:
+        return engine.count_rows(relation)
+    return reader.likely if isinstance(reader, EngineReader) else int(reader.rows())
 
 
 def _no_rows(schema: Any) -> Any:

@@ -27,7 +27,7 @@ from shoal.engines.recode.sql import suppression_columns
 from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
-from shoal.kernels.order import mix, sorted_order, start_hashes, text_hashes
+from shoal.kernels.order import mix, sorted_order, start_hashes, value_hashes
 from shoal.kernels.text import canonical_text
 from shoal.model.counts.packed import words_of
 from shoal.model.plan import Plan
@@ -218,19 +218,10 @@ def _shuffled(data: Mapping[str, Any], names: Sequence[str], rows: npt.NDArray[n
     for name in names:
         values = data[name]
         if isinstance(values, _Ranks):
-            table = text_hashes(pa.concat_arrays([pa.nulls(1, values.categories.type), values.categories]))
+            table = value_hashes(pa.concat_arrays([pa.nulls(1, values.categories.type), values.categories]))
             mix(hashes, table[values.ranks[rows]])
-        elif pa.types.is_integer(values.type) and values.null_count == 0 and values.type != pa.uint64():
-            mix(hashes, to_numpy(values.cast(pa.int64())).view(np.uint64)[rows])
-        elif pa.types.is_string(values.type):
-            mix(hashes, text_hashes(values)[rows])
-        elif kind_of(values.type) == "other":
-            mix(hashes, text_hashes(canonical_text(values))[rows])
         else:
-            values = normalize(values, kind_of(values.type))
-            encoded = values.dictionary_encode()
-            table = text_hashes(pa.concat_arrays([pa.nulls(1, values.type), encoded.dictionary]))
-            mix(hashes, table[positions(encoded.indices)[rows] + 1])
+            mix(hashes, value_hashes(values)[rows])
     return sorted_order(hashes)
 
 

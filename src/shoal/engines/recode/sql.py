@@ -7,7 +7,7 @@ window); the rows are ordered by a keyed hash of their published content, which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,16 +31,12 @@ PUBLISHED = "\x00published"
 
 @dataclass(frozen=True)
 class Published:
-    """``p`` as a query, the published columns in order (``p{i}``), which of them may have changed cells (``g{i}``).
-
-    ``order`` holds the terms that put rows into the order of their original content.
-    """
+    """``p`` as a query, the published columns in order (``p{i}``), which of them may have changed cells (``g{i}``)."""
 
     query: exp.Select
     columns: tuple[Column, ...]
     flagged: tuple[int, ...]
     has_unit: bool = False
-    order: tuple[exp.Expr, ...] = ()
 
 
 def published(
@@ -52,18 +48,15 @@ def published(
     class_map: Any,
     stack: ExitStack,
     originals: Sequence[str] = (),
-    ordered: bool = False,
     compared: Sequence[str] = (),
 ) -> Published:
     """``p``: the named columns after their expression steps or the class map; ``originals`` come along as ``o0, o1 …``.
 
-    ``ordered`` asks for :attr:`Published.order`: all columns of the source, whatever the plan makes of them. Columns that are
-    neither changed nor ``compared`` come in the type that the source keeps them in.
+    Columns that are neither changed nor ``compared`` come in the type that the source keeps them in.
     """
     more = [n for n in (unit, *originals) if n is not None and n not in names]
     mapped = [n for n in names if class_map is not None and n in class_map.column_names]
     more += [n for n in _map_columns(class_map) if n not in names and n not in more]
-    more += [c.name for c in relation.columns if ordered and c.name not in names and c.name not in more]
     everything = [*names, *dict.fromkeys(more)]
     inner = cleaned(engine, relation, everything, untouched(relation, names, [*steps, *mapped, *more, *originals, *compared]))
     shaped = shaped_columns(engine, relation, names, {n: s for n, s in steps.items() if n not in mapped}, stack)
@@ -89,21 +82,13 @@ def published(
     query = shaped_from(exp.select(*terms), inner, shaped)
     if class_map is not None:
         _join_class_map(engine, relation, query, inner, everything, class_map, stack)
-    order = tuple(_content(engine, relation, everything)) if ordered else ()
-    return Published(query, tuple(columns), tuple(flagged), unit is not None, order)
+    return Published(query, tuple(columns), tuple(flagged), unit is not None)
 
 
 def untouched(relation: Relation, names: Sequence[str], touched: Sequence[str]) -> set[str]:
     """The columns that come in the type of their source: nothing is done to them, and no value of theirs is read as missing."""
     known = {c.name for c in relation.columns if c.stored is not None and not c.missing_values}
     return {n for n in names if n in known and n not in touched}
-
-
-def _content(engine: Engine, relation: Relation, everything: Sequence[str]) -> Iterator[exp.Expr]:
-    """ORDER BY the original values of all columns, in the order of the source's columns: the same on every engine."""
-    for c in relation.columns:
-        key = engine.key(column(f"c{everything.index(c.name)}", "s"), c)
-        yield exp.Ordered(this=key, desc=False, nulls_first=True)
 
 
 def _differs(engine: Engine, before: exp.Expr, source: Column, after: exp.Expr, target: Column) -> exp.Expr:
@@ -264,11 +249,17 @@ def _sub(query: exp.Expr, alias: str) -> exp.Expr:
     return aliased(exp.Subquery(this=query.copy()), alias)
 
 
-def final(engine: Engine, rows: Rows, plan: Plan, *, flags: bool) -> exp.Select:
-    """The rows in their published order; with ``flags``, the columns ``g…`` and ``h`` as well."""
-    names = [f"p{i}" for i in range(len(rows.columns))]
+def unordered(rows: Rows) -> exp.Select:
+    """The rows in no order, with the columns ``g…`` and ``h``."""
     extra = [f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else [])
-    query = exp.select(*[column(n, "f") for n in [*names, *(extra if flags else [])]]).from_(_sub(rows.query, "f"))
+    names = [f"p{i}" for i in range(len(rows.columns))]
+    return exp.select(*[column(n, "f") for n in [*names, *extra]]).from_(_sub(rows.query, "f"))
+
+
+def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
+    """The published columns in an order of the engine's own, for a new table beside the source."""
+    names = [f"p{i}" for i in range(len(rows.columns))]
+    query = exp.select(*[column(n, "f") for n in names]).from_(_sub(rows.query, "f"))
     if plan.shuffle:
         texts = [engine.text(column(n, "f"), c) for n, c in zip(names, rows.columns, strict=True)]
         query = query.order_by(engine.row_hash(texts, plan.seed), *[column(n, "f") for n in names])

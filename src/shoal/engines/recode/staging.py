@@ -1,7 +1,8 @@
-"""Steps that SQL cannot express: rows go through Arrow batches into a private DuckDB table, then on as any other table.
+"""Steps that SQL cannot express: rows go through Arrow batches, one step after the other, and are never in memory all at once.
 
-Where a step depends on a row's position, rows come in the order of their content, so that the same table and seed give the same
-noise and the same sample on every engine. Rows are chosen first, then changed. Whole-column steps read only their columns.
+Where a step depends on a row's position, rows come in the order of a hash of their content, so that the same table and seed give
+the same noise and the same sample on every engine. Rows are chosen first, then changed. Whole-column steps read only their
+columns, from rows that wait on disk.
 """
 
 from __future__ import annotations
@@ -9,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of, kind_of
-from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.core.stored import restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
+from shoal.engines.recode.spill import HELD, KEY, Held, in_order
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
-from shoal.kernels.text import same_cells
+from shoal.kernels.arrow import from_numpy
+from shoal.kernels.order import row_hashes
+from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import MOMENTS, NUMBERS, Column
 from shoal.steps import ExpressionStep
-from shoal.steps.sql import column
-from shoal.steps.sqlglot import exp
 
 
 def is_staged(step: Step) -> bool:
@@ -34,19 +38,19 @@ def is_staged(step: Step) -> bool:
 
 
 class Staging:
-    """The rows after all steps, in a private DuckDB table with the columns ``p… g… u`` of :mod:`shoal.engines.recode.sql`."""
+    """The rows after all steps, as tables with the columns ``p… g… u`` of :mod:`shoal.engines.recode.sql`.
 
-    def __init__(self, names: Sequence[str], plan: Plan, needs: Sequence[str]) -> None:
-        self.engine = DuckDB(stable_order=True)
+    ``rows_read`` and ``left_out`` are right when the last table was taken; ``held`` bytes of rows are kept in memory.
+    """
+
+    def __init__(self, names: Sequence[str], plan: Plan, folder: Path, held: int = HELD) -> None:
         self.names = list(names)
         self.plan = plan
-        self.needs = list(needs)
-        self.table = "staged_0"
-        self.left_out = 0
-        self._count = 0
-
-    def close(self) -> None:
-        self.engine.close()
+        self.folder, self.held = folder, held
+        self.steps = [s for s in plan.steps if is_staged(s)]
+        self.rows_read = self.left_out = 0
+        self.columns: tuple[Column, ...] = ()
+        self.flagged: list[int] = []
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -57,86 +61,70 @@ class Staging:
         steps: dict[str, ExpressionStep],
         unit: str | None,
         class_map: Any,
+        stack: ExitStack,
         compared: Sequence[str],
-    ) -> Published:
-        """Read, carry out the staged steps in the order given, and describe the result."""
-        staged = [s for s in self.plan.steps if is_staged(s)]
-        touched = [n for n in dict.fromkeys(c for s in staged for c in s.columns) if n in self.names]
-        originals = list(dict.fromkeys([*self.needs, *touched]))
-        ordered = any(getattr(s, "by_position", True) for s in staged) or not (self.plan.shuffle or engine.stable_order)
-        with ExitStack() as stack:
-            source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, ordered, compared)
-            self.raw = untouched(relation, self.names, [*steps, *originals, *compared])
-            self.columns = list(source.columns)
-            self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
-            self.originals = originals
-            query = source.query.order_by(*source.order) if ordered else source.query
-            batches = self._described(engine.stream(query), engine, relation, source)
-            rest = self._store(batches, staged)
-        for group in rest:
-            self._again(group)
-        schema = self.engine.run_table(f"FROM {self.table} LIMIT 0", "staging").schema
-        after = [self._after(k.kind, c, staged) for k, c in self._kinds(schema)]
-        picked = [f"p{i}" for i in range(len(after))] + [f"g{i}" for i in self.flagged] + (["u"] if unit is not None else [])
-        final = exp.select(*[column(p, "z") for p in picked]).from_(
-            exp.alias_(exp.table_(self.table, quoted=True), "z", table=True)
-        )
-        return Published(final, tuple(after), tuple(self.flagged), unit is not None)
+    ) -> Iterator[Any]:
+        """The rows after the staged steps, in the order given; :attr:`columns` and :attr:`flagged` say what they hold."""
+        touched = [n for n in dict.fromkeys(c for s in self.steps for c in s.columns) if n in self.names]
+        needs = [n for s in self.steps for n in s.needs]  # type: ignore[attr-defined]
+        needs += [c for s in self.steps for c in s.columns if c not in self.names]
+        self.originals = list(dict.fromkeys([*needs, *touched]))
+        ordered = any(getattr(s, "by_position", True) for s in self.steps) or not (self.plan.shuffle or engine.stable_order)
+        mapped = class_map.column_names if class_map is not None else []
+        changed = [c.name for c in relation.columns if c.name not in self.names or c.name in steps or c.name in mapped]
+        originals = [*self.originals, *(n for n in changed if ordered and n not in self.originals)]
+        source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, compared)
+        self.raw = untouched(relation, self.names, [*steps, *originals, *compared])
+        self.known = source.columns
+        self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
+        tables = self._described(engine.stream(source.query), engine, relation, source, originals)
+        if ordered:
+            order = [self._place(c.name, originals) for c in relation.columns]
+            tables = in_order(_keyed(tables, order, len(originals) - len(self.originals)), self.folder, self.held)
+        tables = self._chosen(tables, [s for s in self.steps if isinstance(s, RowStep)])
+        for i, group in enumerate(self._groups()):
+            one = group[0]
+            tables = self._whole(tables, one, i) if isinstance(one, ColumnStep) else self._streamed(tables, group)
+        return self._finished(tables)
 
-    def _kinds(self, schema: Any) -> Iterator[tuple[Column, Column]]:
-        kinds = {c.name: c for c in columns_of(schema)}
-        for i, known in enumerate(self.columns):
-            yield kinds[f"p{i}"], known
+    def _place(self, name: str, originals: Sequence[str]) -> str:
+        """Where the original values of a column stand."""
+        return f"o{originals.index(name)}" if name in originals else f"p{self.names.index(name)}"
 
-    def _after(self, kind: str, column: Column, staged: Sequence[Step]) -> Column:
-        """What is known of a column after the steps that touched it."""
-        if column.name in self.raw:
-            return column
-        for step in staged:
-            if column.name in step.columns:
-                column = column_after(step, column, kind)
-                if step.publishes == "groups":
-                    column = replace(column, order=self._group_order(column.name))
-        return column if column.kind == kind else replace(column, kind=kind)
-
-    def _group_order(self, name: str) -> tuple[str, ...]:
-        """The groups in the order of their smallest value, where the values were numbers or moments; the rest comes last."""
-        p, o = f"p{self.names.index(name)}", f"o{self.originals.index(name)}"
-        table = self.engine.run_table(f"SELECT {p} AS p, min({o}) AS o FROM {self.table} GROUP BY 1 ORDER BY 2, 1", "staging")  # noqa: S608
-        if kind_of(table.schema.field("o").type) not in (*NUMBERS, *MOMENTS):
-            return ()
-        return tuple(t for t in table["p"].to_pylist() if t is not None and t != SUPPRESSED)
-
-    def _described(self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published) -> Iterator[Any]:
-        """Batches as tables in the one type of each kind, with all flags there."""
-        known = {c.name: c for c in relation.columns}
-        for batch in batches:
-            data: dict[str, Any] = {}
-            for i, c in enumerate(source.columns):
-                values = batch.column(f"p{i}")
-                data[f"p{i}"] = values if c.name in self.raw else engine.decode(values, c)
-            for i, name in enumerate(self.originals):
-                data[f"o{i}"] = engine.decode(batch.column(f"o{i}"), known[name])
-            for i in self.flagged:
-                have = i in source.flagged
-                data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else pa.array([0] * batch.num_rows, pa.int8())
-            if source.has_unit:
-                data["u"] = batch.column("u")
-            yield pa.table(data)
-
-    def _store(self, tables: Iterator[Any], staged: list[Step]) -> list[list[Step]]:
-        """Write the chosen rows after the first group of stream steps; give back the groups that remain."""
+    def _groups(self) -> list[list[Step]]:
+        """Steps on batches that follow each other are carried out together; a whole-column step stands alone."""
         groups: list[list[Step]] = []
-        tables = self._chosen(tables, [s for s in staged if isinstance(s, RowStep)])
-        for step in [s for s in staged if not isinstance(s, RowStep)]:
-            stream = isinstance(step, StreamStep)
-            if stream and groups and isinstance(groups[-1][0], StreamStep):
+        for step in [s for s in self.steps if not isinstance(s, RowStep)]:
+            if groups and isinstance(step, StreamStep) and isinstance(groups[-1][0], StreamStep):
                 groups[-1].append(step)
             else:
                 groups.append([step])
-        first = groups.pop(0) if groups and isinstance(groups[0][0], StreamStep) else []
-        self._write(self._streamed(tables, first))
         return groups
+
+    def _described(
+        self, batches: Iterator[Any], engine: Engine, relation: Relation, source: Published, originals: Sequence[str]
+    ) -> Iterator[Any]:
+        """Batches as tables of one schema in the one type of each kind, with all flags there."""
+        known = {c.name: c for c in relation.columns}
+        schema = None
+        for batch in batches:
+            self.rows_read += batch.num_rows
+            data: dict[str, Any] = {}
+            for i, c in enumerate(source.columns):
+                values = batch.column(f"p{i}")
+                data[f"p{i}"] = restored(values, c) if c.name in self.raw else engine.decode(values, c)
+            for i, name in enumerate(originals):
+                data[f"o{i}"] = engine.decode(batch.column(f"o{i}"), known[name])
+            for i in self.flagged:
+                have = i in source.flagged
+                data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else from_numpy(np.zeros(batch.num_rows, np.int8))
+            if source.has_unit:
+                data["u"] = batch.column("u")
+            table = pa.table(data)
+            schema = schema or table.schema
+            yield table.cast(schema)
+
+    # -- steps ------------------------------------------------------------------------------------------------------
 
     def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
         """The rows that every row step lets stay; the others are counted in ``left_out``."""
@@ -153,14 +141,34 @@ class Staging:
 
     def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
         running = [(s, s.start(self._seed(s))) for s in steps if isinstance(s, StreamStep)]
-        seen = 0
+        seen, schema = 0, None
         for table in tables:
             rows = table.num_rows
             for step, function in running:
                 view, declared = self._view(table, step), self._declared(step)
                 table = self._replace(table, step, with_codes(function(without_codes(view, declared), seen), view, declared))
             seen += rows
-            yield table
+            schema = schema or table.schema
+            yield table.cast(schema)
+
+    def _whole(self, tables: Iterator[Any], step: Any, number: int) -> Iterator[Any]:
+        """A step on whole columns: the rows wait on disk while it runs."""
+        rows = Held(self.folder, f"rows-{number}", tables)
+        used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
+        used += [f"g{p[1:]}" for p in used]
+        used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
+        table = rows.columns(used)
+        made = beside_codes(step, self._view(table, step), self._seed(step), self._declared(step))
+        new = self._replace(table, step, made)
+        new = new.select([n for n in new.column_names if n[0] in "pg"]).combine_chunks()
+        del table, made
+        at = 0
+        for batch in rows.tables():
+            for name in new.column_names:
+                batch = batch.set_column(batch.column_names.index(name), name, new[name].slice(at, batch.num_rows))
+            at += batch.num_rows
+            yield batch
+        rows.remove()
 
     def _seed(self, step: Step) -> int:
         """The seed, for steps that say that they draw; the others never see it."""
@@ -176,7 +184,7 @@ class Staging:
 
     def _declared(self, step: Step) -> dict[str, tuple[object, ...]]:
         """The codes declared missing that the step must not see, by column."""
-        known = {c.name: c for c in self.columns}
+        known = {c.name: c for c in self.known}
         if not step.codes_apart:
             return {}
         return {n: known[n].user_missing for n in step.columns if n in known and known[n].user_missing}
@@ -198,42 +206,75 @@ class Staging:
             table = table.set_column(table.column_names.index(f"g{i}"), f"g{i}", flags)
         return table
 
-    def _again(self, group: Sequence[Step]) -> None:
-        """A later group: stream steps once more over the staged rows, or one whole-column step."""
-        old = self.table
-        if isinstance(group[0], StreamStep):
-            batches = self.engine.stream_sql(f"FROM {old}")
-            self._write(self._streamed((pa.Table.from_batches([b]) for b in batches), group))
+    # -- what came out ----------------------------------------------------------------------------------------------
+
+    def _finished(self, tables: Iterator[Any]) -> Iterator[Any]:
+        """The rows without the columns of the original; :attr:`columns` is known when this returns."""
+        grouped = list(dict.fromkeys(s.column for s in self.steps if s.publishes == "groups" and s.column in self.names))
+        if grouped:
+            orders = {n: _Groups(f"p{self.names.index(n)}", f"o{self.originals.index(n)}") for n in grouped}
+            rows = Held(self.folder, "rows", _seen(tables, list(orders.values())))
+            schema, tables = rows.schema, rows.tables()
         else:
-            step: Any = group[0]
-            used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
-            used += [f"g{p[1:]}" for p in used]
-            used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
-            table = self.engine.run_table(f"SELECT {', '.join(used)} FROM {old}", "staging")  # noqa: S608
-            made = beside_codes(step, self._view(table, step), self._seed(step), self._declared(step))
-            changed = self._replace(table, step, made)
-            new = [n for n in changed.column_names if n[0] in "pg"]
-            self._positional(old, changed.select(new))
-        self.engine.run(f"DROP TABLE {old}")
+            orders = {}
+            first = next(tables)
+            schema, tables = first.schema, _chain(first, tables)
+        kinds = {c.name: c.kind for c in columns_of(schema)}
+        known = {n: g.in_order() for n, g in orders.items()}
+        self.columns = tuple(self._after(kinds[f"p{i}"], c, known) for i, c in enumerate(self.known))
+        wanted = [n for n in schema.names if n[0] != "o"]
+        return (t.select(wanted) for t in tables)
 
-    def _write(self, tables: Iterator[Any]) -> None:
-        self._count += 1
-        self.table = f"staged_{self._count}"
-        self.engine.load_table(self.table, _batches(tables), ())
-
-    def _positional(self, old: str, new: Any) -> None:
-        self._count += 1
-        self.table = f"staged_{self._count}"
-        with self.engine.mapping(new) as right:
-            kept = self.engine.run_table(f"FROM {old} LIMIT 0", "staging").column_names
-            chosen = ", ".join(f"{'r' if n in new.column_names else 'l'}.{n} AS {n}" for n in kept)
-            body = f"SELECT {chosen} FROM {old} AS l POSITIONAL JOIN {self.engine.render(right)} AS r"  # noqa: S608
-            self.engine.run(f"CREATE TABLE {self.table} AS {body}")
+    def _after(self, kind: str, column: Column, orders: dict[str, tuple[str, ...]]) -> Column:
+        """What is known of a column after the steps that touched it."""
+        if column.name in self.raw:
+            return column
+        for step in self.steps:
+            if column.name in step.columns:
+                column = column_after(step, column, kind)
+                if step.publishes == "groups":
+                    column = replace(column, order=orders[column.name])
+        return column if column.kind == kind else replace(column, kind=kind)
 
 
-def _batches(tables: Iterator[Any]) -> Iterator[Any]:
-    """Record batches of one schema: the first table's."""
-    schema = None
+class _Groups:
+    """The smallest original value of each published group, of all tables that passed."""
+
+    def __init__(self, group: str, original: str) -> None:
+        self._names, self._found = (group, original), pa.table({})
+
+    def add(self, table: Any) -> None:
+        group, original = self._names
+        if kind_of(table.schema.field(original).type) not in (*NUMBERS, *MOMENTS):
+            return
+        here = pa.table({"p": canonical_text(table[group]), "o": table[original]})
+        found = pa.concat_tables([self._found, here]) if self._found.num_columns else here
+        least = found.group_by("p").aggregate([("o", "min")])
+        self._found = pa.table({"p": least["p"], "o": least["o_min"]})
+
+    def in_order(self) -> tuple[str, ...]:
+        """The groups in the order of their smallest value, where the values were numbers or moments; the rest comes last."""
+        if not self._found.num_columns:
+            return ()
+        ranked = self._found.sort_by([("o", "ascending"), ("p", "ascending")])["p"].to_pylist()
+        return tuple(t for t in ranked if t is not None and t != SUPPRESSED)
+
+
+def _seen(tables: Iterator[Any], groups: Sequence[_Groups]) -> Iterator[Any]:
     for table in tables:
-        schema = schema or table.schema
-        yield from table.cast(schema).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
+        for group in groups:
+            group.add(table)
+        yield table
+
+
+def _keyed(tables: Iterator[Any], order: Sequence[str], unneeded: int) -> Iterator[Any]:
+    """The tables with a hash of the original row beside them, and without the last columns ``o…`` that only it is made of."""
+    for table in tables:
+        keys = from_numpy(row_hashes([table[n] for n in order], table.num_rows, 0))
+        last = [n for n in table.column_names if n[0] == "o"]
+        yield table.drop_columns(last[len(last) - unneeded :]).append_column(KEY, keys)
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest

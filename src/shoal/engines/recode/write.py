@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from shoal.engines.connect import connect, is_url, refuse_misspelt
+from shoal.disk.folder import scratch
+from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.stored import stored_or_decoded
+from shoal.engines.core.memory import left_for_data
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.losses import not_kept
+from shoal.engines.files.readers import expected_rows
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
+from shoal.engines.recode.job import Job
 from shoal.engines.recode.labels import label_steps
 from shoal.engines.recode.seed import kept_beside
-from shoal.engines.recode.sql import Published, Rows, facts, final, published, suppressed, suppression_columns
+from shoal.engines.recode.spill import HELD
+from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
 from shoal.engines.recode.staging import Staging, is_staged
 from shoal.errors import UsageError
 from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.progress import Progress
-from shoal.model.roles import Column, Schema
+from shoal.model.roles import Schema
 from shoal.steps import Drop, ExpressionStep, Keep
 from shoal.steps.sql import aliased, column
 from shoal.steps.sqlglot import exp
@@ -93,22 +97,21 @@ def recode(
         and can_recode(relation, names, plan, engine.memory, coded)
     ):
         return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
-    staged = any(is_staged(s) for s in plan.steps)
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
-        records = engine.count_rows(relation)
-        source, worker, unsampled = _source(engine, relation, plan, names, steps, unit, class_map, stack, compared)
-        rows = suppressed(worker, source, plan, kept, stack)
-        job = _Job(worker, rows, plan, records, progress)
+        stack.enter_context(engine.sparing())
+        job, counted = _job(engine, relation, plan, names, steps, unit, class_map, kept, stack, compared, progress)
         private, told = None, tuple[str, ...]()
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
                 form = output_format(target, format)
-                told = not_kept(rows.columns, form, staged=staged, notes=int(relation.details.get("notes") or 0))
-                job.to_file(target, form, rows.columns, raw, _hidden(plan, names, kept))
+                staged = any(is_staged(s) for s in plan.steps)
+                told = not_kept(job.columns, form, staged=staged, notes=int(relation.details.get("notes") or 0))
+                job.to_file(target, form, raw, _hidden(plan, names, kept))
         else:
             job.to_table(engine, str(target))
-    done = _report(job, schema, names, records, unsampled, str(out), target, dropped, rows)
+        records, unsampled = counted()
+    done = _report(job, schema, names, records, unsampled, str(out), target, dropped)
     return replace(done, drawn=drawn, private_file=None if private is None else str(private), not_kept=told)
 
 
@@ -187,7 +190,7 @@ def _hidden(plan: Plan, names: Sequence[str], kept: Any) -> frozenset[str]:
     return frozenset(c for s in plan.steps if not isinstance(s, Keep) for c in s.columns)
 
 
-def _source(
+def _job(
     engine: Engine,
     relation: Relation,
     plan: Plan,
@@ -195,20 +198,53 @@ def _source(
     steps: dict[str, ExpressionStep],
     unit: str | None,
     class_map: Any,
+    kept: Any,
     stack: ExitStack,
     compared: Sequence[str],
-) -> tuple[Published, Engine, int]:
-    """``p`` in the source's own engine, or in a private one after steps that SQL cannot express; rows outside a sample."""
-    staged = [s for s in plan.steps if is_staged(s)]
-    if not staged:
-        return published(engine, relation, names, steps, unit, class_map, stack, compared=compared), engine, 0
-    needs = [n for s in staged for n in s.needs]  # type: ignore[attr-defined]
-    needs += [c for s in staged for c in s.columns if c not in names]
-    staging = Staging(names, plan, list(dict.fromkeys(needs)))
-    stack.callback(staging.close)
-    staging.engine.limit_memory(engine.memory)
-    source = staging.load(engine, relation, steps, unit, class_map, compared)
-    return source, staging.engine, staging.left_out
+    progress: Progress | None,
+) -> tuple[Job, Callable[[], tuple[int, int]]]:
+    """The rows to write, and what tells afterwards how many records were read and how many of them are outside a sample.
+
+    They come in SQL from the source's own engine, or in batches where a step needs them; suppression after such steps is
+    carried out in a private table.
+    """
+    folder = stack.enter_context(scratch())
+    held = HELD if engine.memory is None else min(HELD, left_for_data(engine.memory) // 4)
+    suppresses = bool(suppression_columns(plan, names, kept))
+    worker, counted = engine, None
+    if not any(is_staged(s) for s in plan.steps):
+        source = published(engine, relation, names, steps, unit, class_map, stack, compared=compared)
+    else:
+        staging = Staging(names, plan, folder, held)
+        tables = staging.load(engine, relation, steps, unit, class_map, stack, compared)
+        counted = lambda: (staging.rows_read, staging.left_out)  # noqa: E731
+        worker = DuckDB(stable_order=True)
+        stack.callback(worker.close)
+        worker.limit_memory(engine.memory)
+        stack.enter_context(worker.sparing())
+        if not suppresses:
+            expected = expected_rows(engine, relation, progress)
+            given = lambda: tables  # noqa: E731
+            return Job(worker, given, staging.columns, staging.flagged, plan, folder, held, expected, progress), counted
+        source = _in_a_table(worker, staging, tables, unit is not None)
+    rows = suppressed(worker, source, plan, kept, stack)
+    records = engine.count_rows(relation) if suppresses and counted is None else expected_rows(engine, relation, progress)
+    stream = lambda: worker.stream(unordered(rows))  # noqa: E731
+    job = Job(worker, stream, rows.columns, rows.flagged, plan, folder, held, records, progress, rows)
+    return job, counted or (lambda: (records if suppresses else job.written, 0))
+
+
+def _in_a_table(worker: DuckDB, staging: Staging, tables: Iterator[Any], has_unit: bool) -> Published:
+    """Staged rows in a private table, which spills to disk: classes can then be counted in SQL."""
+    batches = (b for t in tables for b in t.combine_chunks().to_batches() or [_no_rows(t.schema)])
+    worker.load_table("staged", batches, ())
+    picked = [f"p{i}" for i in range(len(staging.columns))] + [f"g{i}" for i in staging.flagged] + (["u"] if has_unit else [])
+    query = exp.select(*[column(p, "z") for p in picked]).from_(aliased(exp.table_("staged", quoted=True), "z"))
+    return Published(query, staging.columns, tuple(staging.flagged), has_unit)
+
+
+def _no_rows(schema: Any) -> Any:
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _target(out: str | Path, format: str | None) -> Path | str:
@@ -231,70 +267,13 @@ def _keep_source(target: Path | str, relation: Relation) -> None:
             raise UsageError(f"'{target}' is the table that is being read.", hint="Write to another file.")
 
 
-class _Job:
-    """Writing the published rows, and what was counted on the way."""
-
-    def __init__(self, engine: Engine, rows: Rows, plan: Plan, records: int, progress: Progress | None) -> None:
-        self.engine, self.rows, self.plan, self.records, self.progress = engine, rows, plan, records, progress
-        self.written = 0
-        self.flags: dict[str, int] = dict.fromkeys([f"g{i}" for i in rows.flagged] + (["h"] if rows.cells else []), 0)
-
-    def to_file(self, path: Path, format: str, columns: Sequence[Column], raw: bool, hidden: frozenset[str]) -> None:
-        batches = self._batches()
-        first = next(batches)
-        write_file(path, format, first.schema, _chain(first, batches), columns, raw=raw, hidden=hidden)
-
-    def _batches(self) -> Iterator[Any]:
-        """Published batches under their own names; flags are added up and left out."""
-
-        names = [c.name for c in self.rows.columns]
-        schema = None
-        for batch in self.engine.stream(final(self.engine, self.rows, self.plan, flags=True)):
-            for flag in self.flags:
-                self.flags[flag] += int(pc.sum(batch.column(flag)).as_py() or 0)
-            arrays = [stored_or_decoded(self.engine, batch.column(f"p{i}"), c) for i, c in enumerate(self.rows.columns)]
-            schema = schema or pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)])
-            self.written += batch.num_rows
-            if self.progress is not None:
-                self.progress(min(1.0, self.written / max(1, self.records)), "writing")
-            yield pa.RecordBatch.from_arrays([a.cast(t) for a, t in zip(arrays, schema.types, strict=True)], schema=schema)
-
-    def to_table(self, home: Engine, out: str) -> None:
-        """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
-        if self.engine is home and out.startswith("::"):
-            found = home.fetch(facts(self.rows))
-            self.written = int(found["n"][0].as_py())
-            self.flags = {f: int(found[f][0].as_py() or 0) for f in self.flags}
-            home.create_table(out[2:], _named(final(home, self.rows, self.plan, flags=False), self.rows.columns))
-            return
-        target, name = (home, out[2:]) if out.startswith("::") else connect(out)
-        with ExitStack() as stack:
-            if target is not home:
-                stack.callback(target.close)
-            target.load_table(name, self._batches(), self.rows.columns)
-
-
-def _named(query: Any, columns: Sequence[Column]) -> Any:
-    """p0, p1 … under the columns' own names."""
-    terms = [exp.alias_(column(f"p{i}", "o"), exp.to_identifier(c.name, quoted=True)) for i, c in enumerate(columns)]
-    ordered = query.copy()
-    order = ordered.args.get("order")
-    ordered.set("order", None)
-    outer = exp.select(*terms).from_(aliased(exp.Subquery(this=ordered), "o"))
-    if order is not None:
-        for node in order.find_all(exp.Column):
-            node.set("table", exp.to_identifier("o", quoted=True))
-        outer.set("order", order)
-    return outer
-
-
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield first
     yield from rest
 
 
 def _report(
-    job: _Job,
+    job: Job,
     schema: Schema,
     names: Sequence[str],
     records: int,
@@ -302,13 +281,12 @@ def _report(
     out: str,
     target: Path | str,
     dropped: set[str],
-    rows: Rows,
 ) -> Recoded:
     changed = dict.fromkeys(schema.names, 0.0)
-    for i in rows.flagged:
+    for i in job.flagged:
         changed[names[i]] = job.flags[f"g{i}"] / max(1, job.written)
     changed |= dict.fromkeys(dropped, 1.0)
-    lost = job.flags.get("h", 0) if rows.cells else records - unsampled - job.written
+    lost = job.flags["h"] if "h" in job.flags else records - unsampled - job.written
     files = (os.fspath(target),) if isinstance(target, Path) else ()
     if job.progress is not None:
         job.progress(1.0, "written")

@@ -121,7 +121,8 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     if packing_of(path) != "none":
         return engine, relation
     most = path.stat().st_size // len(names) + 1  # a row has at least one byte per field
-    return engine, replace(relation, reader=EngineReader(engine, relation, most))
+    likely = int(path.stat().st_size * raw.count(b"\n") / max(1, len(raw))) + 1
+    return engine, replace(relation, reader=EngineReader(engine, relation, most, likely))
 
 
 def _open_small(

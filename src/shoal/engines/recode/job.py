@@ -1,0 +1,121 @@
+"""Writing the published rows: to a file in the order of a keyed hash of what is published, or to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.connect import connect
+from shoal.engines.core.base import Engine
+from shoal.engines.core.stored import stored_or_decoded
+from shoal.engines.files.writers import write_file
+from shoal.engines.recode.spill import KEY, in_order
+from shoal.engines.recode.sql import Rows, facts, final
+from shoal.kernels.arrow import from_numpy
+from shoal.kernels.order import row_hashes
+from shoal.model.plan import Plan
+from shoal.model.progress import Progress
+from shoal.model.roles import Column
+from shoal.steps.sql import aliased, column
+from shoal.steps.sqlglot import exp
+
+
+@dataclass
+class Job:
+    """Rows to write, and what is counted on the way.
+
+    ``given`` gives the rows as batches with ``p… g…`` and ``h``; ``rows`` is the query behind them, where they come from one.
+    ``expected`` is about how many there will be, for the progress; at most ``held`` bytes are kept in memory to order them.
+    """
+
+    engine: Engine
+    given: Callable[[], Iterator[Any]]
+    columns: Sequence[Column]
+    flagged: Sequence[int]
+    plan: Plan
+    folder: Path
+    held: int
+    expected: int
+    progress: Progress | None
+    rows: Rows | None = None
+    written: int = 0
+    flags: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        cells = ["h"] if self.rows is not None and self.rows.cells else []
+        self.flags = dict.fromkeys([*(f"g{i}" for i in self.flagged), *cells], 0)
+
+    def to_file(self, path: Path, format: str, raw: bool, hidden: frozenset[str]) -> None:
+        batches = self._batches()
+        first = next(batches)
+        write_file(path, format, first.schema, _chain(first, batches), self.columns, raw=raw, hidden=hidden)
+
+    def to_table(self, home: Engine, out: str) -> None:
+        """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
+        if self.rows is not None and self.engine is home and out.startswith("::"):
+            found = home.fetch(facts(self.rows))
+            self.written = int(found["n"][0].as_py())
+            self.flags = {f: int(found[f][0].as_py() or 0) for f in self.flags}
+            home.create_table(out[2:], _named(final(home, self.rows, self.plan), self.columns))
+            return
+        target, name = (home, out[2:]) if out.startswith("::") else connect(out)
+        with ExitStack() as stack:
+            if target is not home:
+                stack.callback(target.close)
+            target.load_table(name, self._batches(), self.columns)
+
+    def _batches(self) -> Iterator[Any]:
+        """Published batches under their own names, in their order; flags are added up and left out."""
+        tables, half = self._published(), 0.0
+        if self.plan.shuffle:
+            tables, half = in_order(self._keyed(tables), self.folder, self.held), 0.5
+        for table in tables:
+            self.written += table.num_rows
+            self._tell(half + (1 - half) * self.written / max(1, self.expected))
+            yield from table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+
+    def _published(self) -> Iterator[Any]:
+        names = [c.name for c in self.columns]
+        schema, read = None, 0
+        for batch in self.given():
+            for flag in self.flags:
+                self.flags[flag] += int(pc.sum(batch.column(flag)).as_py() or 0)
+            arrays = [stored_or_decoded(self.engine, batch.column(f"p{i}"), c) for i, c in enumerate(self.columns)]
+            schema = schema or pa.schema([pa.field(n, a.type) for n, a in zip(names, arrays, strict=True)])
+            read += batch.num_rows
+            if self.plan.shuffle:
+                self._tell(0.5 * read / max(1, self.expected))
+            yield pa.table([a.cast(t) for a, t in zip(arrays, schema.types, strict=True)], schema=schema)
+
+    def _keyed(self, tables: Iterator[Any]) -> Iterator[Any]:
+        for table in tables:
+            yield table.append_column(KEY, from_numpy(row_hashes(table.columns, table.num_rows, self.plan.seed)))
+
+    def _tell(self, share: float) -> None:
+        if self.progress is not None:
+            self.progress(min(1.0, share), "writing")
+
+
+def _named(query: Any, columns: Sequence[Column]) -> Any:
+    """p0, p1 … under the columns' own names."""
+    terms = [exp.alias_(column(f"p{i}", "o"), exp.to_identifier(c.name, quoted=True)) for i, c in enumerate(columns)]
+    ordered = query.copy()
+    order = ordered.args.get("order")
+    ordered.set("order", None)
+    outer = exp.select(*terms).from_(aliased(exp.Subquery(this=ordered), "o"))
+    if order is not None:
+        for node in order.find_all(exp.Column):
+            node.set("table", exp.to_identifier("o", quoted=True))
+        outer.set("order", order)
+    return outer
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest

@@ -1,0 +1,161 @@
+"""Rows in the order of a 64-bit key, and rows that are read several times: on disk where they are many, so memory stays flat.
+
+Rows beyond :data:`HELD` bytes go to one of 64 files by the first bits of their key; each file is then sorted by itself, or split
+once more where it is too large. The order is that of the keys alone: how many bytes are held changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shoal.errors import OutputError
+from shoal.kernels.arrow import from_numpy, to_numpy
+from shoal.kernels.order import sorted_order
+
+KEY = "\x00key"
+"""The column that rows are ordered by: uint64, none missing."""
+
+HELD = 96 << 20
+BITS = 6
+GIVEN = 131_072
+
+
+def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
+    """The rows of tables of one schema, in increasing order of :data:`KEY`, without it; at least one table where one came.
+
+    Rows of equal keys keep their order. Files are made in ``folder`` and are gone when the last row was given.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as own:  # two orders may be made at the same time
+        for table in _sorted(tables, Path(own), held, 64 - BITS):
+            yield table.drop_columns([KEY])
+
+
+def _sorted(tables: Iterator[Any], folder: Path, held: int, shift: int) -> Iterator[Any]:
+    waiting: list[Any] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += table.nbytes
+        if size > held and shift >= 0:
+            break
+    else:
+        if waiting:
+            yield from _pieces(_in_memory(pa.concat_tables(waiting)))
+        return
+    for part in _split(chain(waiting, tables), folder, shift):
+        yield from part.read() if part.alike else _sorted(part.read(), folder, held, shift - BITS)
+        part.remove()
+
+
+def _in_memory(table: Any) -> Any:
+    return table.combine_chunks().take(from_numpy(sorted_order(to_numpy(table[KEY].combine_chunks()))))
+
+
+def _pieces(table: Any) -> Iterator[Any]:
+    for start in range(0, max(table.num_rows, 1), GIVEN):
+        yield table.slice(start, GIVEN)
+
+
+def _split(tables: Iterator[Any], folder: Path, shift: int) -> Iterator[_Part]:
+    """All rows on disk, in one file per value of the next bits of their keys; the files in the order of these bits."""
+    parts = [_Part(folder / f"{shift}-{i}.arrows") for i in range(1 << BITS)]
+    with _room():
+        for table in tables:
+            keys = to_numpy(table[KEY].combine_chunks())
+            where = ((keys >> np.uint64(shift)) & np.uint64((1 << BITS) - 1)).astype(np.uint8)
+            order = np.argsort(where, kind="stable")
+            rows = table.combine_chunks().take(from_numpy(order)).combine_chunks()
+            ends = np.cumsum(np.bincount(where, minlength=len(parts)))
+            for part, start, end in zip(parts, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+                if end > start:
+                    part.write(rows.slice(start, end - start), keys[order[start:end]])
+        for part in parts:
+            part.close()
+    return (p for p in parts if p.rows)
+
+
+class _Part:
+    """Some of the rows, in a file of their own; ``alike`` where all have the same key."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._open = path, contextlib.ExitStack()
+        self._writer: Any = None
+        self._low, self._high, self.rows = np.uint64(2**64 - 1), np.uint64(0), 0
+
+    @property
+    def alike(self) -> bool:
+        return bool(self._low == self._high)
+
+    def write(self, table: Any, keys: npt.NDArray[np.uint64]) -> None:
+        if self._writer is None:
+            self._writer = self._open.enter_context(pa.ipc.new_stream(self._open.enter_context(_sink(self._path)), table.schema))
+        self._writer.write_table(table)
+        self._low, self._high = min(self._low, keys.min()), max(self._high, keys.max())
+        self.rows += table.num_rows
+
+    def close(self) -> None:
+        self._open.close()
+
+    def read(self) -> Iterator[Any]:
+        return _read(self._path)
+
+    def remove(self) -> None:
+        self._path.unlink()
+
+
+class Held:
+    """Rows on disk that are read as often as one likes, whole or some of their columns."""
+
+    def __init__(self, folder: Path, name: str, tables: Iterator[Any]) -> None:
+        self._path = folder / f"{name}.arrows"
+        first = next(tables)
+        self.schema = first.schema
+        with _room(), _sink(self._path) as sink, pa.ipc.new_stream(sink, self.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+
+    def tables(self) -> Iterator[Any]:
+        """The rows, some at a time; at least one table."""
+        yield self.schema.empty_table()
+        yield from _read(self._path)
+
+    def columns(self, names: Sequence[str]) -> Any:
+        """All rows of some columns."""
+        wanted = [self.schema.get_field_index(n) for n in names]
+        parts = list(_read(self._path, wanted))
+        return pa.concat_tables(parts).select(list(names)) if parts else self.schema.empty_table().select(list(names))
+
+    def remove(self) -> None:
+        """Give the disk back."""
+        self._path.unlink()
+
+
+def _sink(path: Path) -> Any:
+    return pa.BufferedOutputStream(pa.OSFile(str(path), "wb"), 1 << 16)
+
+
+def _read(path: Path, fields: Sequence[int] | None = None) -> Iterator[Any]:
+    """Batches as tables: read, not mapped, so that they do not count as memory once they are used."""
+    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
+    with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source, options=options) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise OutputError(
+            "there is no room for the rows in the temporary folder.", hint="Free space, or set TMPDIR to a larger disk."
+        ) from None
