@@ -87,4 +87,16 @@ class Kernel:
                 if isinstance(names.get(name), Kernel):
                     self._called[name] = names[name]
             names.update({name: called.compiler(cache=cache) for name, called in self._called.items()})
+            self._watch_callees()
         return self._compiler
+
+    def files(self) -> set[str]:
+        """The files that the compiled code comes from: its own, and those of all kernels that it calls."""
+        return {self.py_func.__code__.co_filename}.union(*(called.files() for called in self._called.values()))
+
+    def _watch_callees(self) -> None:
+        """Have cached code thrown away where a kernel it calls has changed: numba looks at the file of the caller only."""
+        file: Any = getattr(getattr(self._compiler, "_cache", None), "_cache_file", None)
+        if hasattr(file, "_source_stamp"):
+            stats = [os.stat(name) for name in sorted(self.files()) if os.path.exists(name)]
+            file._source_stamp = tuple((s.st_mtime_ns, s.st_size) for s in stats)

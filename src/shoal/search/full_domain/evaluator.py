@@ -94,13 +94,13 @@ class Evaluator:
             sizes=None,
         )
 
-    def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], Flags]:
-        """Group of each base class, sums per group, and which groups are published (from the base; for the final plan)."""
+    def groups(self, node: Sequence[int]) -> tuple[npt.NDArray[np.int32], Flags]:
+        """Group of each base class, and which groups are published (from the base; for the final plan)."""
         base = self._sources.base
         found = self.group(base, tuple(node))
         failed, weak, _ = self._decide(base, found.gid, found.sums)
         lost = self._lost(found.sums, failed | weak, self._crowd(base, found.gid, found.sums))
-        return found.gid[: self.problem.n_base].copy(), found.sums.copy(), ~lost & (found.sums[0] > 0)
+        return found.gid[: self.problem.n_base].copy(), ~lost & (found.sums[0] > 0)
 
     def sharing(self, checks: Checks, limit: int) -> Evaluator:
         """An evaluator for other requirements on the same sensitive columns that shares tables and copies with this one."""

@@ -19,6 +19,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.progress import Progress
 from shoal.model.requirement import Requirement
 from shoal.model.requirement.compare import most_of
+from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.found import Found
 from shoal.search.full_domain.infeasible import infeasible, refuse_contradictions
@@ -117,15 +118,18 @@ def default_threads() -> int:
 def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Found:
     """Search the lattice listed or lazily, whichever fits."""
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
-    search = LazySearch(evaluator, objective) if generate else ListedSearch(evaluator, objective)
-    return search.run(control)
+    if generate:
+        return LazySearch(evaluator, objective).run(control)
+    if is_compiled(evaluator, objective):
+        return CompiledSearch(evaluator, objective).run(control)
+    return ListedSearch(evaluator, objective).run(control)
 
 
 def make_result(method: str, evaluator: Evaluator, objective: Objective, found: Found, control: Control) -> SearchResult:
     """The answer, with the groups of the base classes at the node found."""
     best, problem = found.best, evaluator.problem
     assert best is not None
-    gid, _, published = evaluator.groups(best.node)
+    gid, published = found.groups or evaluator.groups(best.node)
     value = objective.value(found.total)
     proven = not found.stopped
     lower = objective.value(min(found.lower, found.total)) if math.isfinite(found.lower) else 0.0

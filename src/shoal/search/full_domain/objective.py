@@ -8,6 +8,7 @@ value of g without suppression bounds every generalization, and the records gone
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,22 @@ from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.kernels.charges import charges
 from shoal.search.problem.losses import CELL_LOSSES, CellLoss, cell_loss, check_loss_name
 from shoal.search.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class LossTables:
+    """``extra[offsets[j] + l · codes + code]``: what losing a record adds; ``free[j, l]``: the charge where none is lost.
+
+    The contribution of a charge is weight · share or weight · log(1 + share), share = (charge − low) / span.
+    """
+
+    extra: FloatArray
+    offsets: npt.NDArray[np.int64]
+    free: FloatArray
+    low: FloatArray
+    span: FloatArray
+    weights: FloatArray
+    geometric: bool
 
 
 class Objective:
@@ -42,9 +59,15 @@ class Objective:
         for j, charged in enumerate(cells.free):
             self._free[j, : len(charged)] = charged
         lossy = cells.span > 0.0
-        self._low = cells.low[:, None]
-        self._span = np.where(lossy, cells.span, 1.0)[:, None]
-        self._weights = np.where(lossy, cells.weights, 0.0)[:, None]
+        self._low, self._span = cells.low, np.where(lossy, cells.span, 1.0)
+        self._weights = np.where(lossy, cells.weights, 0.0)
+
+    def tables(self) -> LossTables:
+        """A cell loss as the kernels read it."""
+        assert self.cells is not None
+        return LossTables(
+            self._extra, self._offsets, self._free, self._low, self._span, self._weights, geometric=self.cells.geometric
+        )
 
     @property
     def needs_sizes(self) -> bool:
@@ -101,12 +124,12 @@ class Objective:
         out = np.zeros((len(e.node), self.width))
         if self.cells is not None:
             charges(gone, self._starts, self._extra, self._offsets, self._free, np.array(e.node, dtype=np.int64), floor, out)
-            out -= self._low
-            out /= self._span
+            out -= self._low[:, None]
+            out /= self._span[:, None]
             np.maximum(out, 0.0, out=out)
             if self.cells.geometric:
                 np.log1p(out, out=out)
-            out *= self._weights
+            out *= self._weights[:, None]
         return out
 
 

@@ -1,0 +1,86 @@
+"""The arrays that the loops of a compiled search work on.
+
+Nodes are numbered in mixed radix, node = Σ_j level_j · stride_j. *Cells* are the classes of the table or of a coarser copy of it;
+all copies lie one after the other, the table itself first. A *combination* is a value of a block of columns. Related numbers
+share an array, and its first index is one of the names below: compiling takes longer with every array.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+# numbers: records that may be lost, records that a class needs, groups beyond which too many records are lost, kind of loss
+LIMIT, LEAST, MOST_GROUPS, GEOMETRIC = 0, 1, 2, 3
+# copies and their cells so far; slots below the base are empty; cells that were looked at
+SOURCES, CELLS, SLOT_BASE, WORK = 4, 5, 6, 7
+# the last grouping: groups (−1 where it was given up), records in groups that are too small, their number
+FOUND, LOST, SMALL = 8, 9, 10
+# nodes evaluated; the best plan (−1 for none), its groups, those that are suppressed, their records
+EVALUATED, BEST, BEST_GROUPS, BEST_SMALL, BEST_LOST = 11, 12, 13, 14, 15
+# whether some nodes may lose too many records; key spaces up to which a key is its own slot; cells that need no coarser copy
+LIMITED, DIRECT, FEW = 16, 17, 18
+N_NUMBERS = 19
+
+# columns: shape of the lattice; where a column's codes begin in ``tallies``, ``extra``, ``maps``; rank by entropy
+HEIGHT, STRIDE, CODES, EXTRA, GROUPS, RANK = 0, 1, 2, 3, 4, 5
+# members of blocks: the column, and where its code in each combination begins in ``maps``
+COLUMN, MEMBER = 6, 7
+# room for one node: the node looked at, the node grouped at, and a walk over the nodes below or above
+NODE, NEAR, AT, PLACE = 8, 9, 10, 11
+N_COLUMNS = 12
+
+# blocks: first member, number of combinations, where its sums of lost records, tables and their numbers of groups begin
+FIRST, COMBINATIONS, SUMS_LOST, TABLES, CARDS = 0, 1, 2, 3, 4
+# the table at the node, its number of groups and its stride
+TABLE, CARD, KEY_STRIDE = 5, 6, 7
+N_BLOCKS = 8
+
+# scales: the loss of a column from its charge; sums of a walk; the best total (first entry)
+LOW, SPAN, WEIGHT, PARTIAL, BEST_TOTAL = 0, 1, 2, 3, 4
+N_SCALES = 5
+
+# terms: charges without suppression, and the contributions at the last node
+CHARGE, TERM = 0, 1
+
+# cells (int64): records of a cell; keys and sums of groups; keys of a tile of cells
+RECORDS, KEYS, SUMS, TILE_KEYS = 0, 1, 2, 3
+N_CELL_NUMBERS = 4
+# cells (int32), after one row per block: group of a cell, a cell of each group, cells that are lost
+GID, ONE, CELL_LOST = 0, 1, 2
+N_CELL_CODES = 3
+
+# marks of nodes: a plan; a copy was made, or tried and of no use
+PLAN, COPIED = 0, 1
+
+
+class State(NamedTuple):
+    """One search; everything that changes is in here."""
+
+    numbers: Ints
+    columns: Ints  # (names, columns + 1)
+    blocks: Ints  # (names, blocks + 1)
+    sources: Ints  # (copies, 2 + columns): first cell, number of cells, node
+    scales: Floats  # (names, columns + 1)
+    free: Floats  # (columns, levels): contributions without suppression
+    terms: Floats  # (names, columns, levels)
+    cards: Ints  # (columns, levels)
+    extra: Floats  # by column, level and code: what losing a record adds
+    maps: Codes  # groups of codes by column and level; codes by block member; tables of blocks; room to number groups
+    tallies: Ints  # numbers of groups of tables; lost records by combination; lost records by column and code
+    cell_codes: Codes
+    cell_numbers: Ints
+    slots: Codes
+    bound: Floats
+    soft: Flags  # nodes known to need no more suppression than allowed
+    marks: Bytes
+    lowest: Floats  # per chunk of nodes: at most the lowest of their bounds
+    path: Ints

@@ -1,0 +1,31 @@
+"""Compiled code that is kept on disk is never older than the code it was made from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.kernels.jit import HAVE_NUMBA
+
+INNER = "from shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef inner(x):\n    return x + {}\n"
+OUTER = (
+    "from inner import inner\nfrom shoal.kernels.jit import lean_njit\n\n\n@lean_njit\ndef outer(x):\n    return 10 * inner(x)\n"
+)
+
+
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
+def test_a_kernel_is_compiled_again_when_one_it_calls_has_changed(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "outer.py").write_text(OUTER)
+    found = []
+    for add in (1, 22):
+        (tmp_path / "inner.py").write_text(INNER.format(add))
+        code = "import outer; print(outer.outer(3), sum(outer.outer._compiler.stats.cache_hits.values()))"
+        for _ in range(2):
+            done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+            found.append(done.stdout.split())
+    assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
