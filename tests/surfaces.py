@@ -225,6 +225,7 @@ def _statistics(it: Walk, table: str) -> None:
     it.run("measure by", "measure", table, "--quasi", "kolomjob", "--by", "kolomfree", "--population", "5000", also=False)
     it.run("hierarchy", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-job.csv")
     it.run("hierarchy --public", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-public.csv", "--public", also=False)
+    it.run("table", "table", table, "--rows", "kolomjob", "--threshold", "5", "--out", "OUT-table.csv")
     questions = "population: 5000\nrespondents: 120\nquestions:\n  age: {range: [18, 97], band: 5}\n  sex: {shares: [0.5, 0.5]}\n"
     it.run("design", "design", _write(it, "questions.yml", questions))
     plan = "steps:\n  - {column: kolomname, drop: {}}\n  - {column: kolomage, drop: {}}\n"

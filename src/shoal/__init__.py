@@ -14,6 +14,7 @@ __all__ = [
     "CheckResult",
     "ColumnLevels",
     "Comparison",
+    "CountTable",
     "Estimate",
     "EventMeasurement",
     "Inspection",
@@ -34,6 +35,7 @@ __all__ = [
     "attack",
     "check",
     "compare",
+    "count_table",
     "datasets",
     "design",
     "engines",
@@ -66,6 +68,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.check import check
     from shoal.api.compare.compare import compare
     from shoal.api.compare.result import Comparison
+    from shoal.api.count_table import count_table
     from shoal.api.design import design
     from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
@@ -84,6 +87,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.protector.vault import Vault
     from shoal.registry.answer.query import Registry
     from shoal.release.certificate.outcome import Verification
+    from shoal.release.counts.published import CountTable
     from shoal.release.gate.check import CheckResult
     from shoal.release.make.release import Release
     from shoal.release.policy.policy import Policy
@@ -99,6 +103,7 @@ else:
         "CheckResult": "release.gate.check",
         "ColumnLevels": "api.hierarchy",
         "Comparison": "api.compare.result",
+        "CountTable": "release.counts.published",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
@@ -117,6 +122,7 @@ else:
         "anonymize_tables": "api.anonymize_tables",
         "check": "api.check",
         "compare": "api.compare.compare",
+        "count_table": "api.count_table",
         "design": "api.design",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",

@@ -52,7 +52,7 @@ def test_identities_and_quasi_identifiers_of_single_people_are_not_in_the_releas
 
 
 NO_TABLE = {
-    "about no table of the user": "presets explain doctor demo",
+    "about no table of the user": "presets explain doctor manual demo",
     "numbers and summaries are typed, no table is read": "predict",
     "opens a port; its endpoints are walked": "serve",
     "the same files and fields as publish, by other keys": "registry",

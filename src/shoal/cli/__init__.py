@@ -32,6 +32,7 @@ ORDER = (
     "verify",
     "attack",
     "compare",
+    "table",
     "vault",
     "registry",
     "serve",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.attack.differencing import bounds, difference_of_versions, differencing
 from shoal.errors import DataError, InfeasibleError, UsageError
-from shoal.release.count_tables import protect_table, with_margins
+from shoal.release.counts.protect import protect_table, with_margins
 
 
 def test_margins_reveal_a_single_hidden_cell():

@@ -1,0 +1,1 @@
+"""Tables of counts: crossed from records, protected, attacked, published."""

@@ -1,0 +1,118 @@
+"""Tables of counts from records: recounted by hand, labels of rare categories, people once, nothing hidden in any output."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import build
+from shoal.errors import DataError, InfeasibleError, UsageError
+from shoal.release.counts.cross import JOINED, MISSING
+
+
+def some_people(seed: int, n: int = 600) -> dict[str, list[str]]:
+    rng = np.random.default_rng(seed)
+    return {
+        "ward": rng.choice(["north", "south", "east", "tiny"], n, p=[0.5, 0.3, 0.195, 0.005]).tolist(),
+        "ill": rng.choice(["flu", "cold", "burn"], n, p=[0.6, 0.37, 0.03]).tolist(),
+        "sex": rng.choice(["f", "m"], n).tolist(),
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_open_cells_are_the_counts_and_hidden_ones_keep_their_room(seed: int) -> None:
+    people = some_people(seed)
+    table = shoal.count_table(people, rows="ward", columns="ill", threshold=10)
+    labels = [set(names) for names in table.crossed.labels]
+    joined = [
+        (w if w in labels[0] else JOINED, i if i in labels[1] else JOINED)
+        for w, i in zip(people["ward"], people["ill"], strict=True)
+    ]
+    truth = Counter(key for w, i in joined for key in ((w, i), (w, "(all)"), ("(all)", i), ("(all)", "(all)")))
+    for *key, count in table.rows():
+        if count is not None:
+            assert count == truth[tuple(key)]
+            assert not 0 < count < 10
+    assert table.attack.verdict == "holds"
+    assert {truth[(name, "(all)")] >= 10 for name in table.crossed.labels[0]} == {True}
+
+
+def test_a_category_at_the_threshold_is_named_and_one_below_is_joined_with_the_next() -> None:
+    column = ["a"] * 40 + ["b"] * 30 + ["c"] * 10
+    assert shoal.count_table({"x": column}, rows="x", threshold=10).crossed.labels[0] == ("a", "b", "c")
+    fewer = shoal.count_table({"x": column[:-1]}, rows="x", threshold=10)
+    assert fewer.crossed.labels[0] == ("a", JOINED)
+    assert fewer.crossed.joined == (2,)
+    assert shoal.count_table({"x": column[:-1]}, rows="x", threshold=10, public=True).crossed.labels[0] == ("a", "b", "c")
+
+
+def test_rare_categories_that_are_enough_together_take_no_other() -> None:
+    column = ["a"] * 40 + ["b"] * 6 + ["c"] * 6
+    assert shoal.count_table({"x": column}, rows="x", threshold=10).crossed.labels[0] == ("a", JOINED)
+
+
+def test_nothing_but_rare_categories_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="too few people"):
+        shoal.count_table({"x": ["a", "b", "c"]}, rows="x", threshold=10)
+
+
+def test_missing_values_are_a_category() -> None:
+    table = shoal.count_table({"x": ["a"] * 20 + [None] * 15}, rows="x")
+    assert table.rows() == [("a", 20), (MISSING, 15), ("(all)", 35)]
+
+
+def test_people_are_counted_once_or_the_table_is_refused() -> None:
+    twice = {"id": [i // 2 for i in range(40)], "ward": [["a", "b"][i // 20] for i in range(40)]}
+    assert shoal.count_table(twice, rows="ward", unit="id").rows() == [("a", 10), ("b", 10), ("(all)", 20)]
+    moved = {**twice, "ward": [["a", "b"][i % 2] for i in range(40)]}
+    with pytest.raises(DataError, match="several cells"):
+        shoal.count_table(moved, rows="ward", unit="id")
+
+
+def test_lines_with_all_people_in_one_cell_are_told() -> None:
+    people = {"ward": ["a"] * 20 + ["b"] * 40, "ill": ["flu"] * 20 + ["flu", "cold"] * 20}
+    found = shoal.count_table(people, rows="ward", columns="ill")
+    assert [f for f in found.findings if "all people in one cell" in f]
+    even = shoal.count_table({"ward": ["a", "b"] * 40, "ill": ["flu", "flu", "cold", "cold"] * 20}, rows="ward", columns="ill")
+    assert not even.findings
+
+
+def test_a_wide_table_is_refused_in_words() -> None:
+    with pytest.raises(UsageError, match="2,500 cells"):
+        shoal.count_table({"x": [str(i % 2600) for i in range(26_000)]}, rows="x")
+
+
+@pytest.mark.parametrize("method", ["suppress", "round"])
+def test_no_output_holds_a_hidden_count(method: Any, tmp_path: Path) -> None:
+    people = {"ward": ["a"] * 107 + ["b"] * 131, "ill": ["=x"] * 7 + ["n"] * 100 + ["=x"] * 60 + ["n"] * 71}
+    table = shoal.count_table(people, rows="ward", columns="ill", method=method)
+    assert table.hidden == 4
+    out = table.write(tmp_path / "t.csv")
+    rows = list(csv.reader(out.read_text("utf-8").splitlines()))
+    assert sum(row[-1] == "" for row in rows) == 4
+    assert all(not row[1].startswith("=") for row in rows)
+    assert [None if r[-1] == "" else int(r[-1]) for r in rows[1:]] == [r[-1] for r in table.rows()]
+    assert "7" not in {row[-1] for row in rows}
+    assert "107" not in repr(table)
+
+
+def test_the_command_prints_writes_and_says_it_in_json(tmp_path: Path) -> None:
+    source = tmp_path / "people.csv"
+    people = some_people(3)
+    source.write_text("\n".join(["ward,ill,sex", *(",".join(r) for r in zip(*people.values(), strict=True))]), "utf-8")
+    asked = ["table", str(source), "--rows", "ward", "--columns", "ill", "--layers", "sex"]
+    done = CliRunner().invoke(build("table"), [*asked, "-o", str(tmp_path / "t.csv")])
+    assert done.exit_code == 0, done.output
+    assert "cells are hidden" in done.output
+    assert "sex: (all)" in done.output
+    told = json.loads(CliRunner().invoke(build("table"), [*asked, "--json"]).stdout)
+    assert told["rows"] == [list(row) for row in shoal.count_table(source, rows="ward", columns="ill", layers=["sex"]).rows()]
+    assert told["hidden"] == sum(row[-1] is None for row in told["rows"])
