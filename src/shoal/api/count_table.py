@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
@@ -20,7 +20,7 @@ def count_table(
     layers: Sequence[str] = (),
     unit: str | None = None,
     threshold: int = 10,
-    method: Literal["suppress", "round"] = "suppress",
+    method: str = "suppress",
     base: int = 5,
     zeros: bool = True,
     public: bool = False,
@@ -58,4 +58,5 @@ def count_table(
     source = opened(table)
     counts = source.count(names, unit=unit)
     crossed = cross(counts, threshold=threshold, public=public)
-    return CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=method, base=base, zeros=zeros))
+    way = cast("Literal['suppress', 'round']", method)
+    return CountTable(crossed, protect_table(crossed.counts, threshold=threshold, method=way, base=base, zeros=zeros))
