@@ -95,11 +95,12 @@ def anonymize(
     asked, told = policy_of(policy, words).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table), None
+    held = source.hold(write=to_table is not None)
     if exclude is not None:
         unit = asked.unit if asked.events is None else asked.events.unit
         left = leave_out(source, exclude, exclude_by or unit)
         source = left.table
-    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left)
+    output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left, held)
     if asked.events is not None:
         return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
     prepared = prepare(source, asked, progress=told)

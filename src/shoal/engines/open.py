@@ -1,7 +1,9 @@
 """``open``: any source as a :class:`~shoal.engines.table.Table`, lazily.
 
-A source is a path (by its ending: CSV/TSV, Parquet file, folder or glob, JSON lines, Arrow/Feather, Excel, SPSS/Stata/SAS),
-``ENGINE-URL::table`` (``postgresql://…::patients``, ``mysql://…``, ``mssql://…`` (experimental), ``spark://…``, ``spark::path``,
+A source is a path (by its ending: CSV/TSV, Parquet, JSON lines or array, Arrow/Feather, Excel, SPSS/Stata/SAS, packed with gzip,
+zstd or zip; a folder or pattern of Parquet or CSV files; the folder of a Delta or Iceberg table), a lake table at a version
+(``delta::folder@12``), ``-`` for standard input, an object store (``s3://…``, ``gs://…``, ``hdfs://…``), ``ENGINE-URL::table``
+(``postgresql://…::patients``, ``mysql://…``, ``mssql://…`` (experimental), ``spark://…``, ``spark::path``,
 ``duckdb://file.db::t``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation).
 """
 
@@ -13,7 +15,7 @@ from typing import Any
 
 from shoal.engines.connect import connect, is_url, refuse_misspelt
 from shoal.engines.core.memory import memory_of
-from shoal.engines.files.formats import open_path
+from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
 from shoal.engines.table import Table, make_table
 from shoal.errors import UnreadableError
@@ -65,6 +67,9 @@ def open(
 def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
     if isinstance(source, Table):
         return source.with_roles(**roles)
+    elsewhere = open_source(source, options) if isinstance(source, str) else None
+    if elsewhere is not None:
+        return make_table(*elsewhere, name or _stem(Path(source.rpartition("::")[2].partition("?")[0])), roles)
     if isinstance(source, str) and is_url(source):
         return _open_url(source, name, roles, options)
     if isinstance(source, (str, Path)):

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.engines.core import state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest
+from shoal.engines.core.state import Held
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.in_order import in_order
 from shoal.engines.files.readers import ArrowReader, ParquetReader
@@ -201,6 +203,18 @@ class Table:
         first: list[Any] = list(next(iter(chunks), []))
         plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
         return [a.slice(0, rows) for a in plain]
+
+    def hold(self, *, write: bool = False) -> Held:
+        """Begin a run on one state of the data (see :mod:`shoal.engines.core.state`); the engine's ends with :meth:`close`."""
+        return state.hold(self._engine, self._relation, write=write)
+
+    def keep(self) -> None:
+        """End what :meth:`hold` began; a table that was made in it stays."""
+        self._engine.keep()
+
+    def require(self, held: Held) -> None:
+        """Refuse to go on where the data are no longer in the state that was held."""
+        state.require(self._engine, self._relation, held)
 
     def recode(
         self,

@@ -84,11 +84,14 @@ class Signer:
 
     def keyed_hash(self, chunks: Iterable[bytes], *, purpose: str) -> str:
         """A hash that cannot be used to test guesses: HMAC-SHA-256 under a key derived from the private one."""
-        secret = hashlib.sha256(b"shoal keyed hash|" + purpose.encode() + b"|" + self._private.private_bytes_raw()).digest()
-        mac = hmac.new(secret, digestmod=hashlib.sha256)
+        mac = hmac.new(self.secret(purpose), digestmod=hashlib.sha256)
         for chunk in chunks:
             mac.update(chunk)
         return mac.hexdigest()
+
+    def secret(self, purpose: str) -> bytes:
+        """The key of :meth:`keyed_hash` for a purpose."""
+        return hashlib.sha256(b"shoal keyed hash|" + purpose.encode() + b"|" + self._private.private_bytes_raw()).digest()
 
     def __reduce__(self) -> Any:
         raise UsageError("a signing key cannot be pickled.", hint="Name its file again where it is needed.")

@@ -117,6 +117,23 @@ class Engine(ABC):
         """Queries inside see one state of the data, where the engine can promise it."""
         return nullcontext()
 
+    holding: str | None = None
+    """The name of the snapshot that :meth:`hold` began; None without one."""
+
+    def hold(self, *, write: bool = False) -> str | None:
+        """Answer every query from one state of the data until the next call or :meth:`close`; its name.
+
+        None where the engine cannot promise it. ``write`` where a new table shall be made in the same transaction.
+        """
+        return None
+
+    def isolates(self, relation: Relation) -> bool:
+        """Whether a table is in the snapshot that :meth:`hold` began."""
+        return self.holding is not None
+
+    def keep(self) -> None:  # noqa: B027  an engine may have no transactions
+        """End what :meth:`hold` began; a table that was made in it stays."""
+
     def key(self, value: exp.Expr, column: Column) -> exp.Expr:
         """An expression that groups byte for byte: no folding of case, accents or trailing blanks; NaN is NULL, −0.0 is 0.0."""
         if column.kind == "float":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,7 +42,8 @@ class DuckDB(Engine):
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
-        self.folder, self._cleanup = scratch_of(self)
+        self.folder, cleanup = scratch_of(self)
+        self._cleanup: Callable[[], Any] = cleanup
         self._file = _file_of(url)
         self._names = 0
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
@@ -52,6 +54,8 @@ class DuckDB(Engine):
         self._pending_views: list[tuple[str, str]] = []
         self._opened: Any = None
         self._closed = False
+        self._kept: list[Any] = []
+        self.version: str | None = None  # of a lake table
         if self._file is not None:
             self._opened = self._connect(read_only=True)
 
@@ -88,17 +92,37 @@ class DuckDB(Engine):
     def _connect(self, *, read_only: bool) -> Any:
         import duckdb
 
-        settings: dict[str, str | bool | int | float | list[str]] = {**_SETTINGS, "temp_directory": str(self.folder)}
-        if self.memory is not None:
-            settings["memory_limit"] = f"{left_for_data(self.memory)}B"
-        if self._file is None:
-            return _in_utc(duckdb.connect(config=settings))
-        if read_only and not self._file.exists():
+        if self._file is not None and read_only and not self._file.exists():
             raise UnreadableError(f"file '{self._file}' does not exist.", hint="Check the path.")
         try:
-            return _in_utc(duckdb.connect(str(self._file), read_only=read_only, config=settings))
+            if self._file is None:
+                made = duckdb.connect(config={**_SETTINGS, "temp_directory": str(self.folder)})
+            else:  # connections of one process to one file share a database: what differs between them is set afterwards
+                made = duckdb.connect(str(self._file), read_only=read_only, config=_SETTINGS)
+                with suppress(duckdb.Error):  # the folder is in use already, by another connection
+                    made.execute(f"SET temp_directory = {literal(str(_spill()))}")
+            if self.memory is not None:
+                made.execute(f"SET memory_limit = '{left_for_data(self.memory)}B'")
         except duckdb.Error as error:
             raise translated(error, str(self._file)) from None
+        return _in_utc(made)
+
+    def hold(self, *, write: bool = False) -> str | None:
+        """A database file is locked while it is open: nobody else writes to it. Its name is its size and last change."""
+        self.holding = self.version or self._mark()
+        return self.holding
+
+    def also_close(self, remove: Callable[[], Any], keeper: Any) -> None:
+        """Call ``remove`` when this engine is closed, and keep ``keeper`` until then."""
+        first = self._cleanup
+        self._kept.append(keeper)
+        self._cleanup = lambda: (remove(), first())
+
+    def _mark(self) -> str | None:
+        if self._file is None:
+            return None
+        found = self._file.stat()
+        return f"duckdb {found.st_size} bytes, {found.st_mtime_ns} ns"
 
     # -- schema -----------------------------------------------------------------------------------------------------
 
@@ -287,8 +311,11 @@ class DuckDB(Engine):
     def _writable(self) -> None:
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""
         if self._file is not None:
+            before = self._mark()
             self._connection.close()
             self._opened = self._connect(read_only=False)
+            if self._mark() != before:
+                raise EngineError(f"'{self._file}' changed while it was read.", hint="Run it again when nobody writes to it.")
             for name, data in self._registered.items():  # value maps that the query to come is joined with
                 self._connection.register(name, data)
 
@@ -323,6 +350,12 @@ def flat(relation: Relation, schema: Any) -> Relation:
     columns = tuple(replace(c, kind="text") if c.name in odd else c for c in relation.columns)
     query, names = exp.Subquery(this=exp.select(*terms).from_(inside)), tuple(odd)
     return replace(relation, query=query, columns=columns, reads_as_text=names, not_as_codes=names)
+
+
+@cache
+def _spill() -> Path:
+    """The private folder of this process for what database files need beyond memory; shared, as their databases are."""
+    return scratch_of(_spill)[0]
 
 
 def _in_utc(connection: Any) -> Any:

@@ -36,6 +36,10 @@ def translated(error: BaseException, source: str) -> ShoalError:
         line = int(found.group(1)) - 1  # DuckDB counts the line break before it
         return UnreadableError(f"line {line} of '{source}' is not JSON.", hint="Write one whole object per line.", line=line)
     kind = type(error).__name__
+    if "different configuration" in words:
+        return EngineError(f"'{source}' is open for writing in this process.", hint="Close that connection first.")
+    if "Could not set lock" in words:
+        return EngineError(f"'{source}' is open in another process that writes to it.", hint="Close it there, or copy the file.")
     if "No files found" in words or "No such file" in words or "Cannot open file" in words:
         return UnreadableError(
             f"the file behind '{source}' is not there (any more) or may not be read.", hint="Check the path and its rights."

@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.brought import brought, from_stdin, from_store, from_zip, in_store, one_csv, text_files
 from shoal.engines.files.csv.read import open_csv
 from shoal.engines.files.excel.read import open_excel
 from shoal.engines.files.frames import open_arrow
 from shoal.engines.files.jsonl import open_jsonl
+from shoal.engines.files.lake import is_lake_source, lake_of, open_lake, open_lake_source
 from shoal.engines.files.packing import ending
 from shoal.engines.files.parquet import is_pattern, open_parquet
 from shoal.engines.files.statistical.read import open_statistical
@@ -33,6 +35,7 @@ ENDINGS = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
@@ -64,6 +67,15 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
     pattern = is_pattern(path)
     if not pattern and not path.exists():
         raise _missing(path)
+    lake = lake_of(path) if path.is_dir() else None
+    if lake is not None and given in (None, lake):
+        return open_lake(path, lake, options)
+    if path.suffix.lower() == ".zip":
+        return brought(str(path), options, lambda folder: from_zip(path, folder), lambda p, o: open_path(p, _again(o, given)))
+    if (path.is_dir() or pattern) and given in (None, "csv"):
+        texts = text_files(path, _TEXTS)
+        if texts and (given == "csv" or pattern or not text_files(path, (".parquet", ".pq"))):
+            return brought(str(path), options, lambda folder: one_csv(texts, folder), _csv)
     kind = given or ("parquet" if path.is_dir() or pattern else format_of(path))
     openers: dict[str, Callable[[Path, dict[str, Any]], Opened]] = {
         "csv": _csv,
@@ -86,6 +98,25 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
     except OSError:
         raise UnreadableError(f"file '{path}' may not be read.", hint="Check its rights.") from None
     return openers[kind](path, options)
+
+
+_TEXTS = tuple(e + packed for e in (".csv", ".tsv", ".txt") for packed in ("", ".gz", ".zst"))
+
+
+def _again(options: dict[str, Any], format: str | None) -> dict[str, Any]:
+    return options | ({"format": format} if format else {})
+
+
+def open_source(source: str, options: dict[str, Any]) -> Opened | None:
+    """A source that is no local path: ``-``, an address of an object store, ``delta::PATH``; None for any other."""
+    if is_lake_source(source):
+        return open_lake_source(source, options)
+    given = options.get("format")
+    if source == "-":
+        return brought("-", options, lambda folder: from_stdin(folder, given), open_path)
+    if in_store(source):
+        return brought(source.partition("?")[0], options, lambda folder: from_store(source, folder), open_path)
+    return None
 
 
 def _nothing() -> Any:

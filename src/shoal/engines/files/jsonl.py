@@ -84,7 +84,8 @@ def open_jsonl(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     encoding = "utf-8-sig" if raw.startswith(b"\xef\xbb\xbf") else guess_encoding(raw)
     file = transcoded(path, encoding, engine, ".jsonl") if encoding.startswith(("utf-8-", "utf-16", "utf-32")) else path
     packing = packing_of(file)
-    reading = f"read_json_objects({path_literal(file)}, format = 'newline_delimited', compression = '{packing}')"
+    form = "array" if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[") else "newline_delimited"
+    reading = f"read_json_objects({path_literal(file)}, format = '{form}', compression = '{packing}')"
     sample = engine.run_table(f"SELECT CAST(json AS VARCHAR) AS j FROM {reading} LIMIT {SAMPLE_ROWS}", path.name)  # noqa: S608
     fields = _fields(sample["j"].to_pylist(), path.name)
     pointers = ", ".join(literal(f.pointer) for f in fields)

@@ -20,6 +20,7 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
 from shoal.engines.core.stored import with_stored
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
+from shoal.engines.files.lake import refuse_inside_lake
 from shoal.engines.files.readers import ParquetReader
 from shoal.errors import UnreadableError
 from shoal.model.roles import Column, check_names
@@ -37,6 +38,7 @@ def open_parquet(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]
     """An engine and relation; only the schemas are read."""
     require_option(options, (), "Parquet")
     files = _files(path)
+    refuse_inside_lake(files)
     schema = _schema(files, path)
     folders = _folders(files, path, schema.names)
     check_names([*schema.names, *folders], table=path.name)

@@ -115,7 +115,10 @@ class Objections:
 
 @dataclass(frozen=True)
 class Input:
-    """The table that came in, without people who objected; ``drawn`` are the records of the sample, where one was drawn."""
+    """The table that came in, without people who objected; ``drawn`` are the records of the sample, where one was drawn.
+
+    ``snapshot`` names the state of a database that everything was read from.
+    """
 
     records: int
     drawn: int | None
@@ -123,6 +126,7 @@ class Input:
     keyed_hash: str | None
     note: str
     objections: Objections | None = field(default=None, metadata=LEFT_OUT)
+    snapshot: str | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def used(self) -> int:

@@ -67,6 +67,7 @@ class Written:
     files: Sequence[Path]
     commitment: str | None
     input_hash: str | None
+    snapshot: str | None
     attacks: Sequence[AttackResult]
     frontier: Sequence[TradeOff] = ()
     analyses: Sequence[Analysis] = ()
@@ -158,7 +159,7 @@ def _plan(decision: Decision, files: Sequence[FileEntry], commitment: str | None
 def _input(prepared: Prepared, made: Written) -> Input:
     drawn = None if prepared.sampled is None else made.records_in
     records, columns = made.records_in + made.unsampled, len(prepared.schema.names)
-    return Input(records, drawn, columns, made.input_hash, derived.INPUT_NOTE, made.objections)
+    return Input(records, drawn, columns, made.input_hash, derived.INPUT_NOTE, made.objections, made.snapshot)
 
 
 def _missing(decision: Decision, counted: int) -> Missing:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shoal.engines.core.state import Held
 from shoal.engines.exclude.without import LeftOut
 from shoal.errors import UsageError, VerificationError
 from shoal.kernels import signatures as sign
@@ -21,7 +22,7 @@ from shoal.release.make import seed
 from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
 from shoal.release.make.certify import Certified, certify, input_hash
-from shoal.release.make.count_again import Counted, count_again, count_people, trees_of
+from shoal.release.make.count_again import Counted, count_again, count_people, require_same, trees_of
 from shoal.release.make.links import check_links
 from shoal.release.make.objections import objections
 from shoal.release.make.published_plan import published_plan
@@ -39,13 +40,14 @@ from shoal.release.proof.read import header, logical, rows
 @dataclass(frozen=True)
 class Output:
     """Where a release goes: the format of its file or the name of a new table, the key, earlier releases to compare with, and
-    people who asked not to be in it, who are not in the table any more."""
+    people who asked not to be in it, who are not in the table any more; and the state of the data that was counted."""
 
     key_file: str | Path | None = None
     format: str = "csv"
     earlier: tuple[Path, ...] = ()
     to_table: str | None = None
     left_out: LeftOut | None = None
+    held: Held | None = None
 
 
 def checked(output: Output, prepared: Prepared) -> Output:
@@ -77,6 +79,8 @@ def carry_out(
 ) -> tuple[Certified, seed.Kept | None]:
     """Everything of a release in ``stage``: its certificate and page, and the seed that is kept apart."""
     signer = sign.signer(output.key_file)
+    if output.held is not None:
+        prepared.table.require(output.held)
     data = _place(stage, output)
     check_links(prepared, decision)
     progress(0.6, "writing the data")
@@ -109,12 +113,15 @@ def carry_out(
         files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),
+        snapshot=output.held.snapshot if output.held is not None else None,
         objections=objected[0] if objected else None,
         attacks=attacks,
         frontier=trade_off(prepared, decision),
         identifiers=identifiers,
         analyses=run_analyses(prepared, data, complete=done.suppressed == 0 and prepared.sampled is None),
     )
+    if output.held is not None:
+        require_same(prepared, output.held)
     certificate, table = certificate_of(prepared, decision, written), None
     if output.to_table is not None:
         shutil.rmtree(data.parent)
@@ -168,5 +175,6 @@ def _to_table(prepared: Prepared, decision: Decision, name: str, counted: Counte
             f"table '{name}' was written but does not hold what was planned.",
             hint=f"Drop table '{name}'; it is not a release.",
         )
+    prepared.table.keep()
     names = tuple(made.schema.names)
     return replace(data, file=None, table=name, engine=made.engine, columns=names, digest=database.digest(made, names))

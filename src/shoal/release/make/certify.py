@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.core.state import files_of
 from shoal.kernels import signatures as sign
+from shoal.kernels.text import canonical_text
 from shoal.model.certificate.certificate import NAME, REPORT, Certificate
 from shoal.model.plan import Plan
 from shoal.release.certificate.signing import file_entry, signed
@@ -42,12 +49,40 @@ def certify(
 
 
 def input_hash(table: Table, signer: sign.Signer) -> str | None:
-    """A keyed hash of the input file, or None where the input is not one file."""
-    source = Path(str(table.source.get("source", "")))
+    """A keyed hash of the input: of the bytes of its files, or of the rows of a table in a database; None for frames.
+
+    The hash of rows does not depend on their order: every row, its cells spelled as canonical texts (``v``, their length, a colon
+    and the text; ``n`` for a missing one) and joined by the character 31, has its HMAC; they are added up modulo 2²⁵⁶, and the
+    number of rows and the sum (64 hexadecimal digits), with a colon between them, are hashed.
+    """
+    relation = table._relation
+    if "::" in relation.source or "://" in relation.source or relation.source == "-":
+        return _rows_hash(table, signer)
     try:
-        if not source.is_file():
-            return None
-        with source.open("rb") as content:
-            return signer.keyed_hash(iter(lambda: content.read(1 << 20), b""), purpose="input")
+        files = files_of(relation)
+        return signer.keyed_hash((c for f in files for c in _chunks(f)), purpose="input") if files else None
     except OSError:
         return None
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as content:
+        yield from iter(lambda: content.read(1 << 20), b"")
+
+
+def _rows_hash(table: Table, signer: sign.Signer) -> str:
+    total = rows = 0
+    secret = signer.secret("input")
+    for batch in table.scan():
+        texts = [canonical_text(batch.column(i)) for i in range(batch.num_columns)]
+        for line in pc.binary_join_element_wise(*[_spelled(t) for t in texts], "\x1f").to_pylist():
+            total += int.from_bytes(hmac.digest(secret, line.encode("utf-8"), "sha256"), "big")
+        rows += batch.num_rows
+    return signer.keyed_hash([f"{rows}:{total % 2**256:064x}".encode()], purpose="input")
+
+
+def _spelled(texts: Any) -> Any:
+    """Each text with its length before it, so that neighbours cannot be mistaken; ``n`` for a missing one."""
+    plain = texts.cast(pa.string())
+    given = pc.binary_join_element_wise("v", pc.utf8_length(plain).cast(pa.string()), ":", plain, "")
+    return pc.fill_null(given, "n")

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from shoal.engines.core.state import Held, changed
 from shoal.errors import VerificationError
 from shoal.kernels.signatures import sha256_file
+from shoal.model.counts.classes import ClassCounts
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
 from shoal.release.gate.estimates import estimates
@@ -38,11 +42,33 @@ class Counted:
 def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded) -> Counted:
     """The records of the written file; all of them there, every requirement met, no more suppressed than is allowed."""
     unit = published_unit(prepared, decision.plan)
+    if prepared.sampled is None and done.records_in != prepared.base.n_records:
+        raise changed(prepared.base.n_records, done.records_in)
     found = _counted(prepared, decision, data, unit, way="sorted")
     if found.facts.records != done.records_out:
         raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
     check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
     return found
+
+
+def require_same(prepared: Prepared, held: Held) -> None:
+    """Refuse a release of data that changed on the way; without a snapshot the classes are counted once more and compared."""
+    prepared.table.require(held)
+    if held.sure or prepared.sampled is not None:
+        return
+    policy, was = prepared.policy, prepared.base
+    now = prepared.table.count(prepared.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+    if now.n_records != was.n_records or not _same_classes(now, was):
+        raise changed(was.n_records, now.n_records)
+
+
+def _same_classes(now: ClassCounts, was: ClassCounts) -> bool:
+    numbers = [(now.sizes, was.sizes), *zip(now.codes, was.codes, strict=True)]
+    for name, inside in was.sensitive.items():
+        found = now.sensitive[name]
+        numbers += [(found.classes, inside.classes), (found.values, inside.values), (found.counts, inside.counts)]
+    values = all(a.equals(b) for a, b in zip(now.categories, was.categories, strict=True))
+    return values and all(np.array_equal(a, b) for a, b in numbers)
 
 
 def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Counted) -> Counted | None:
@@ -77,6 +103,8 @@ def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | Non
         way=way,
     )
     findings = tuple(judge(asked, facts, {**decision.given, **estimates(asked, facts)}))
+    if not all(f.met for f in findings) and facts.classes != decision.released.n_classes:
+        raise changed()  # the plan does not fall short; it was made for other records
     _all_met(findings)
     return Counted(facts, findings, before)
 

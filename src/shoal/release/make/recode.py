@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.engines.core.kinds import is_nested
-from shoal.errors import OutputError
+from shoal.engines.core.state import changed
+from shoal.errors import HierarchyGapError, OutputError
 from shoal.model.plan import Plan
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -40,6 +41,8 @@ def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool
         plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
     try:
         return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map)
+    except HierarchyGapError:  # every value that was counted is covered
+        raise changed() from None
     except OutputError:
         raise
     except OSError as error:  # whose message would name a file of a temporary place

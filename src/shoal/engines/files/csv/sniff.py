@@ -23,6 +23,7 @@ RARE_DELIMITERS = ("^", ":", "~", " ")
 RARE_SHARE, RARE_WIDTH = 0.98, 3
 """Share of lines that a rare delimiter must split into the same number of fields, and the fewest fields."""
 
+_NAME = re.compile(r"[^\W\d][\w .-]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _COMMA_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?")
@@ -137,7 +138,14 @@ def _delimiter(text: str, quote: str, whole: bool) -> str:
 
 
 def _rare_delimiter(text: str, quote: str, whole: bool) -> str | None:
-    """A sign that splits nearly all lines into the same number of fields, at least three; None where there is none."""
+    """A sign that splits nearly all lines into the same number of fields, at least three; None where there is none.
+
+    Two fields are enough where every line has them and the first one holds two names.
+    """
+    for candidate in RARE_DELIMITERS[:3]:
+        rows = _rows(text, candidate, quote, whole)[:2000]
+        if len(rows) > 1 and all(len(row) == 2 for row in rows) and all(_NAME.fullmatch(cell) for cell in rows[0]):
+            return candidate
     for candidate in RARE_DELIMITERS:
         ways = [_rows(text, candidate, quote, whole)[:2000]]
         if candidate == " ":

@@ -21,7 +21,7 @@ from shoal.engines.servers.mysql.login import address_of, connected
 from shoal.engines.servers.mysql.sql import json_table, json_text, moment_text, quoted, utf8, utf8_bytes, with_fractions
 from shoal.engines.servers.mysql.types import arrow_batch, booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
-from shoal.errors import EngineError, OutputError, need
+from shoal.errors import EngineError, InternalError, OutputError, need
 from shoal.model.roles import Column
 from shoal.steps.sql import cast
 
@@ -39,6 +39,8 @@ SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precisi
 FROM information_schema.columns WHERE table_schema = coalesce(%s, database()) AND table_name = %s ORDER BY ordinal_position
 """
 
+_ENGINE = "SELECT engine FROM information_schema.tables WHERE table_schema = coalesce(%s, database()) AND table_name = %s"
+
 LARGEST_JSON = 8_000_000
 """Bytes of a mapping that may travel inside a query; the server's limit for a whole statement is 16 MiB by default."""
 
@@ -53,6 +55,7 @@ class MySQL(Engine):
         self.address = address_of(url)
         self._depth = 0
         self._busy = False
+        self._in_snapshot = False
         self._version: bool | None = None
         self._connection: Any = None
         self._connect()
@@ -62,6 +65,14 @@ class MySQL(Engine):
             import pymysql
         except ModuleNotFoundError:
             raise need("mysql", "pymysql") from None
+        if self._connection is None and self._in_snapshot:
+            self._in_snapshot = False
+            if self.holding is not None:
+                self.holding, self._depth = None, self._depth - 1
+            raise EngineError(
+                f"the connection to the server at {self.address.shown} broke off, and its snapshot of the table is gone.",
+                hint="Run it again from the start.",
+            )
         if self._connection is None:
             try:
                 self._connection = connected(self.address)
@@ -135,6 +146,8 @@ class MySQL(Engine):
         from pymysql.cursors import SSCursor
 
         if self._busy:  # another stream is being read over the connection
+            if self.holding is not None:
+                raise InternalError("two answers at a time cannot be read from one snapshot.")
             with self._other() as other:
                 yield from other.stream(query, batch_rows=batch_rows)
             return
@@ -155,6 +168,11 @@ class MySQL(Engine):
             finished, self._busy = True, False
         except (pymysql.Error, OSError) as error:
             raise self._failed(error) from None
+        except GeneratorExit:  # nobody wants the rest; the connection is needed where it holds a snapshot
+            if self._in_snapshot and self._connection is connection:
+                cursor.close()
+                finished, self._busy = True, False
+            raise
         finally:
             if not finished:  # the rest of the answer is in the way
                 _forget(cursor)
@@ -165,7 +183,7 @@ class MySQL(Engine):
     def _other(self) -> Iterator[MySQL]:
         """The same database over a connection of its own."""
         other = copy.copy(self)
-        other._busy, other._connection = False, None
+        other._busy, other._connection, other._in_snapshot, other._depth, other.holding = False, None, False, 0, None
         try:
             yield other
         finally:
@@ -179,18 +197,46 @@ class MySQL(Engine):
         """One transaction; none where another stream is being read, since a connection holds one answer at a time."""
         self._depth += 1
         if self._depth == 1 and not self._busy:
-            self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            self._begin()
         try:
             yield
         finally:
             self._depth -= 1
-            if self._depth == 0 and self._connection is not None and not self._busy:
-                with suppress(EngineError):  # the first error is the one to tell
-                    self._run("ROLLBACK")
+            if self._depth == 0:
+                self._end()
+
+    def _begin(self) -> None:
+        self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        self._in_snapshot = True
+
+    def _end(self) -> None:
+        if self._in_snapshot and self._connection is not None and not self._busy:
+            with suppress(EngineError):  # the first error is the one to tell
+                self._run("ROLLBACK")
+        self._in_snapshot = False
+
+    def hold(self, *, write: bool = False) -> str | None:
+        """One consistent snapshot until :meth:`close`; tables of engines without transactions (MyISAM) are not in it."""
+        self.keep()
+        self._depth += 1
+        self._begin()
+        self.holding = f"mysql {self._rows('SELECT CONCAT(connection_id(), CHAR(32), utc_timestamp(6))')[0][0]}"
+        return self.holding
+
+    def isolates(self, relation: Relation) -> bool:
+        tables = [(t.db or None, t.name) for t in relation.sql.find_all(exp.Table)]
+        return all(r[0] == "InnoDB" for t in tables for r in self._rows(_ENGINE, t))  # a view may read anything
+
+    def keep(self) -> None:
+        if self.holding is not None:
+            self.holding = None
+            self._depth -= 1
+            self._end()
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def create_table(self, name: str, query: exp.Expr) -> None:
+        self.keep()
         with self._appearing(name) as table:
             self._run(self.render(exp.Create(this=table, kind="TABLE", expression=query)))
 
@@ -198,6 +244,7 @@ class MySQL(Engine):
         import pymysql
 
         first = next(batches)
+        self.keep()
         with self._appearing(name) as table:
             shown = self.render(table)
             types = ", ".join(

@@ -24,6 +24,7 @@ _WORDS = {
     1021: ("the disk of the database server is full.", "Free space on the server, or write to a file."),
     1114: ("a table of the server is full.", "Free space on the server, or write to a file."),
     1040: ("the server has no connection left.", "Try again later."),
+    1412: ("the table was changed (altered) while it was read.", "Run it again from the start."),
     1317: ("the server stopped the query.", "Try again, or ask for fewer columns."),
     1969: ("the server stopped the query: its time limit.", "Ask for fewer columns, or raise the limit (--statement-timeout)."),
     3024: ("the server stopped the query: its time limit.", "Ask for fewer columns, or raise the limit (--statement-timeout)."),

@@ -54,6 +54,7 @@ class Postgres(Engine):
     def __init__(self, url: str) -> None:
         self.address = Address.parse(url, port=5432, known=OPTIONS, password_from=("PGPASSWORD", "SHOAL_PASSWORD"))
         self._depth = 0
+        self._holds_writes = False
         self._scales: dict[str, int] = {}
         self._connection = self._connect()
 
@@ -78,6 +79,7 @@ class Postgres(Engine):
         return connection
 
     def close(self) -> None:
+        self.holding = None
         if self._connection is not None:
             import adbc_driver_manager
 
@@ -139,6 +141,8 @@ class Postgres(Engine):
             raise self._failed(error) from None
 
     def _failed(self, error: Exception) -> EngineError:
+        if self.holding is not None:  # after an error the server answers nothing more in this transaction
+            self._end()
         return translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -162,15 +166,41 @@ class Postgres(Engine):
         if self._depth == 0:
             self._run("COMMIT")
 
+    def hold(self, *, write: bool = False) -> str | None:
+        """One transaction until :meth:`close`: repeatable read, and read-only unless a table shall be made."""
+        self._end()
+        self._run("BEGIN ISOLATION LEVEL REPEATABLE READ" + ("" if write else ", READ ONLY"))
+        self._depth += 1
+        self.holding = f"postgres {self._run('SELECT pg_catalog.pg_current_snapshot()::text').column(0)[0].as_py()}"
+        self._holds_writes = write
+        return self.holding
+
+    def keep(self) -> None:
+        if self.holding is not None:
+            self.holding = None
+            self._depth -= 1
+            self._run("COMMIT")
+
+    def _end(self) -> None:
+        """Leave the snapshot; what was made in it is gone."""
+        if self.holding is not None:
+            self.holding = None
+            self._depth -= 1
+            if self._depth == 0:
+                with suppress(EngineError):
+                    self._run("ROLLBACK")
+
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def create_table(self, name: str, query: exp.Expr) -> None:
+        self._may_write()
         schema, table = self._free(name)
         self._run(self.render(exp.Create(this=table_expression(schema, table), kind="TABLE", expression=query)))
 
     def load_table(self, name: str, batches: Iterator[Any], columns: Sequence[Column]) -> None:
         import adbc_driver_manager
 
+        self._may_write()
         schema, table = self._free(name)
         first = next(batches)
         source = Remembered(chain([first], batches))
@@ -183,6 +213,11 @@ class Postgres(Engine):
                 if source.error is not None:
                     raise source.error from None
                 raise self._failed(error) from None
+
+    def _may_write(self) -> None:
+        """A table that has nothing to do with the run leaves its snapshot."""
+        if self.holding is not None and not self._holds_writes:
+            self._end()
 
     def _free(self, name: str) -> tuple[str | None, str]:
         """Schema and name for a new table; an error where the name is taken."""

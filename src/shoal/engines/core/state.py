@@ -1,0 +1,78 @@
+"""One state of the data for a whole run: a snapshot where the engine has one, and the marks of files.
+
+``hold`` is called before the first COUNT, ``require`` after the last RECODE: in between the engine answers from its snapshot
+(repeatable read), and files are compared by size, time and number.
+"""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.engines.core.base import Engine, Relation
+from shoal.errors import DataError
+
+Marks = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """The state that a run is about: the name of the engine's snapshot (None where it has none), and the marks of files.
+
+    Where it is not ``sure`` that queries see one state, whoever holds it must count again in the end.
+    """
+
+    snapshot: str | None
+    marks: Marks
+    sure: bool
+
+
+def hold(engine: Engine, relation: Relation, *, write: bool = False) -> Held:
+    """Begin a run; ``write`` where it ends with a new table in the same database."""
+    name = engine.hold(write=write)
+    return Held(name, marks_of(relation), engine.isolates(relation) if "::" in relation.source else True)
+
+
+def require(engine: Engine, relation: Relation, held: Held) -> None:
+    """Refuse to go on where the data are not in the held state any more."""
+    if engine.holding != held.snapshot:
+        raise DataError(
+            "the snapshot that was counted has ended: the table was closed or used for another run, or its connection broke off.",
+            hint="Run it again from the start.",
+        )
+    if marks_of(relation) != held.marks:
+        raise changed()
+
+
+def changed(counted: int | None = None, recoded: int | None = None) -> DataError:
+    """The error where the data are not those that were counted."""
+    numbers = "" if counted is None else f": {counted:,} records were counted, {recoded:,} were recoded"
+    return DataError(
+        f"the table changed while the release was made{numbers}. Nothing was released.",
+        hint="Run it again when nobody writes to the table.",
+    )
+
+
+def files_of(relation: Relation) -> list[Path]:
+    """The files behind a relation, in the order of their names; none for databases and frames."""
+    if not relation.source or "::" in relation.source:
+        return []
+    source = Path(relation.source)
+    if source.is_file():
+        return [source]
+    if source.is_dir():
+        return sorted(p for p in source.rglob("*") if p.is_file())
+    return sorted(Path(p) for p in glob.glob(relation.source, recursive=True) if Path(p).is_file())
+
+
+def marks_of(relation: Relation) -> Marks:
+    """Size, time of the last change and number of every file."""
+    marks = []
+    for path in files_of(relation):
+        try:
+            found = path.stat()
+        except OSError:
+            raise changed() from None
+        marks.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
+    return tuple(marks)

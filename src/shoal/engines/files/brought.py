@@ -1,0 +1,164 @@
+"""Sources that are no local file: standard input, object stores, archives and several text files; brought into a private file.
+
+The copy (mode 0600, in a private folder) goes with the engine that reads it. It cannot change under a run.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from shoal.disk.atomic import disk_full
+from shoal.disk.folder import scratch_of
+from shoal.engines.core.base import Relation
+from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.packing import opened
+from shoal.errors import OutputError, UnreadableError, UsageError
+
+Opened = tuple[DuckDB, Relation]
+Opener = Callable[[Path, dict[str, Any]], Opened]
+
+STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
+"""Schemes of the file systems that Arrow knows; credentials come from their usual places in the environment."""
+MOST_UNPACKED = 1_000
+"""Times as many bytes as an archive has that its file may have: more is no table."""
+
+
+class _Keeper:
+    """Holds a private folder until it is collected."""
+
+
+def in_store(source: str) -> bool:
+    """Whether a source lies in an object store or on HDFS.
+
+    >>> in_store("s3://bucket/people.parquet"), in_store("people.parquet")
+    (True, False)
+    """
+    return source.partition("://")[0].lower() in STORES and "://" in source
+
+
+def brought(source: str, options: dict[str, Any], fetch: Callable[[Path], Path], read: Opener) -> Opened:
+    """``fetch`` copies the source into a private folder and gives the copy; ``read`` opens that."""
+    keeper = _Keeper()
+    folder, remove = scratch_of(keeper)
+    try:
+        engine, relation = read(fetch(folder), options)
+    except OSError as error:
+        remove()
+        if disk_full(error):
+            raise OutputError(f"there is no room for a copy of '{source}' in the temporary folder.", hint="Free space.") from None
+        raise
+    except BaseException:
+        remove()
+        raise
+    engine.also_close(remove, keeper)
+    return engine, replace(relation, source=source)
+
+
+def from_stdin(folder: Path, format: str | None) -> Path:
+    """Standard input as a file, CSV unless another format is said."""
+    endings = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
+    form = format or "csv"
+    if form not in endings:
+        raise UsageError(f"'{form}' cannot be read from standard input.", hint=f"Formats: {', '.join(endings)}.")
+    target = folder / f"stdin{endings[form]}"
+    with target.open("wb") as out:
+        shutil.copyfileobj(sys.stdin.buffer, out)
+    if target.stat().st_size == 0:
+        raise UnreadableError("nothing came from standard input.", hint="Pipe a table into the command.")
+    return target
+
+
+def from_store(source: str, folder: Path) -> Path:
+    """A file, or a folder of Parquet files, of an object store."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    shown = source.partition("?")[0]
+    try:
+        system, path = fs.FileSystem.from_uri(source)
+        found = system.get_file_info(path)
+        target = folder / (PurePosixPath(path).name or "table")
+        if found.type == fs.FileType.NotFound:
+            raise UnreadableError(f"'{shown}' does not exist.", hint="Check bucket and path.")
+        if found.type == fs.FileType.Directory:
+            target.mkdir()
+            fs.copy_files(path, str(target), source_filesystem=system, destination_filesystem=fs.LocalFileSystem())
+        else:
+            with system.open_input_stream(path) as content, target.open("wb") as out:
+                shutil.copyfileobj(content, out, 1 << 20)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, UnreadableError) or disk_full(error):
+            raise
+        raise UnreadableError(
+            f"'{shown}' cannot be read.",
+            hint="Check the address, and the credentials in the environment (such as AWS_ACCESS_KEY_ID).",
+        ) from None
+    return target
+
+
+def from_zip(path: Path, folder: Path) -> Path:
+    """The one file of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+            if len(members) != 1:
+                raise UnreadableError(f"'{path.name}' holds {len(members)} files.", hint="Unpack it, and open one of them.")
+            member = members[0]
+            if member.flag_bits & 1:
+                raise UnreadableError(f"'{path.name}' is locked with a password.", hint="Unpack it first.")
+            target, left = folder / PurePosixPath(member.filename).name, MOST_UNPACKED * path.stat().st_size
+            with archive.open(member) as content, target.open("wb") as out:
+                while chunk := content.read(1 << 20):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise UnreadableError(
+                            f"'{path.name}' unpacks to much more than a table would.", hint="Unpack it by hand."
+                        )
+                    out.write(chunk)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError):
+        raise UnreadableError(f"'{path.name}' is not a whole zip archive.", hint="Write it again.") from None
+    return target
+
+
+def text_files(path: Path, endings: Sequence[str]) -> list[Path]:
+    """Files with these endings in a folder or of a pattern, in the order of their names."""
+    found = path.rglob("*") if path.is_dir() else (Path(p) for p in glob.glob(str(path), recursive=True))
+    return sorted(
+        p for p in found if p.is_file() and p.name.lower().endswith(tuple(endings)) and not p.name.startswith((".", "_"))
+    )
+
+
+def one_csv(files: Sequence[Path], folder: Path) -> Path:
+    """CSV files with the same first line as one: that line, then the records of each."""
+    target = folder / "files.csv"
+    with target.open("w", encoding="utf-8", newline="") as out:
+        heading, ending = None, "\n"
+        for file in files:
+            with opened(file) as head:
+                encoding = guess_encoding(head.read(SAMPLE_BYTES))
+            with io.TextIOWrapper(opened(file), encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as text:
+                line = text.readline()
+                first = line.rstrip("\r\n")
+                if heading is None:
+                    heading, ending = first, line[len(first) :] or "\n"
+                    out.write(heading + ending)
+                if first != heading:
+                    raise UnreadableError(
+                        f"'{file.name}' has other columns than '{files[0].name}'.", hint="Open files with one heading together."
+                    )
+                last = "\n"
+                while chunk := text.read(1 << 20):
+                    out.write(chunk)
+                    last = chunk[-1]
+                if last not in "\r\n":
+                    out.write(ending)
+    return target

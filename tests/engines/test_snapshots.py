@@ -1,0 +1,209 @@
+"""One state of the data per run: what changes between COUNT and RECODE is not seen, or the release is refused in true words."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, Target
+from shoal.errors import DataError, EngineError, ShoalError
+
+pytestmark = pytest.mark.engine
+
+ROWS = [{"age": 20 + i % 30, "sex": "fm"[i % 2], "ill": None if i % 10 == 0 else f"d{i % 3}"} for i in range(120)]
+TYPES = {"age": "integer", "sex": "text", "ill": "text"}
+ASKED: dict[str, Any] = {
+    "quasi": {"age": {"hierarchy": {"intervals": [10, 20]}}, "sex": {}},
+    "sensitive": ["ill"],
+    "k": 3,
+    "allow": {"loss": 1, "suppress": 0.5},
+}
+KINDS = {"postgres": PostgresTarget, "mariadb": MariaDBTarget}
+CHANGES = {
+    "insert": "INSERT INTO {t} VALUES (71, 'f', 'd0')",
+    "update": "UPDATE {t} SET age = 71 WHERE age = 20",
+    "delete": "DELETE FROM {t} WHERE age < 25",
+}
+
+
+@pytest.fixture(scope="session", params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Target:
+    made: Target = KINDS[request.param](request.param, request.getfixturevalue(f"{request.param}_server"))
+    return made
+
+
+def certificate(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "certificate.json").read_text())
+    return found
+
+
+def outside(rows: list[dict[str, Any]], private: bytes) -> str:
+    """The keyed digest of rows by its definition, with nothing of Shoal."""
+    secret = hashlib.sha256(b"shoal keyed hash|input|" + private).digest()
+    total = 0
+    for row in rows:
+        cells = ["n" if row[c] is None else f"v{len(str(row[c]))}:{row[c]}" for c in TYPES]
+        total += int.from_bytes(hmac.new(secret, "\x1f".join(cells).encode(), "sha256").digest(), "big")
+    return hmac.new(secret, f"{len(rows)}:{total % 2**256:064x}".encode(), "sha256").hexdigest()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_between_count_and_recode_are_not_seen(server: Target, change: str, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    name = source.rpartition("::")[2]
+    with shoal.open(source) as table:
+        release = shoal.anonymize(table, **ASKED)
+        server.execute(CHANGES[change].format(t=server.quote(name)))
+        found = certificate(release.write(tmp_path / "release"))
+        assert found["input"]["records"] == found["before"]["records"] == 120
+        assert found["input"]["snapshot"].startswith({"postgres": "postgres ", "mariadb": "mysql "}[server.name])
+        again = certificate(shoal.anonymize(table, **ASKED).write(tmp_path / "again"))
+    assert again["input"]["records"] == {"insert": 121, "update": 120, "delete": 100}[change]  # a new run, a new state
+    assert again["input"]["keyed_hash"] != found["input"]["keyed_hash"]
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE {t}", "ALTER TABLE {t} DROP COLUMN ill"])
+def test_a_table_that_is_read_is_not_dropped_or_altered_under_the_run(server: Target, change: str, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    name = server.quote(source.rpartition("::")[2])
+    wait = "SET lock_timeout = 200" if server.name == "postgres" else "SET lock_wait_timeout = 1"
+    with shoal.open(source) as table:
+        release = shoal.anonymize(table, **ASKED)
+        with pytest.raises(Exception, match=r"(?i)lock"):
+            server.execute(wait, change.format(t=name))
+        assert certificate(release.write(tmp_path / "release"))["input"]["records"] == 120
+    server.execute(wait, change.format(t=name))  # and can be, once the table is closed
+
+
+def test_the_digest_of_the_source_follows_from_its_definition(server: Target, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    private, file = Ed25519PrivateKey.generate(), tmp_path / "key.pem"
+    file.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    file.chmod(0o600)
+    source = server.load(ROWS, TYPES)
+    with shoal.open(source) as table:
+        found = certificate(shoal.anonymize(table, key_file=file, **ASKED).write(tmp_path / "release"))
+    assert found["input"]["keyed_hash"] == outside(server.read(source.rpartition("::")[2])[::-1], private.private_bytes_raw())
+
+
+def test_a_table_without_transactions_is_refused_when_it_changed(mariadb_server: Any, tmp_path: Path) -> None:
+    server = MariaDBTarget("mariadb", mariadb_server)
+    for change in CHANGES.values():
+        source = server.load(ROWS, TYPES)
+        name = server.quote(source.rpartition("::")[2])
+        server.execute(f"ALTER TABLE {name} ENGINE = MyISAM")
+        with shoal.open(source) as table:
+            release = shoal.anonymize(table, **ASKED)
+            server.execute(change.format(t=name))
+            with pytest.raises(DataError, match="the table changed"):
+                release.write(tmp_path / "release")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_is_not_carried_out_on_another_state_than_was_counted(server: Target, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    with shoal.open(source) as table:
+        first = shoal.anonymize(table, **ASKED)
+        server.execute(CHANGES["insert"].format(t=server.quote(source.rpartition("::")[2])))
+        shoal.anonymize(table, **ASKED)
+        with pytest.raises(DataError, match="snapshot that was counted has ended"):
+            first.write(tmp_path / "release")
+        third = shoal.anonymize(table, **ASKED)
+        server.execute(_end_connections(server, table))
+        with pytest.raises((EngineError, DataError), match=r"broke off|has ended"):
+            third.write(tmp_path / "release")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _end_connections(server: Target, table: Any) -> str:
+    if server.name == "mariadb":
+        return f"KILL {table._engine._rows('SELECT connection_id()')[0][0]}"
+    return f"SELECT pg_terminate_backend({table._engine._run('SELECT pg_backend_pid()').column(0)[0].as_py()})"
+
+
+def test_a_new_table_in_the_same_transaction_is_there_for_others(server: Target, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    name = server.fresh("published")
+    with shoal.open(source) as table:
+        shoal.anonymize(table, to_table=name, **ASKED).write(tmp_path / "release")
+        assert len(server.read(name)) == certificate(tmp_path / "release")["after"]["records"]
+
+
+# -- DuckDB and files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_duckdb_file_opens_twice_and_nobody_writes_to_it_meanwhile(tmp_path: Path) -> None:
+    import duckdb
+
+    target = DuckDBTarget("duckdb", None, tmp_path)
+    source = target.load(ROWS, TYPES)
+    write = f"import duckdb; duckdb.connect({str(target.file)!r}).execute('DROP TABLE t')"
+    with shoal.open(source) as one, shoal.open(source, memory="2GB") as two:
+        assert (one.n_rows(), two.count(["sex"]).sizes.tolist()) == (120, [60, 60])
+        release = shoal.anonymize(one, **ASKED)
+        done = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=False)
+        assert "lock" in done.stderr
+        found = certificate(release.write(tmp_path / "release"))
+    assert found["input"]["keyed_hash"]
+    assert found["input"]["snapshot"].startswith("duckdb ")
+    with duckdb.connect(str(target.file)), pytest.raises(EngineError, match="open for writing in this process"):
+        shoal.open(source)
+
+
+def _same_size_and_time(file: Path) -> None:
+    before = file.stat()
+    other = file.with_name("other.csv")
+    other.write_bytes(file.read_bytes().replace(b"20,f", b"49,f"))
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.write_bytes(f.read_bytes() + b"71,f,d0\n"),
+        lambda f: f.write_bytes(f.read_bytes().replace(b"20,f", b"49,f")),
+        lambda f: f.unlink(),
+        _same_size_and_time,
+    ],
+    ids=["longer", "same length", "gone", "put in its place"],
+)
+@pytest.mark.parametrize("folder", [False, True])
+def test_files_that_change_are_noticed(change: Any, folder: bool, tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    place.mkdir()
+    with shoal.open(_csv(place / "people.csv")) as plain:
+        if folder:
+            from shoal.model.plan import Plan
+
+            plain.recode(Plan(shuffle=False), place / "p.parquet")
+    file = place / "people.csv"
+    if folder:
+        file.unlink()
+        file = place / "p.parquet"
+    with shoal.open(place if folder else file) as table:
+        release = shoal.anonymize(table, **ASKED)
+        if folder and change is not _same_size_and_time:
+            file.unlink()
+        else:
+            change(file)
+        with pytest.raises(ShoalError, match=r"the table changed|not there any more"):
+            release.write(tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+
+
+def _csv(file: Path) -> Path:
+    lines = [",".join("" if v is None else str(v) for v in row.values()) for row in ROWS]
+    file.write_text("\n".join([",".join(TYPES), *lines]) + "\n")
+    return file
