@@ -311,11 +311,8 @@ class DuckDB(Engine):
     def _writable(self) -> None:
         """Reopen a database file for writing; views over it are kept by name only, so this comes last."""
         if self._file is not None:
-            before = self._mark()
             self._connection.close()
             self._opened = self._connect(read_only=False)
-            if self._mark() != before:
-                raise EngineError(f"'{self._file}' changed while it was read.", hint="Run it again when nobody writes to it.")
             for name, data in self._registered.items():  # value maps that the query to come is joined with
                 self._connection.register(name, data)
 
