@@ -1,6 +1,6 @@
 """The command ``shoal``, also as ``python -m shoal``: Ctrl-C is answered in words from the first moment to the last.
 
-SIGTERM ends the command as Ctrl-C does: passing files and folders are removed.
+SIGTERM, and SIGHUP unless it is ignored (``nohup``), end the command as Ctrl-C does: passing files and folders are removed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, _interrupted)
         signal.signal(signal.SIGALRM, _interrupted)
     signal.signal(signal.SIGTERM, _ended)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _ended)
     try:
         from shoal.cli import main as run
 
@@ -33,8 +35,8 @@ def _interrupted(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _ended(*_: Any) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
+def _ended(number: int, *_: Any) -> NoReturn:
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Files that appear whole or not at all.
 
 Everything is written to a temporary file (mode 0600) in the destination's folder, synced, and renamed; on any error, a full
-disk or Ctrl-C it is removed.
+disk or Ctrl-C it is removed. What a killed process left is removed by the next that writes into the same folder.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from shoal.disk.locks import hold
+from shoal.disk.passing import passing_name, sweep
 from shoal.errors import OutputError
 
 
@@ -25,14 +26,15 @@ def atomic(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OutputError(f"'{path}' is no file.", hint="Name a new file; devices and pipes are not written to.")
     folder = path.parent if str(path.parent) else Path()
+    sweep(folder, "part")
+    temporary = folder / passing_name("part", path.suffix if path.suffix[1:].isalnum() else "")
     try:
-        handle, name = tempfile.mkstemp(prefix=".shoal-", suffix=path.suffix, dir=folder)  # mkstemp makes it 0600
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError:
         raise OutputError(
             f"nothing can be written in folder '{folder}'.", hint="Make the folder, or choose one that you may write to."
         ) from None
-    os.close(handle)
-    temporary = Path(name)
+    handle = hold(temporary)
     try:
         yield temporary
         with temporary.open("rb+") as written:
@@ -44,6 +46,8 @@ def atomic(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+        if handle is not None:
+            os.close(handle)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import secrets
 import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from shoal.disk import passing
 from shoal.disk.atomic import umask
-from shoal.disk.locks import hold, is_free
+from shoal.disk.locks import hold
 from shoal.errors import OutputError
 
 PREFIX = ".shoal-stage-"
-YOUNG = 60.0
-"""Seconds in which a folder is left alone while a process of its number lives: it may be about to be locked."""
-_PASSING = re.compile(r"\.shoal-(?:stage|seed)-(\d+)-[0-9a-f]{16}")
 
 
 @contextlib.contextmanager
@@ -60,7 +55,7 @@ def scratch_of(owner: Any) -> tuple[Path, Callable[[], Any]]:
 @contextlib.contextmanager
 def _private(place: Path) -> Iterator[Path]:
     """Whoever is interrupted right after the folder is made removes it, too."""
-    folder = place / f"{PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
+    folder = place / passing.passing_name("stage")
     handle = None
     try:
         _make(folder)
@@ -88,37 +83,7 @@ def _sweep_once(place: str) -> None:
 
 def sweep(place: Path) -> None:
     """Remove the private folders of processes that no longer live."""
-    for left in place.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # another user's, or removed meanwhile
-            if left.is_dir() and not left.is_symlink() and _is_left(left):
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _is_left(folder: Path) -> bool:
-    """Whether nobody works in a private folder. Its number alone does not tell: containers on one disk number apart."""
-    process = owner(folder)
-    if process is None or not is_free(folder):
-        return False
-    return not alive(process) or time.time() - folder.stat().st_mtime > YOUNG
-
-
-def owner(left: Path) -> int | None:
-    """The process that a passing name belongs to; None for a name that is not one."""
-    found = _PASSING.fullmatch(left.name)
-    return int(found[1]) if found else None
-
-
-def alive(process: int) -> bool:
-    """Whether a process of this number runs (perhaps another one that got its number); so it is said where nobody may ask."""
-    if os.name != "posix":
-        return True  # Windows would end the process that is asked for
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
+    passing.sweep(place, "stage")
 
 
 def free(target: str | Path) -> Path:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.disk import folder
+from shoal.disk import passing
 from shoal.disk.private import write_private
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.model.certificate.certificate import NAME
@@ -118,8 +118,8 @@ def rescue(place: Path) -> None:
     While the stage of the same run is still there, its release never got a name and nothing was lost.
     """
     for left in place.glob(".shoal-seed-*"):
-        process, stage = folder.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
-        if process is None or folder.alive(process):
+        process, stage = passing.owner(left), left.with_name(left.name.replace("seed", "stage", 1))
+        if process is None or passing.alive(process):
             continue
         if stage.exists():
             left.unlink(missing_ok=True)
