@@ -109,7 +109,7 @@ def _open_iceberg(path: Path, version: int | None) -> tuple[DuckDB, Relation]:
         number = version if version is not None else now.snapshot_id if now is not None else None
         there = number is None or table.snapshot_by_id(number) is not None
         scan = table.scan(snapshot_id=number)
-        schema = scan.projection().as_arrow() if there else None
+        schema: Any = scan.projection().as_arrow() if there else None
     except (NoSuchTableError, OSError, ValueError, KeyError):
         raise UnreadableError(f"Iceberg table '{path}' cannot be read.", hint="Check its metadata folder.") from None
     if not there:

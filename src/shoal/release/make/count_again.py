@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def require_same(prepared: Prepared, held: Held) -> None:
 
 
 def _same_classes(now: ClassCounts, was: ClassCounts) -> bool:
-    numbers = [(now.sizes, was.sizes), *zip(now.codes, was.codes, strict=True)]
+    numbers: list[tuple[Any, Any]] = [(now.sizes, was.sizes), *zip(now.codes, was.codes, strict=True)]
     for name, inside in was.sensitive.items():
         found = now.sensitive[name]
         numbers += [(found.classes, inside.classes), (found.values, inside.values), (found.counts, inside.counts)]
