@@ -103,3 +103,17 @@ def test_trips_are_those_that_the_published_file_tells(visits: pa.Table, tmp_pat
     assert told.kept == pytest.approx((before & after).total() / before.total())
     without = shoal.anonymize(visits, asked(["known[1]>=2"], time_widths=["none"]))
     assert "trips" not in {u.name for u in without.certificate.uses}
+
+
+def test_an_id_with_one_record_each_and_records_that_lack_something_are_told(tmp_path: Path) -> None:
+    table = {"who": [1, 2, 3, 4, None, 5], "where": ["a", "a", "b", "b", "a", None]}
+    policy = {"events": {"unit": "who", "place": "where"}, "require": ["known[1]>=2"], "allow": {"loss": 1}}
+    made = shoal.anonymize(table, policy).certificate
+    assert any("Every person has one record" in text for text in made.limits)
+    assert "2 more lack person, time or place" in made.cost.sentence
+    several = shoal.anonymize({"who": [1, 1, 2, 2], "where": ["a", "b", "a", "b"]}, policy).certificate
+    assert not any("Every person has one record" in text for text in several.limits)
+    assert "lack person" not in several.cost.sentence
+    one = shoal.measure({"who": [1, 2], "where": ["a", "a"]}, unit="who", place="where")
+    assert one.sentence.startswith("1 known record singles out 0 %")
+    assert "singles out" in one.report(tmp_path / "r.html").read_text().replace("</", " </").replace("\n", " ")

@@ -29,14 +29,17 @@ def tell(release: EventRelease, out: Path) -> None:
     out_.print(
         _shared.table_of("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
     )
-    rows = [(u.name, f"{u.before:,.6g}", f"{u.after:,.6g}", "" if u.kept is None else f"{100 * u.kept:.3g} %") for u in made.uses]
+    rows = [
+        (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{100 * u.kept:.3g} %")
+        for u in made.uses
+    ]
     out_.print(_shared.table_of("What it still tells", ("", "before", "after", "kept"), rows, right=(1, 2, 3)))
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
             typer.echo(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
-    kept = _shared.printable(str(release.private_file))
+    beside = _shared.printable(str(release.private_file))
     drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
-    typer.echo(f"The seed {drawn} is in {kept}: keep it apart, with the table it undoes them.")
+    typer.echo(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
     if made.key is not None:
         typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     place = _shared.printable(str(out))

@@ -102,6 +102,11 @@ class Table:
         reader = self._relation.reader
         return int(reader.rows()) if isinstance(reader, ArrowReader | ParquetReader) else self._engine.count_rows(self._relation)
 
+    def most_rows(self) -> int:
+        """Number of rows, or for a text file as many as there can be at most; nothing is read for it."""
+        reader = self._relation.reader
+        return int(reader.rows()) if reader is not None else self._engine.count_rows(self._relation)
+
     def count(
         self,
         columns: Sequence[str] | None = None,
@@ -172,10 +177,11 @@ class Table:
             )
         return CountRequest(wanted, steps, tuple(sensitive), unit, heavy, memory_budget, self.memory)
 
-    def values(self, column: str) -> tuple[Any, Any]:
+    def values(self, column: str, *, memory_budget: int | None = None) -> tuple[Any, Any]:
         """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""
         self._schema.require(column)
-        counts = count(self._engine, self._relation, [CountRequest((column,), memory=self.memory)])[0]
+        request = CountRequest((column,), memory_budget=memory_budget, memory=self.memory)
+        counts = count(self._engine, self._relation, [request])[0]
         values, sizes = counts.categories[0], counts.sizes
         if counts.codes[0][0] == -1:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])

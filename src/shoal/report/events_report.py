@@ -57,7 +57,7 @@ def report_html(m: EventsMeasured) -> str:
         Section("sets", "Sets of points (k^m-anonymity)", _shared(m)),
         Section("meaning", "What the numbers mean", [Text(m.explain()), Words(LIMITS, small=True)]),
     ]
-    accent, _, rest = m.sentence.partition(" single out ")
+    accent, out, rest = m.sentence.partition(" out ")
     title = f"What do a few known records reveal in {m.table}?"
     return page(
         "report.html.j2",
@@ -65,7 +65,7 @@ def report_html(m: EventsMeasured) -> str:
         subtitle=title,
         accent=accent,
         accent_kind="risk" if m.curve[-1].unique.value > 0 else "met",
-        rest=f" single out {rest}",
+        rest=f"{out}{rest}",
         says="",
         cost=None,
         notes=m.notes,

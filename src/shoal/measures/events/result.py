@@ -77,7 +77,8 @@ class EventsMeasured:
         what = "record" if last.records == 1 else "records"
         share = _percent(last.unique.value)
         about = "" if last.unique.grade == "A" else "about "
-        return f"{last.records} known {what} single out {about}{share} of {last.people:,} people ({self.grain.name})."
+        verb = "singles" if last.records == 1 else "single"
+        return f"{last.records} known {what} {verb} out {about}{share} of {last.people:,} people ({self.grain.name})."
 
     def explain(self) -> str:
         """Every number with the sentence that explains it."""

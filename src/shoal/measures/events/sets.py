@@ -124,21 +124,25 @@ def random_orders(lengths: IntArray, s: int, rng: np.random.Generator) -> npt.ND
 
 def _single(traces: Traces) -> Sets:
     """One known record: the people at its point."""
-    shared = traces.popularity[traces.point]
-    weight = np.repeat(1.0 / traces.lengths, traces.lengths)
-    hist: FloatArray = np.bincount(shared, weights=weight, minlength=traces.n_people + 1).astype(np.float64)
+    hist: FloatArray = np.zeros(traces.n_people + 1)
+    for low, high in traces.people_in_blocks():
+        lengths = traces.lengths[low:high]
+        shared = traces.popularity[traces.point[traces.start[low] : traces.start[high]]]
+        hist += np.bincount(shared, weights=np.repeat(1.0 / lengths, lengths), minlength=len(hist))
     return Sets(hist, traces.n_people, float(hist[1]))
 
 
 def _cost(traces: Traces, s: int) -> FloatArray:
     """Steps along lists that counting every set of s records takes at most, per person."""
-    after = np.repeat(traces.start[1:], traces.lengths) - 1 - np.arange(traces.n_pairs)  # points behind this one in its trace
-    completions = np.ones(traces.n_pairs)
-    for i in range(s - 1):
-        completions *= np.maximum(after - i, 0) / (i + 1)
-    shared = traces.popularity[traces.point]
-    steps = np.where(shared > 1, shared * completions, 1.0)
-    out: FloatArray = np.add.reduceat(steps, traces.start[:-1])
+    out: FloatArray = np.empty(traces.n_people)
+    for low, high in traces.people_in_blocks():
+        start = traces.start[low : high + 1] - traces.start[low]
+        after = np.repeat(start[1:], traces.lengths[low:high]) - 1 - np.arange(start[-1])  # points behind this one in its trace
+        completions = np.ones(len(after))
+        for i in range(s - 1):
+            completions *= np.maximum(after - i, 0) / (i + 1)
+        shared = traces.popularity[traces.point[traces.start[low] : traces.start[high]]]
+        out[low:high] = np.add.reduceat(np.where(shared > 1, shared * completions, 1.0), start[:-1])
     return out
 
 
@@ -195,7 +199,7 @@ def _with_draws(
 
 def affordable_draws(traces: Traces, most: int) -> int:
     """Random sets that the budget allows: each takes about as many steps as there are people at the point of a random record."""
-    typical = float(traces.popularity[traces.point].mean())
+    typical = float(np.square(traces.popularity.astype(np.float64)).sum() / traces.n_pairs)
     return min(most, max(FEWEST_DRAWS, int(STEPS / typical)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,21 +33,47 @@ class Traces:
     @classmethod
     def of(cls, person: npt.ArrayLike, point: npt.ArrayLike) -> Traces:
         """From a person and a point per record, numbered from 0 without a gap; a pair that occurs twice counts once."""
-        who, where = np.asarray(person, dtype=np.int64), np.asarray(point, dtype=np.int64)
+        who, where = np.asarray(person), np.asarray(point)
         if not len(who):
             raise EmptyTableError("no record names a person and a point, so nothing can be measured.")
         people, points = int(who.max()) + 1, int(where.max()) + 1
-        by_point, by_person = np.divmod(np.unique(where * people + who), people)
-        lengths, popularity = np.bincount(by_person), np.bincount(by_point)
-        if not (lengths.all() and popularity.all()):
-            raise InternalError(f"of {people} people and {points} points some have no record.")
-        order = np.lexsort((by_point, popularity[by_point], by_person))
-        return cls(
-            _starts(lengths),
-            by_point[order].astype(np.int32),
-            _starts(popularity),
-            by_person.astype(np.int32),
-        )
+        keys = where.astype(np.int64)
+        keys *= people
+        keys += who
+        made = cls.of_keys(keys, people)
+        if made.n_points != points:
+            raise InternalError(f"of {points} points some have no record.")
+        return made
+
+    @classmethod
+    def of_keys(cls, keys: IntArray, people: int) -> Traces:
+        """From one number per record, point · people + person, in memory that is used up: besides ``keys`` about 12 bytes per
+        record. Points that do not occur get no number."""
+        keys.sort()
+        keys = _distinct(keys)
+        visitor, by_point = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+        last, points = -1, 0
+        for part in _blocks(len(keys)):
+            where, who = np.divmod(keys[part], people)
+            new = np.diff(where, prepend=last) > 0
+            visitor[part] = who
+            by_point[part] = points - 1 + np.cumsum(new)
+            last, points = int(where[-1]), points + int(new.sum())
+        popularity = _numbers(by_point, points)
+        order = np.argsort(popularity, kind="stable")
+        rank = np.empty(points, np.int64)
+        rank[order] = np.arange(points)
+        for part in _blocks(len(keys)):
+            keys[part] = visitor[part].astype(np.int64) * points + rank[by_point[part]]
+        del by_point
+        keys.sort()
+        point = np.empty(len(keys), np.int32)
+        for part in _blocks(len(keys)):
+            point[part] = order[keys[part] % points]
+        lengths = _numbers(visitor, people)
+        if not lengths.all():
+            raise InternalError(f"of {people} people some have no record.")
+        return cls(_starts(lengths), point, _starts(popularity), visitor)
 
     def __repr__(self) -> str:
         return f"<Traces of {self.n_people:,} people at {self.n_points:,} points>"
@@ -64,6 +91,15 @@ class Traces:
         """Distinct pairs of a person and a point."""
         return len(self.point)
 
+    def people_in_blocks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of people that together have about :data:`BLOCK` points."""
+        low = 0
+        while low < self.n_people:
+            high = int(np.searchsorted(self.start, self.start[low] + BLOCK, side="right")) - 1
+            high = max(high, low + 1)
+            yield low, high
+            low = high
+
     @cached_property
     def lengths(self) -> IntArray:
         """Distinct points of each person."""
@@ -73,6 +109,34 @@ class Traces:
     def popularity(self) -> IntArray:
         """People at each point."""
         return np.diff(self.first)
+
+
+BLOCK = 4_000_000
+"""Records that are looked at together: what is kept beside the arrays stays small."""
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(a, min(a + BLOCK, n)) for a in range(0, n, BLOCK))
+
+
+def _distinct(keys: IntArray) -> IntArray:
+    """Sorted numbers, each once, written over the old ones."""
+    kept, last = 0, -1
+    for part in _blocks(len(keys)):
+        block = keys[part]
+        new = block[np.diff(block, prepend=last) > 0]
+        last = int(block[-1])
+        keys[kept : kept + len(new)] = new
+        kept += len(new)
+    return keys[:kept]
+
+
+def _numbers(codes: npt.NDArray[np.int32], n: int) -> IntArray:
+    """How often each of the codes 0 … n − 1 occurs."""
+    out = np.zeros(n, dtype=np.int64)
+    for part in _blocks(len(codes)):
+        out += np.bincount(codes[part], minlength=n)
+    return out
 
 
 def _starts(lengths: npt.NDArray[np.int64]) -> IntArray:

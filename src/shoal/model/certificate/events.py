@@ -99,14 +99,16 @@ class EventCost:
         """The cost in words.
 
         >>> counts = dict(records=100, incomplete=2, truncated=0, suppressed=5, merged=0, people=20, people_left=19)
-        >>> EventCost(loss=0.4, time=0.5, place=0.3, links=0.0, left_out_share=0.05, shapes=9, tried=4, **counts).sentence[:82]
-        '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left.'
+        >>> EventCost(loss=0.4, time=0.5, place=0.3, links=0.0, left_out_share=0.05, shapes=9, tried=4, **counts).sentence[:105]
+        '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left. 2 more lack person, ti'
         """
         gone = self.truncated + self.suppressed
         parts = [f"{gone:,} of {self.records:,} complete records ({100 * self.left_out_share:.3g} %) were left out"]
         if self.merged:
             parts[0] += f", {self.merged:,} more are shown once with others at the same point"
         parts[0] += f"; {self.people_left:,} of {self.people:,} people have a record left."
+        if self.incomplete:
+            parts.append(f"{self.incomplete:,} more lack person, time or place and are not published.")
         parts.append(f"Loss {self.loss:.2g} of 1; of the {self.shapes:,} plans looked at none loses less.")
         return " ".join(parts)
 
