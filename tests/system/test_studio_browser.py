@@ -1,0 +1,200 @@
+"""The studio in a real browser: whole flows with and without scripts, hostile names, a telephone, the dark, accessibility."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pytest
+
+import shoal
+from studio_support import hostile_table, served
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("measure", "understand", "improve", "prove")
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    spec = importlib.util.spec_from_file_location("shoal_tools_programs", ROOT / "tools" / "programs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    path = tool.find("chromium")
+    if path is None:
+        if os.environ.get("SHOAL_CI") == "1":
+            pytest.fail("in CI a browser must be there")
+        pytest.skip("no Chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=list(tool.FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any]]:
+    with served(tmp_path_factory.mktemp("studio") / "kept") as found:
+        yield found
+
+
+class Watched:
+    """A page that notes what it asks for and what it complains of."""
+
+    def __init__(self, browser: Any, studio: tuple[str, Any], **options: Any) -> None:
+        self.address, app = studio
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce", **options)
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.complained: list[str] = []
+        self.page.on("request", lambda r: self.asked.append(r.url))
+        self.page.on("console", lambda m: self.complained.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.complained.append(str(e)))
+        self.page.set_default_timeout(90_000)
+        self.page.goto(f"{self.address}/enter?code={app.state.door.code}")
+
+    def close(self) -> None:
+        self.context.close()
+        strangers = [url for url in self.asked if not url.startswith((self.address, "data:"))]
+        assert strangers == [], "no request leaves loopback"
+        assert self.complained == []
+
+
+def fitting(page: Any, what: str) -> None:
+    """Nothing sticks out on a telephone; afterwards the window is wide again."""
+    page.set_viewport_size({"width": 380, "height": 800})
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert wide <= 380, f"{what} sticks out: {wide}"
+
+
+def accessible(page: Any, what: str) -> None:
+    """No violation of WCAG 2.2 AA, light and dark."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options=WCAG).response["violations"]
+        told = [f"{v['id']}: {v['nodes'][0]['target']} {v['nodes'][0]['html'][:120]}" for v in found]
+        assert told == [], f"{what}, {scheme}"
+    page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.browser
+def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any], tmp_path: Path) -> None:
+    source = hostile_table(tmp_path / "hostile <b>name.csv")
+    seen = Watched(browser, studio)
+    page = seen.page
+    accessible(page, "home")
+    fitting(page, "home")
+    page.set_input_files("#file", str(source))
+    page.wait_for_selector(".chips")
+    assert page.locator("img").count() == 0
+    assert "240 people" in page.inner_text("h1")
+    # the first column becomes a secret by its key, in place; then that is taken back
+    before = page.locator(".chip.Q").count()
+    page.locator(".chip.Q summary").first.focus()
+    page.keyboard.press("s")
+    page.wait_for_selector("button.undo:has-text('is secret')")
+    assert page.locator(".chip.Q").count() == before - 1
+    page.click("button.undo")
+    page.wait_for_selector("button.undo", state="detached")
+    assert page.locator(".chip.Q").count() == before
+    page.click(".why >> nth=0")
+    assert page.locator(".drawer p").count() > 1, "every number has its why"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".drawer", state="detached")
+    page.click('nav a[href$="/improve"]')
+    page.wait_for_selector(".plans")
+    page.wait_for_selector("[data-job]", state="detached")
+    page.click("button.plan >> nth=0")
+    page.wait_for_selector("text=Meets all you asked")
+    # a slider, by keyboard: the verdict follows and the focus stays
+    page.locator(".slider input:checked").first.focus()
+    chosen = page.evaluate("document.activeElement.id")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("button.undo:has-text('level')")
+    assert page.evaluate("document.activeElement.id").split("-")[0] == chosen.split("-")[0], "the focus stays on the slider"
+    page.click("button.undo")
+    page.wait_for_selector("button.undo:has-text('took plan')")
+    page.click('nav a[href$="/prove"]')
+    page.fill("#f-approved_by", "<b>M. Okafor</b>")
+    page.click("button:has-text('Write the release')")
+    page.wait_for_selector("text=Download everything")
+    assert "everyone hides among at least" in page.inner_text("h1")
+    with page.expect_download() as coming:
+        page.click("text=Download everything")
+    assert coming.value.suggested_filename.endswith(".zip")
+    assert page.title() != "broken"
+    table = re.sub(r"/prove.*$", "", page.url)
+    for name in PAGES:
+        page.goto(f"{table}/{name}{'?panel=policy' if name == 'measure' else ''}")
+        assert page.locator("h1").count() == 1
+        accessible(page, name)
+        fitting(page, name)
+    for path in ("/", "/kept", "/verify"):
+        page.goto(seen.address + path)
+        accessible(page, path)
+        fitting(page, path)
+    seen.close()
+
+
+@pytest.mark.browser
+def test_with_scripts_off_the_flow_still_ends_in_a_release(browser: Any, studio: tuple[str, Any], tmp_path: Path) -> None:
+    people = shoal.datasets.people(800, seed=4).select(["sex", "education", "diagnosis"])
+    source = tmp_path / "people.csv"
+    pa_csv.write_csv(people, source)
+    seen = Watched(browser, studio, java_script_enabled=False, color_scheme="dark")
+    page = seen.page
+    page.set_input_files("#file", str(source))
+    page.click("text=Bring it in")
+    page.wait_for_selector(".chips")
+    page.click('nav a[href$="/improve"]')
+    page.wait_for_selector(".plans")
+    for _ in range(60):
+        if page.locator("[data-job]").count() == 0:
+            break
+        page.wait_for_timeout(500)
+        page.reload()
+    page.click("button.plan >> nth=0")
+    page.wait_for_selector("text=Meets all you asked")
+    page.locator(".slider input").last.check()
+    page.click("text=Count again")
+    page.wait_for_selector("button.undo:has-text('level')")
+    page.click("button.undo")
+    page.wait_for_selector("text=Meets all you asked")
+    page.click('nav a[href$="/prove"]')
+    page.click("button:has-text('Write the release')")
+    page.wait_for_selector("text=Download everything")
+    seen.close()
+
+
+@pytest.mark.browser
+def test_a_bad_file_is_told_in_place_and_two_windows_agree(browser: Any, studio: tuple[str, Any], tmp_path: Path) -> None:
+    bad = tmp_path / "not a table.csv"
+    bad.write_bytes(b"%PDF-1.7")
+    seen = Watched(browser, studio)
+    page = seen.page
+    page.set_input_files("#file", str(bad))
+    page.wait_for_selector(".problem")
+    assert "a PDF document" in page.inner_text(".problem")
+    assert any("400" in words for words in seen.complained), "the browser itself notes the refusal"
+    seen.complained.clear()
+    page.click("[name=theme]")
+    page.wait_for_selector("html[data-theme]")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('.bar')).display") == "none", "paper has no bar"
+    page.emulate_media(media="screen")
+    page.click("[name=theme]")
+    page.wait_for_selector("html[data-theme=light]")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    seen.close()
