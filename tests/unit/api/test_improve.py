@@ -122,6 +122,21 @@ def test_ways_out_work_and_are_none_where_nothing_is_wrong() -> None:
     assert ways(found, good) == []
 
 
+def test_secrets_are_judged_by_people_and_by_records() -> None:
+    rows = [("a", 30, "flu"), ("a", 30, "flu"), ("a", 30, "flu"), ("b", 30, "cold"), ("c", 41, "flu"), ("d", 41, "cold")]
+    table = {name: [row[i] for row in rows] for i, name in enumerate(("id", "age", "ill"))}
+    for most, met in ((0.75, True), (0.7, False)):
+        policy = Policy.of(
+            quasi={"age": {}},
+            sensitive=["ill"],
+            unit="id",
+            require={"k": 2, "diversity": {"ill": {"alpha": most}}},
+            allow={"loss": 1},
+        )
+        tried = improve(table, policy).at({"age": 0})
+        assert (tried.k, tried.met) == (2, met), "three of four records say flu, one of two people does"
+
+
 def test_names_of_small_groups_are_not_shown() -> None:
     table = people(100, 3)
     table["age"][0] = 99

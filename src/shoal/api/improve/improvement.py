@@ -20,7 +20,7 @@ from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import LOSS_LIMIT
 from shoal.release.plan.prepare import Prepared, prepare, requirements
-from shoal.release.plan.published_classes import Decision, of_levels
+from shoal.release.plan.published_classes import Shown, published, shown_at
 from shoal.release.policy.policy import Policy
 from shoal.release.proof.judge import judge, recursive_levels
 from shoal.search.full_domain.one_plan import OnePlan
@@ -39,7 +39,7 @@ class Tried:
     classes: int
     verdicts: tuple[Verdict, ...]
     loss_limit: float
-    decision: Decision | None = None
+    shown: Shown | None = None
 
     @property
     def left_out(self) -> float:
@@ -64,8 +64,12 @@ class Improvement:
     """A prepared table and its policy. Levels that the policy fixes are where the sliders stand; :meth:`at` tries any others."""
 
     def __init__(self, prepared: Prepared) -> None:
-        self.prepared = prepared
         policy = prepared.policy
+        needed = {r.sensitive for r in policy.requirements if r.sensitive is not None}
+        inside = {name: counts for name, counts in prepared.base.sensitive.items() if name in needed}
+        prepared = replace(prepared, base=replace(prepared.base, sensitive=inside))  # what nobody asks for is not counted again
+        self.prepared = prepared
+        self._previews: dict[str, list[LevelPreview]] = {}
         self._asked = [r for r in policy.requirements if not r.needs_original]
         self._plan = OnePlan(
             prepared.base,
@@ -101,27 +105,41 @@ class Improvement:
         if found is None:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
         try:
-            decision = of_levels(self.prepared, wanted, found)
+            shown = shown_at(self.prepared, wanted, found)
         except InfeasibleError:
             return Tried(wanted, None, 1.0, records, records, allowed, 0, (), limit)
-        facts = facts_of_counts(decision.released, recursive_levels(self._asked), self.prepared.trees)
-        verdicts = judge(self._asked, facts, {**decision.given, **estimates(self._asked, facts)})
-        gone = (base.sizes if base.records is None else base.records)[~decision.stays]
+        k, verdicts = self._judged(shown)
+        gone = (base.sizes if base.records is None else base.records)[~shown.stays]
         return Tried(
             levels=wanted,
-            k=int(facts.k),
-            loss=float(decision.loss),
+            k=k,
+            loss=float(shown.loss),
             suppressed=int(gone.sum()),
             records=records,
             allowed=allowed,
-            classes=decision.released.n_classes,
-            verdicts=tuple(verdicts),
-            loss_limit=limit if decision.loss_name in ("loss", "ncp") else float("inf"),
-            decision=decision,
+            classes=shown.released.n_classes,
+            verdicts=verdicts,
+            loss_limit=limit if found.loss_name in ("loss", "ncp") else float("inf"),
+            shown=shown,
         )
+
+    def _judged(self, shown: Shown) -> tuple[int, tuple[Verdict, ...]]:
+        """The smallest group, and every requirement; by people and, where they differ, by records: both must hold."""
+        counted = [shown.released]
+        if self.prepared.by_record is not None:
+            counted.append(published(self.prepared, self.prepared.by_record, shown.codes, shown.stays))
+        levels = recursive_levels(self._asked)
+        facts = [facts_of_counts(c, levels, self.prepared.trees) for c in counted]
+        each = [judge(self._asked, f, {**shown.given, **estimates(self._asked, f)}) for f in facts]
+        return int(facts[0].k), tuple(next((v for v in both if not v.met), both[0]) for both in zip(*each, strict=True))
 
     def shown(self, column: str) -> list[LevelPreview]:
         """The levels of a column with labels of groups that are large enough to be named."""
+        if column not in self._previews:
+            self._previews[column] = self._preview(column)
+        return self._previews[column]
+
+    def _preview(self, column: str) -> list[LevelPreview]:
         base, hierarchy = self.prepared.base, self.prepared.hierarchies[column]
         j = base.column(column)
         there = base.codes[j] >= 0
@@ -131,7 +149,7 @@ class Improvement:
 
     def left_out(self, tried: Tried) -> tuple[LostGroup, ...]:
         """Who would be left out, by group, under the small-cell rule."""
-        return () if tried.decision is None else lost_groups(self.prepared, tried.decision)
+        return () if tried.shown is None else lost_groups(self.prepared, tried.shown)
 
     def checked(self, levels: Mapping[str, int]) -> dict[str, int]:
         """A level for every column, those that are not given as the policy has them; what is not there is refused."""

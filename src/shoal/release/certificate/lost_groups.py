@@ -7,13 +7,13 @@ import numpy as np
 from shoal.kernels.group import sum_by
 from shoal.model.certificate.parts import LostGroup
 from shoal.release.plan.prepare import Prepared
-from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.published_classes import Decision, Shown
 
 MOST_LINES = 8
 NOT_NAMED = "(groups that are not named)"
 
 
-def lost_groups(prepared: Prepared, decision: Decision) -> tuple[LostGroup, ...]:
+def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGroup, ...]:
     """The published groups that lost the largest share of their records, under the small-cell rule.
 
     A group is named only where enough of its records are published and enough were left out; its records are the published ones.

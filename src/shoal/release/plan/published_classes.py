@@ -67,27 +67,49 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         policy.seed,
         notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
     )
-    stays = blanked_together(prepared, found)
-    at = [at_level(prepared, base, name, levels[name]) for name in base.columns]
     lower = [at_level(prepared, base, name, max(levels[name] - 1, 0)) for name in base.columns]
-    codes = tuple(c for c, _ in at)
-    loss, gap = _loss(prepared, levels, found, stays)
+    shown = shown_at(prepared, levels, found)
+    stays = shown.stays
     return Decision(
         plan=plan,
         method=found.method,
         levels=dict(levels),
-        loss=loss,
+        loss=shown.loss,
         loss_name=found.loss_name,
-        proven=found.proven and gap == found.gap,
-        gap=gap,
+        proven=found.proven and shown.gap == found.gap,
+        gap=shown.gap,
         stays=stays,
-        codes=codes,
-        labels=tuple(names for _, names in at),
-        released=published(prepared, base, codes, stays),
+        codes=shown.codes,
+        labels=shown.labels,
+        released=shown.released,
         kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
         finer=tuple(c for c, _ in lower),
-        given=_of_population(prepared, levels, codes, stays),
+        given=shown.given,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What levels would publish: which base classes stay, their codes and labels per column, and what is lost."""
+
+    stays: npt.NDArray[np.bool_]
+    codes: tuple[CodeArray, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    released: ClassCounts
+    given: Given
+    loss: float
+    gap: float
+
+
+def shown_at(prepared: Prepared, levels: Mapping[str, int], found: SearchResult) -> Shown:
+    """The published classes of a full-domain search result, without the plan that makes them."""
+    base = prepared.base
+    stays = blanked_together(prepared, found)
+    at = [at_level(prepared, base, name, levels[name]) for name in base.columns]
+    codes = tuple(c for c, _ in at)
+    loss, gap = _loss(prepared, levels, found, stays)
+    given = _of_population(prepared, levels, codes, stays)
+    return Shown(stays, codes, tuple(names for _, names in at), published(prepared, base, codes, stays), given, loss, gap)
 
 
 def _loss(
@@ -121,15 +143,25 @@ def _of_population(
 
 def at_level(prepared: Prepared, counts: ClassCounts, name: str, level: int) -> tuple[CodeArray, tuple[str | None, ...]]:
     """Code of each class at a level, and the label of each code; a missing value keeps −1 unless it is joined."""
-    from shoal.kernels.text import canonical_text
     from shoal.search.problem.column import joins_missing
 
     j = counts.column(name)
     hierarchy = prepared.hierarchies[name]
     at = hierarchy.levels[level]
-    group = [at.groups[hierarchy.position[t]] for t in canonical_text(counts.categories[j]).to_pylist()]
-    group.append(0 if joins_missing(hierarchy, level) else MISSING)
-    return np.asarray(group, dtype=np.int32)[counts.codes[j]], at.labels
+    group = np.append(at.groups[_places(prepared, counts, j)], 0 if joins_missing(hierarchy, level) else MISSING)
+    return group.astype(np.int32)[counts.codes[j]], at.labels
+
+
+def _places(prepared: Prepared, counts: ClassCounts, j: int) -> npt.NDArray[np.int64]:
+    """The leaf of each value of a column; looked up once for the base classes, which many plans ask for."""
+    from shoal.kernels.text import canonical_text
+
+    known = prepared.__dict__.setdefault("_places", {}) if counts is prepared.base else {}
+    if j not in known:
+        position = prepared.hierarchies[counts.columns[j]].position
+        known[j] = np.array([position[t] for t in canonical_text(counts.categories[j]).to_pylist()], dtype=np.int64)
+    found: npt.NDArray[np.int64] = known[j]
+    return found
 
 
 def blanked_together(prepared: Prepared, found: SearchResult) -> npt.NDArray[np.bool_]:
