@@ -10,12 +10,19 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _registry_holder
+from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People
-Source = Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")]
+Source = Annotated[
+    str,
+    typer.Option(
+        "--registry", help="A mirrored folder, an SQLite file or a database URL; else the records of real places in Shoal."
+    ),
+]
+Filled = Annotated[str, typer.Option("--registry", help="SQLite file or database URL to fill.")]
 Trust = Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")]
 Earlier = Annotated[
     Path | None, typer.Option("--earlier", help="A mirror made before: a history that was rewritten since is found.")
@@ -26,7 +33,9 @@ Group = Annotated[int, typer.Option("--group", "--group-size", min=1, help="How 
 def register(app: typer.Typer) -> None:
     group = Commands(help="Distribution summaries: publish, query, analyse, decide.", no_args_is_help=True, rich_markup_mode=None)
     for name, command in (
-        ("publish", _registry_holder.publish),
+        ("publish", _registry_publish.publish),
+        ("list", list_populations),
+        ("search", search),
         ("query", query),
         ("analyse", analyse),
         ("decide", decide),
@@ -42,7 +51,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="registry")
 
 
-def query(attributes: Codes, population: People, registry: Source, trust: Trust = "", as_json: _shared.Json = False) -> None:
+def query(attributes: Codes, population: People, registry: Source = "", trust: Trust = "", as_json: _shared.Json = False) -> None:
     """What the registry knows: the exact record, another coding, a wider population, or the margins."""
     from shoal.kernels.signatures import fingerprint
     from shoal.registry.answer.as_json import shown
@@ -59,6 +68,8 @@ def query(attributes: Codes, population: People, registry: Source, trust: Trust 
         typer.echo(f"  {who}, {record.date}: about {size:,} people in {cells:,} cells")
         drawn = f", drawn with noise of ε = {record.summary.noise:g}" if record.summary.noise is not None else ""
         typer.echo(f"    κ = {kappa.value:g} ± {kappa.step:g} nats from uniform ({record.method}{drawn})")
+        if record.source:
+            typer.echo(f"    Source: {_shared.printable(record.source)}")
     for note in answer.notes:
         typer.echo(f"  {_shared.printable(note)}")
 
@@ -66,8 +77,8 @@ def query(attributes: Codes, population: People, registry: Source, trust: Trust 
 def analyse(
     attributes: Codes,
     population: People,
-    registry: Source,
     group: Group,
+    registry: Source = "",
     trust: Trust = "",
     my_share: Annotated[
         str,
@@ -88,7 +99,8 @@ def analyse(
         return
     share = found["unique_share"]
     if share is None:
-        typer.echo("Nothing is known about this.")
+        for note in found["notes"]:
+            typer.echo(_shared.printable(note))
         return
     between = f"between {share['low']:.1%} and {share['high']:.1%}, grade {share['grade']}, {found['fit']}"
     about = "perhaps" if share["grade"] == "C" else "about"
@@ -108,8 +120,8 @@ def analyse(
 def decide(
     attributes: Codes,
     population: People,
-    registry: Source,
     group: Group,
+    registry: Source = "",
     target: Annotated[float, typer.Option("--target", help="Largest share that may be one of a kind.")] = 0.05,
     trust: Trust = "",
     as_json: _shared.Json = False,
@@ -170,16 +182,54 @@ def mirror(
         typer.echo(f"Mirrored into {folder}/")
 
 
+def search(
+    text: Annotated[str, typer.Argument(help="A part of the name of a place.")],
+    registry: Source = "",
+    most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
+    as_json: _shared.Json = False,
+) -> None:
+    """Populations whose name contains a text, with what is known about them."""
+    from shoal.registry.answer.listing import populations
+
+    source = _asked(registry, "").source
+    found = populations(source, text.strip(), limit=most + 1)
+    if as_json:
+        shown = [{"population": x.population, "attributes": [list(c) for c in x.codings]} for x in found[:most]]
+        _shared.put_json({"populations": shown, "more": len(found) > most})
+        return
+    for listed in found[:most]:
+        typer.echo(f"{_shared.printable(listed.population)}: {'; '.join(','.join(c) for c in listed.codings)}")
+    if not found:
+        typer.echo("No population has this in its name. Search a shorter part, or see all: shoal registry list")
+    elif len(found) > most:
+        typer.echo(
+            f"… and more: add --most, or search a part of the name. Then: shoal registry query --attributes … --population "
+            f'"{_shared.printable(found[0].population)}"'
+        )
+
+
+def list_populations(
+    registry: Source = "",
+    most: Annotated[int, typer.Option("--most", min=1, max=10_000, help="How many populations to show.")] = 50,
+    as_json: _shared.Json = False,
+) -> None:
+    """Populations that the registry knows, with the attributes known about each."""
+    search("", registry, most, as_json)
+
+
 def seed(
-    registry: Source,
+    registry: Filled,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the public population tables.")] = None,
     as_json: _shared.Json = False,
 ) -> None:
-    """Fill a registry with a first set of records: public population tables where given, generated people otherwise."""
-    from shoal.registry.publish.seed import fill
+    """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
+    from shoal.registry.publish.seed import fill, fill_built_in
 
     with _shared.progress("summarising populations") as told:
-        found = fill(_registry_holder.store_of(registry), data, progress=told)
+        store = _registry_holder.store_of(registry)
+        found = fill(store, data, progress=told)
+        if data is None:
+            found = fill_built_in(store, found)
     if as_json:
         _shared.put_json(found)
     else:

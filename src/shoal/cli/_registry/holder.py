@@ -1,9 +1,8 @@
-"""The holder's commands of ``shoal registry``: publish, key, endorse, revoke, token."""
+"""The holder's commands of ``shoal registry``: key, endorse, revoke, token; where they sign and submit."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,94 +24,9 @@ Key = Annotated[
 OWN_KEY = Path("registry.key")
 
 
-def publish(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
-    qi: Annotated[str, typer.Option("--qi", help="Columns with their codes: age=age/years,sex=sex.")],
-    population: People,
-    holder: Annotated[str, typer.Option("--holder", help="Who publishes.")] = "",
-    registry: Target = "",
-    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = Path(
-        "registry-ledger.json"
-    ),
-    key: Key = None,
-    cells: Annotated[int | None, typer.Option("--cells", min=1, help="Number of possible cells.")] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
-    ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the signed record to this file.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
-    as_json: _shared.Json = False,
-) -> None:
-    """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
-    import shoal
-    from shoal.registry.publish.holder import Ledger, propose
-    from shoal.registry.publish.holder import publish as sign_and_remember
-    from shoal.registry.records.population import Population
-    from shoal.registry.records.vocabulary import canonical, check_values
-
-    columns, codes = _columns(qi)
-    people = Population.parse(population)
-    if not holder and not dry_run:
-        raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
-    own = None if dry_run else _signer(key)
-    target = submit_to(registry) if registry and not dry_run else None
-    if target is not None and own is not None:
-        target.check_name(holder, own.public)
-    with _shared.progress("counting"), shoal.open(table) as opened:
-        counts = opened.count(columns, unit=unit)
-    if counts.n_people is not None and counts.n_members != counts.n_people:
-        raise UsageError(
-            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(columns)}.",
-            hint="A record counts each person once: keep one row per person (the latest, say), or fewer attributes.",
-        )
-    if counts.n_people is None:
-        _shared.say("Each row is taken as one person. If a person may have several rows, name the person column (--unit).")
-    for column, code, values in zip(columns, codes, counts.categories, strict=True):
-        check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
-    book = Ledger.load(ledger)
-    proposal = propose(
-        counts.sizes, codes, people, holder=holder or "(dry run)", date=today(), cells=cells,
-        method="sample" if sample else "complete count", ledger=book, noise=noise,
-        published=target.latest(canonical(codes), str(people), own.public) if target and own else None,
-    )  # fmt: skip
-    record, submitted = proposal.record, False
-    if own is not None:
-        record = sign_and_remember(proposal, own, book)
-        if target is not None and not proposal.unchanged:
-            target.submit(record)
-            submitted = True
-        book.save(ledger)
-        if out is not None:
-            out.write_text(json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _tell_published(proposal, record, submitted, dry_run, as_json)
-
-
-def _tell_published(proposal: Any, record: Any, submitted: bool, dry_run: bool, as_json: bool) -> None:
-    leaves = proposal.shown() if dry_run else record.to_json()
-    if as_json:
-        _shared.put_json({"leaves": leaves, "notes": proposal.notes, "unchanged": proposal.unchanged,
-                          "id": None if dry_run else record.id, "submitted": submitted})  # fmt: skip
-        return
-    typer.echo("This, and nothing else, leaves the building" + (" (once signed):" if dry_run else ":"))
-    typer.echo(json.dumps(leaves, indent=1, ensure_ascii=False))
-    for note in proposal.notes:
-        typer.echo(note)
-    if dry_run and record.summary.noise is not None and not proposal.unchanged:
-        typer.echo("When it is published, the numbers are drawn anew.")
-    if proposal.unchanged:
-        typer.echo(f"Nothing new leaves: {record.id} stands.")
-    elif not dry_run:
-        typer.echo(f"Signed as {record.id}." + (" Submitted." if submitted else ""))
-
-
 def key(key: Key = None, as_json: _shared.Json = False) -> None:
     """Show your public key: what others endorse, and what a record is signed with. Makes one when there is none."""
-    own = _signer(key)
+    own = signer_of(key)
     if as_json:
         _shared.put_json({"key": own.public, "fingerprint": own.fingerprint})
     else:
@@ -143,13 +57,13 @@ def revoke(
     if record:
         _state("revoke-record", record, registry, key, as_json)
     else:
-        _state("revoke-key", endorsed or _signer(key).public, registry, key, as_json)
+        _state("revoke-key", endorsed or signer_of(key).public, registry, key, as_json)
 
 
 def _state(kind: str, subject: str, registry: str, key_file: Path | None, as_json: bool) -> None:
     from shoal.registry.records.trust import Statement
 
-    own, target = _signer(key_file), submit_to(registry)
+    own, target = signer_of(key_file), submit_to(registry)
     if kind == "endorse" and subject == own.public:
         raise UsageError("nobody vouches for themselves.", hint="Ask another holder to endorse your key.")
     statement = Statement(kind, subject, own.public, today(), target.next_number(own.public)).signed(own)
@@ -198,7 +112,7 @@ def today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
-def _signer(key_file: Path | None) -> Signer:
+def signer_of(key_file: Path | None) -> Signer:
     """The key named, else that of the environment, else the holder's own, made on first use: a forgotten key revokes nothing."""
     from shoal.kernels.signatures import FILE_ENV, KEY_ENV, signer
     from shoal.registry.publish.holder import make_key
@@ -209,10 +123,3 @@ def _signer(key_file: Path | None) -> Signer:
         make_key(OWN_KEY)
         _shared.say(f"Made a signing key in {OWN_KEY}: keep it safe, later versions and revocations need it.")
     return signer(OWN_KEY)
-
-
-def _columns(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    pairs = [p.rpartition("=")[::2] if "=" in p else (p, p) for p in _shared.names(text)]
-    if not pairs:
-        raise UsageError("no column was named.", hint="Write --qi age=age/years,sex=sex.")
-    return tuple(c for c, _ in pairs), tuple(k for _, k in pairs)

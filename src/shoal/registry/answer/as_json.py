@@ -33,7 +33,7 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
     """
     out = {"attributes": list(answer.codes), "population": str(answer.population), "fit": answer.fit, "group_size": group_size}
     if not answer.records:
-        return {**out, "notes": ["Nothing is known."], "unique_share": None}
+        return {**out, "notes": ["Nothing is known.", *answer.notes], "unique_share": None}
     share = answer.unique_share(group_size)
     out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
     if answer.fit == "exact" and not answer.doubted and not answer.strangers:

@@ -93,7 +93,10 @@ def decide(
     asked = registry.query(now, people)
     first = _share(asked, group_size)
     if first is None:
-        raise UsageError("the registry knows nothing about these attributes.", hint="Query them one by one to see what it knows.")
+        raise UsageError(
+            "the registry knows nothing about these attributes.",
+            hint=" ".join(asked.notes) or "Query them one by one to see what it knows.",
+        )
     log = [f"{', '.join(now)}: {_said(first)}"]
     share: Estimate | None = first
     while share is not None and share.high > target:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from shoal.errors import UnreadableError, UsageError
 from shoal.registry.answer.answer import Answer, Fit, one_of
+from shoal.registry.answer.listing import next_steps
 from shoal.registry.answer.source import KeptReadings, RecordSource
+from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import FLOOR, contradictions, dispute, outlier, trusted_keys
@@ -20,13 +22,13 @@ STRANGERS = "A holder is not endorsed by anybody you trust: the numbers are show
 
 
 class Registry:
-    """A registry to ask: a mirrored folder, a database URL, or a store.
+    """A registry to ask: a mirrored folder, a database URL, or a store; without any, the records that come with Shoal.
 
     ``anchors`` are public keys that the asker trusts; holders are then shown with their distance from them, and where one of
     them is reached, the records of the others are set aside.
     """
 
-    def __init__(self, source: str | Path | RecordSource, *, anchors: Iterable[str] = ()) -> None:
+    def __init__(self, source: str | Path | RecordSource = "", *, anchors: Iterable[str] = ()) -> None:
         self.source: RecordSource = _open(source)
         self.anchors = tuple(check_key(key) for key in anchors)
         self._kept = KeptReadings(self.source)
@@ -49,7 +51,7 @@ class Registry:
         view = _View(self.source, None)
         found = self._best(wanted, people, view)
         if found is None:
-            return Answer(wanted, people, "nothing", ())
+            return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, wanted, people)))
         return found if trust is None else replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
     def _best(self, wanted: tuple[str, ...], people: Population, view: _View) -> Answer | None:
@@ -181,6 +183,8 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
     if not isinstance(source, str | Path):
         return source
     text = str(source)
+    if not text:
+        return BuiltIn()
     if text.startswith(("http://", "https://")):
         raise UsageError("questions are asked of a copy.", hint="Run: shoal registry mirror FOLDER --registry ADDRESS")
     path = Path(text)

@@ -140,6 +140,11 @@ class Mirror:
                 self._by_population.setdefault(people, []).append(tuple(codes.split(",")))
         return self._by_population.get(key_of(population), [])
 
+    def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
+        """Population and codes of current records whose population contains the text."""
+        parts = (topic.partition("|") for topic in self.index["topics"])
+        return sorted((p, tuple(c.split(","))) for c, _, p in parts if text.casefold() in p.casefold())[:limit]
+
     def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
         inside = [
             p

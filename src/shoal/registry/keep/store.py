@@ -34,6 +34,10 @@ _NEAR = (
     "ORDER BY population, kappa LIMIT ?"
 )
 _PAGE = "SELECT body FROM registry_records WHERE id > ? AND status = 'current' ORDER BY id LIMIT ?"
+_LISTED = (
+    "SELECT body FROM registry_records WHERE status = 'current' AND population LIKE ? ESCAPE '!' "
+    "ORDER BY population, codes LIMIT ?"
+)
 _EVER = "SELECT body, status FROM registry_records WHERE id > ? ORDER BY id LIMIT ?"
 _ONE = "SELECT body, status FROM registry_records WHERE id = ?"
 _HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
@@ -162,6 +166,12 @@ class Store:
     def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]:
         """Records ever taken, with their status, in order of their id."""
         return [(Record.stored(body), status) for body, status in self._rows(_EVER, after, limit)]
+
+    def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
+        """Population and codes of current records whose population contains the text."""
+        wanted = "".join(f"!{c}" if c in "!%_" else c for c in text.casefold())
+        found = [Record.stored(body) for (body,) in self._rows(_LISTED, f"%{wanted}%", limit)]
+        return [(str(r.population), r.codes) for r in found]
 
     def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
         """Population and κ of current records of the same quasi-identifier directly inside an area."""

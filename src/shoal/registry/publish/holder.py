@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,8 @@ def propose(
     ledger: Ledger | None = None,
     published: Record | None = None,
     noise: float | None = None,
+    source: str = "",
+    shares: Mapping[str, float] | None = None,
 ) -> Proposal:
     """Compute a record from cell counts, refusing whatever a comparison with earlier records would betray.
 
@@ -121,7 +123,8 @@ def propose(
 
     ``published`` is this holder's newest record of the topic in the registry. It is remembered where the ledger is lost or
     older; the number of people behind it is then known only as it was published. ``noise`` is the ε of calibrated noise
-    (:mod:`shoal.registry.publish.noise`); without it the numbers are rounded.
+    (:mod:`shoal.registry.publish.noise`); without it the numbers are rounded. ``source`` names a table that is public already;
+    ``shares`` of its answers may then be part of the record.
     """
     sorted_codes, sizes = canonical_codes(codes), Sizes.of(counts)
     people = sizes.people
@@ -137,7 +140,10 @@ def propose(
     if before is not None and before.record.summary == summary:
         return Proposal(before.record, people, True, ("Nothing visible changed: the old record stands.",))
     version = before.record.version + 1 if before else 1
-    record = Record(sorted_codes, population, summary, method, holder, "", date, version, before.record.id if before else None)
+    record = Record(
+        sorted_codes, population, summary, method, holder, "", date, version, before.record.id if before else None,
+        source=source, shares=shares,
+    )  # fmt: skip
     notes = () if before and noise is None else (FIRST,) if noise is None else _spent(book, population, noise)
     return Proposal(record, people, False, notes)
 

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.errors import DataError, RequirementError
 from shoal.kernels.signatures import signer
 from shoal.model.progress import Progress
+from shoal.registry.keep.builtin import BuiltIn
 from shoal.registry.keep.store import Store
 from shoal.registry.publish.holder import Ledger, propose, publish
 from shoal.registry.records.population import Population
@@ -47,6 +48,18 @@ def fill(store: Store, data: Path | None = None, *, progress: Progress = lambda 
         "populations": len({r.population for r in records}),
         "left_out": left_out,
         "source": "public tables" if public else "generated people",
+    }
+
+
+def fill_built_in(store: Store, so_far: dict[str, Any]) -> dict[str, Any]:
+    """Copy the records of real places that come with Shoal into a store, beside what was published so far."""
+    records = list(BuiltIn().every())
+    store.submit_many(records)
+    return {
+        "records": so_far["records"] + len(records),
+        "populations": so_far["populations"] + len({r.population for r in records}),
+        "left_out": so_far["left_out"],
+        "source": f"public population tables and {so_far['source']}",
     }
 
 
@@ -183,6 +196,5 @@ def _generated(people: int = 200_000, largest: int = 25) -> Iterator[Topic]:
 
 
 def _name(text: str) -> str:
-    """A place name as populations spell it."""
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in " .'()_-") else "-" for c in text).strip(" -.'()_")
-    return kept[:60] or "unnamed"
+    """A place name as populations spell it: a slash would be a place inside."""
+    return text.replace("/", "-").strip() or "unnamed"

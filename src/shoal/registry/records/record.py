@@ -35,6 +35,9 @@ class Record:
 
     ``version`` counts the holder's statements about the same quasi-identifier and population; ``supersedes`` is the id of the one
     before. :attr:`id` is the SHA-256 of the canonical content without the signature.
+
+    A record of a table that is public already names its ``source``; only then, and for one attribute, it may hold the ``shares``
+    of people with each answer.
     """
 
     codes: tuple[str, ...]
@@ -47,6 +50,8 @@ class Record:
     version: int = 1
     supersedes: str | None = None
     signature: str = ""
+    source: str = ""
+    shares: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         if canonical_codes(self.codes) != self.codes:
@@ -63,11 +68,16 @@ class Record:
         if self.key:
             check_key(self.key)
         check_date(self.date)
+        if self.source and not (len(self.source) <= 200 and self.source.isprintable() and self.source == self.source.strip()):
+            raise UsageError("the source of a record has 1 to 200 printable characters.", hint="Name the public table.")
+        if self.shares is not None:
+            check_shares(self.shares, self.codes, self.source)
 
     def content(self) -> dict[str, Any]:
         """What is hashed and signed."""
         numbers = {k: [r.value, r.step] for k, r in self.summary.statistics.items()}
-        drawn = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
+        drawn: dict[str, Any] = {} if self.summary.noise is None else {"noise": noise_of(self.summary.noise)}
+        drawn |= ({"source": self.source} if self.source else {}) | ({} if self.shares is None else {"shares": dict(self.shares)})
         return {
             "format": FORMAT,
             "attributes": list(self.codes),
@@ -122,14 +132,21 @@ class Record:
         return record
 
     @classmethod
+    def rebuilt(cls, data: Mapping[str, Any]) -> Record:
+        """From content whose id was left out; it is computed again when asked for."""
+        return cls._of(data, _statistics(data["statistics"]))
+
+    @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """From its JSON form; every field checked, unknown ones refused, an older or newer format refused."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise DataError(f"the record is not of format '{FORMAT}'.", hint="Publish it again with this version of Shoal.")
         wanted = {"id", "signature", *_FIELDS}
-        if set(data) - {"noise"} != wanted:
+        if set(data) - {"noise", "source", "shares"} != wanted:
             raise DataError("the record lacks a field or has one too many.", hint=f"Fields: {', '.join(sorted(wanted))}.")
         wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind) or isinstance(data[name], bool)]
+        if type(data.get("source", "")) is not str or type(data.get("shares", {})) is not dict:
+            wrong.append("source or shares")
         if not isinstance(data["signature"], str) or not all(isinstance(a, str) for a in _listed(data["attributes"])):
             wrong.append("signature or attributes")
         if wrong:
@@ -145,7 +162,7 @@ class Record:
         codes, people = _topic(tuple(data["attributes"]), data["population"])
         return cls(
             codes, people, summary, data["method"], data["holder"], data["key"], data["date"],
-            data["version"], data["supersedes"], data["signature"],
+            data["version"], data["supersedes"], data["signature"], data.get("source", ""), data.get("shares"),
         )  # fmt: skip
 
 
@@ -216,6 +233,27 @@ def plausible(summary: Summary) -> None:
     )
     if not all(checks):
         raise DataError("the record's numbers contradict each other.", hint="Publish it again from the counts.")
+
+
+MOST_SHARES = 200
+"""Answers whose shares one record may hold."""
+SHARE_STEP = 0.0001
+"""Shares are rounded to one person in ten thousand."""
+
+
+def check_shares(shares: Mapping[str, float], codes: tuple[str, ...], source: str) -> None:
+    """Refuse shares that no public table of one attribute can have."""
+    if not source or len(codes) != 1:
+        raise UsageError(
+            "shares of answers are published for one attribute of a public table only.",
+            hint="Name the source, and one attribute.",
+        )
+    texts = all(type(v) is str and 0 < len(v) <= 40 and v.isprintable() and v == v.strip() for v in shares)
+    numbers = all(type(s) is float and 0 <= s <= 1 for s in shares.values())
+    if not 1 <= len(shares) <= MOST_SHARES or not texts or not numbers:
+        raise DataError(f"the shares of a record are 1 to {MOST_SHARES} numbers between 0 and 1, each under an answer.")
+    if abs(sum(shares.values()) - 1) > SHARE_STEP * (len(shares) + 1) / 2:
+        raise DataError("the shares of a record do not add up to everybody.", hint="Publish it again from the counts.")
 
 
 def check_key(text: str) -> str:

@@ -30,7 +30,7 @@ class NoiseBody(Strict):
 
 
 class RecordBody(Strict):
-    """A signed record; ``noise`` only where its numbers were drawn with noise."""
+    """A signed record; ``noise`` only where its numbers were drawn with noise, ``source`` and ``shares`` of public tables."""
 
     format: Literal["shoal-record/1"]
     attributes: list[str]
@@ -47,6 +47,8 @@ class RecordBody(Strict):
     id: str
     signature: str
     noise: NoiseBody | None = None
+    source: str | None = None
+    shares: dict[str, float] | None = None
 
 
 class StatementBody(Strict):

@@ -1,0 +1,174 @@
+"""``shoal registry publish``: one record from a table of people or of counts, or one record per place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import _shared
+from shoal.cli._registry import holder as _holder
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.registry.publish.bulk import Bulk
+
+
+def publish(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or ENGINE-URL::table.")],
+    qi: Annotated[str, typer.Option("--quasi", "--qi", help="Columns with their codes: age=age/years,sex=sex.")],
+    population: _holder.People,
+    holder: Annotated[str, typer.Option("--holder", help="Who publishes.")] = "",
+    registry: _holder.Target = "",
+    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = Path(
+        "registry-ledger.json"
+    ),
+    key: _holder.Key = None,
+    cells: Annotated[int | None, typer.Option("--cells", min=1, help="Number of possible cells.")] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option("--noise", metavar="EPSILON", help="Draw the numbers with calibrated noise of this ε (1 is usual)."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="Column that names a person, where a person may have several rows.")
+    ] = None,
+    count: Annotated[
+        str | None, typer.Option("--count", help="Column with numbers of people: the table holds counts, not people.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Column with places: one record for each, as PLACE/value of the population.")
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the signed record (with --by: all of them) to this file.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
+    as_json: _shared.Json = False,
+) -> None:
+    """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
+    from shoal.registry.publish.bulk import propose_each, publish_each
+    from shoal.registry.publish.holder import Ledger
+    from shoal.registry.records.population import Population
+    from shoal.registry.records.vocabulary import canonical
+
+    columns, codes = _columns(qi)
+    people = Population.parse(population)
+    if not holder and not dry_run:
+        raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
+    own = None if dry_run else _holder.signer_of(key)
+    target = _holder.submit_to(registry) if registry and not dry_run else None
+    if target is not None and own is not None:
+        target.check_name(holder, own.public)
+    counted = _count(table, columns, codes, unit, count, by)
+    book, wanted = Ledger.load(ledger), canonical(codes)
+    options: dict[str, Any] = {
+        "holder": holder or "(dry run)", "date": _holder.today(), "cells": cells, "noise": noise,
+        "method": "sample" if sample else "complete count",
+    }  # fmt: skip
+
+    def latest(place: Population) -> Any:
+        return target.latest(wanted, str(place), own.public) if target and own else None
+
+    if by is None:
+        bulk = _single(counted[""], codes, people, book, latest(people), options)
+    else:
+        bulk = propose_each(counted, codes, people, ledger=book, published=latest, **options)
+    records = [p.record for p in bulk.proposals] if own is None else publish_each(bulk, own, book)
+    submitted = False
+    if own is not None:
+        fresh = [r for r, p in zip(records, bulk.proposals, strict=True) if not p.unchanged]
+        if target is not None and fresh:
+            target.submit_many(fresh)
+            submitted = True
+        book.save(ledger)
+        if out is not None:
+            content = records[0].to_json() if by is None else [r.to_json() for r in records]
+            out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    tell = _tell_one if by is None else _tell_many
+    tell(bulk, records, submitted, dry_run, as_json)
+
+
+def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, published: Any, options: dict[str, Any]) -> Bulk:
+    from shoal.registry.publish.bulk import Bulk
+    from shoal.registry.publish.holder import propose
+
+    return Bulk((propose(counts, codes, people, ledger=book, published=published, **options),), {})
+
+
+def _count(
+    table: str, columns: tuple[str, ...], codes: tuple[str, ...], unit: str | None, count: str | None, by: str | None
+) -> dict[str, Any]:
+    """Cell sizes, by place; under no name where there is no column of places."""
+    import shoal
+    from shoal.registry.publish.bulk import by_place, whole_numbers
+    from shoal.registry.records.vocabulary import check_values
+
+    if count is not None and unit is not None:
+        raise UsageError("a table of counts has no column that names a person.", hint="Give --count or --unit, not both.")
+    if by is not None and by in columns:
+        raise UsageError(f"'{by}' is both a place and an attribute.", hint="Leave it out of --quasi.")
+    asked = columns if by is None else (*columns, by)
+    with _shared.progress("counting"), shoal.open(table) as opened:
+        counts = opened.count(asked, unit=unit, weight=count)
+    if counts.n_people is not None and counts.n_members != counts.n_people:
+        raise UsageError(
+            f"{counts.n_members - counts.n_people:,} times a person is in more than one cell of {', '.join(asked)}.",
+            hint="A record counts each person once: keep one row per person (the latest, say), or fewer attributes.",
+        )
+    if counts.n_people is None and count is None:
+        _shared.say("Each row is taken as one person. If a person may have several rows, name the person column (--unit).")
+    for column, code, values in zip(columns, codes, counts.categories, strict=False):
+        check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
+    sizes = counts.sizes if count is None else whole_numbers(counts.weights, count)
+    return {"": sizes} if by is None else by_place(sizes, counts.codes[-1], counts.categories[-1].to_pylist())
+
+
+def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
+    (proposal,), (record,) = bulk.proposals, records
+    leaves = proposal.shown() if dry_run else record.to_json()
+    if as_json:
+        _shared.put_json({"leaves": leaves, "notes": proposal.notes, "unchanged": proposal.unchanged,
+                          "id": None if dry_run else record.id, "submitted": submitted})  # fmt: skip
+        return
+    typer.echo("This, and nothing else, leaves the building" + (" (once signed):" if dry_run else ":"))
+    typer.echo(json.dumps(leaves, indent=1, ensure_ascii=False))
+    for note in proposal.notes:
+        typer.echo(note)
+    if dry_run and record.summary.noise is not None and not proposal.unchanged:
+        typer.echo("When it is published, the numbers are drawn anew.")
+    if proposal.unchanged:
+        typer.echo(f"Nothing new leaves: {record.id} stands.")
+    elif not dry_run:
+        typer.echo(f"Signed as {record.id}." + (" Submitted." if submitted else ""))
+
+
+def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
+    """One preview for all places: what leaves of each, who is left out, and what it costs."""
+    notes = sorted({note for p in bulk.proposals for note in p.notes})
+    if as_json:
+        leaves = [r.content() if dry_run else r.to_json() for r in records]
+        _shared.put_json({"leaves": leaves, "records": len(records), "new": len(bulk.new), "left_out": dict(bulk.left_out),
+                          "notes": notes, "submitted": submitted})  # fmt: skip
+        return
+    typer.echo(f"This, and nothing else, leaves the building{' (once signed)' if dry_run else ''}: {len(records):,} records.")
+    for record in records[:20]:
+        kappa = record.summary.statistics["kappa"]
+        size, cells = record.summary.size, record.summary.cells
+        typer.echo(f"  {record.population}: about {size:,} people in {cells:,} cells, κ = {kappa.value:g} ± {kappa.step:g}")
+    if len(records) > 20:
+        typer.echo(f"  and {len(records) - 20:,} more (--json shows every number).")
+    for reason, places in sorted(bulk.left_out.items()):
+        typer.echo(f"Left out: {places:,} places ({reason}).")
+    for note in notes[:5]:
+        typer.echo(note)
+    if not dry_run:
+        typer.echo(f"Signed: {len(bulk.new):,} new." + (" Submitted." if submitted else ""))
+
+
+def _columns(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    pairs = [p.rpartition("=")[::2] if "=" in p else (p, p) for p in _shared.names(text)]
+    if not pairs:
+        raise UsageError("no column was named.", hint="Write --quasi age=age/years,sex=sex.")
+    return tuple(c for c, _ in pairs), tuple(k for _, k in pairs)

@@ -1,0 +1,116 @@
+"""Records about real places that come with Shoal, made by ``tools/seed_registry.py`` from public population tables.
+
+Each file is a header (holder, key, date, source) and rows (codes, population, size, cells, statistics, shares, signature): all
+that a signed record says, and no table. Signatures are checked when a record is read.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from shoal.errors import TamperError
+from shoal.registry.records.population import key_of
+from shoal.registry.records.record import Record
+from shoal.registry.records.summary import STATISTICS
+from shoal.registry.records.trust import Statement
+
+KEY = "dKfoIB3udZfbb/1cAkY17XxtETimrflmHM5eHdFuCN4="
+"""The public key of the built-in records; its private half was thrown away when they were made."""
+FILES = ("uk", "nl", "us")
+Row = list[Any]
+
+
+class BuiltIn:
+    """The built-in records, to be asked like a mirror."""
+
+    def topic(self, codes: Sequence[str], population: str) -> list[Record]:
+        found = _rows().get((tuple(codes), key_of(population)))
+        return [_record(*found)] if found else []
+
+    def codings(self, population: str) -> list[tuple[str, ...]]:
+        return _by_population().get(key_of(population), [])
+
+    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+        inside = _by_area().get((tuple(codes), area.casefold()), [])
+        return [(people, _rows()[tuple(codes), people][1][4][0]) for people in inside[:limit]]
+
+    def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
+        """Population and codes of records whose population contains the text."""
+        found = sorted((people, codes) for codes, people in _rows() if text.casefold() in people)
+        return [(_rows()[codes, people][1][1], codes) for people, codes in found[:limit]]
+
+    def every(self) -> Iterator[Record]:
+        """Every record, its signature checked."""
+        return (_record(*found) for found in _rows().values())
+
+    def namesakes(self, holder: str, key: str) -> bool:
+        return False
+
+    def statements(self) -> list[Statement]:
+        return []
+
+    def head(self) -> tuple[int, str]:
+        return len(_rows()), KEY
+
+
+@lru_cache(maxsize=1)
+def _rows() -> dict[tuple[tuple[str, ...], str], tuple[dict[str, str], Row]]:
+    """Header and row of every record, by codes and key of its population."""
+    out = {}
+    for name in FILES:
+        packed = (resources.files("shoal.registry.keep.builtin") / f"{name}.json.xz").read_bytes()
+        content = json.loads(lzma.decompress(packed))
+        for row in content["rows"]:
+            out[tuple(row[0]), key_of(row[1])] = (content["header"], row)
+    return out
+
+
+@lru_cache(maxsize=1)
+def _by_population() -> dict[str, list[tuple[str, ...]]]:
+    out: dict[str, list[tuple[str, ...]]] = {}
+    for codes, people in sorted(_rows()):
+        out.setdefault(people, []).append(codes)
+    return out
+
+
+@lru_cache(maxsize=1)
+def _by_area() -> dict[tuple[tuple[str, ...], str], list[str]]:
+    out: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for codes, people in sorted(_rows()):
+        out.setdefault((codes, people.partition("@")[0].rpartition("/")[0]), []).append(people)
+    return out
+
+
+def pack(record: Record) -> Row:
+    """A record as a row."""
+    numbers = [x for name in STATISTICS for x in (record.summary.statistics[name].value, record.summary.statistics[name].step)]
+    shares = [list(record.shares), list(record.shares.values())] if record.shares else None
+    return [
+        list(record.codes),
+        str(record.population),
+        record.summary.size,
+        record.summary.cells,
+        numbers,
+        shares,
+        record.signature,
+    ]
+
+
+def _record(header: dict[str, str], row: Row) -> Record:
+    codes, population, size, cells, numbers, shares, signature = row
+    data: dict[str, Any] = {
+        "attributes": codes, "population": population, "size": size, "cells": cells, "signature": signature,
+        "statistics": {n: numbers[2 * i : 2 * i + 2] for i, n in enumerate(STATISTICS)},
+        "version": 1, "supersedes": None, **header,
+    }  # fmt: skip
+    if shares:
+        data["shares"] = dict(zip(*shares, strict=True))
+    record = Record.rebuilt(data).verify()
+    if record.key != KEY:
+        raise TamperError("a built-in record is not signed by the key of the built-in records.", hint="Install Shoal again.")
+    return record
