@@ -121,7 +121,7 @@ def _count(
         _shared.say("Each row is taken as one person. If a person may have several rows, name the person column (--unit).")
     for column, code, values in zip(columns, codes, counts.categories, strict=False):
         check_values(code, column, values if len(values) > 100_000 else values.to_pylist())
-    sizes = counts.sizes if count is None else whole_numbers(counts.weights, count)
+    sizes = counts.sizes if counts.weights is None or count is None else whole_numbers(counts.weights, count)
     return {"": sizes} if by is None else by_place(sizes, counts.codes[-1], counts.categories[-1].to_pylist())
 
 
