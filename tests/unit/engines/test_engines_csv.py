@@ -219,3 +219,23 @@ def test_unknown_option_and_format(tmp_path: Path) -> None:
         open_table(write(tmp_path, "a", "x.doc"))
     with pytest.raises(UsageError, match="one character"):
         open_table(path, delimiter="::")
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ((" 65.78", "71.5", "  -2.25 "), "float"),
+        ((" 65.78", "71.50"), "decimal"),
+        ((" 1", "2", " 3"), "integer"),
+        ((" 1", "2", " x"), "text"),
+        ((" 1", "2", " "), "text"),
+        ((" 01", "2"), "text"),
+    ],
+)
+def test_blanks_around_numbers_are_no_part_of_them(tmp_path, cells, kind):
+    path = tmp_path / "padded.csv"
+    path.write_text("a,b\n" + "".join(f"x,{cell}\n" for cell in cells))
+    with open_table(path) as table:
+        assert table.schema["b"].kind == kind
+        values = [v for batch in table.scan() for v in batch.column("b").to_pylist()]
+    assert values == list(cells) if kind == "text" else sorted(map(float, values)) == sorted(map(float, cells))

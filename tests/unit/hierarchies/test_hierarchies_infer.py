@@ -310,3 +310,32 @@ class TestDates:
         lives = [f"{y}-03-01" for y in (1950, 1960)]
         assert infer(Column("born", "date"), lives).levels == ("month", "year", "5 years", "decade")
         assert infer(Column("seen", "date"), [lives[0], "1959-01-01"]).levels == ("month", "quarter", "year")
+
+
+@pytest.mark.parametrize(
+    ("topic", "codes", "levels"),
+    [
+        ("occupation", ["2141", "2142", "2221", "5223"], [("214", "222", "522"), ("21", "22", "52"), ("2", "5")]),
+        ("industry", ["C10.71", "C10.72", "G47.11"], [("C10.7", "G47.1"), ("C10", "G47"), ("C", "G")]),
+        ("industry", ["10.71", "10.72", "47.11"], [("10.7", "47.1"), ("10", "47")]),
+        ("place", ["DE111", "DE112", "NL329"], [("DE11", "NL32"), ("DE1", "NL3"), ("DE", "NL")]),
+        ("drug", ["C09AA05", "C09AA02", "N05BA04"], [("C09AA", "N05BA"), ("C09A", "N05B"), ("C09", "N05"), ("C", "N")]),
+    ],
+)
+def test_codes_are_cut_where_they_mean_something(topic, codes, levels):
+    rule = infer("code", codes, [50] * len(codes), scale="nominal", topic=topic)
+    assert [tuple(sorted(level.labels)) for level in rule.over("code", codes).levels[1:-1]] == levels
+
+
+def test_codes_of_diseases_are_not_cut_as_industries():
+    codes = ["A01.1", "C10.7", "G47.1", "C50.9", "I10.9"]
+    assert "diagnoses" in infer("dx", codes, [50] * 5, scale="nominal", topic="diagnosis").why
+    assert "NACE" in infer("branch", codes, [50] * 5, scale="nominal", topic="industry").why
+
+
+def test_dates_of_eight_digits_with_errors_get_months_and_years():
+    days = [f"19{y}0{m}{d}" for y in (45, 46, 61) for m in (1, 2) for d in (14, 31)]  # 31 February is none
+    assert infer("born", days, [9] * len(days), scale="date").why == "dates: month, year, 5 years, decade"
+    odd = [*days, "99450114"]
+    rule = infer("born", odd, [9] * len(odd), scale="date")
+    assert [len(set(level.labels)) for level in rule.over("born", odd).levels] == [13, 7, 4, 3, 1]

@@ -14,7 +14,8 @@ import shoal
 from shoal.cli import main
 from shoal.errors import RoleError
 from shoal.release.plan.blank import blank_shares, mean_share, wholly
-from shoal.release.plan.first import MOST_BLANK, MOST_LOSS, first_plan
+from shoal.release.plan.first import MOST_BLANK, MOST_LOSS, NEARLY_ALL, first_plan
+from shoal.release.plan.prepare import prepare
 from shoal.release.policy.draft import MANY, draft_policy
 from shoal.release.policy.policy import Policy
 
@@ -188,3 +189,49 @@ def test_they_are_asked_on_a_terminal(tmp_path: Path, answer, read):
     os.close(ours)
     assert b"no value" in heard
     assert Policy.parse(draft.read_text()).missing_values == read
+
+
+def test_a_draft_is_the_same_on_a_machine_that_is_a_million_times_slower(monkeypatch: pytest.MonkeyPatch):
+    """Work is counted, not timed: a clock that jumps by an hour at every look changes nothing."""
+    table, asked = shoal.open(people(3000, 40)), Policy.of(**ROLES)
+    before = first_plan(table, asked)
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr("shoal.search.problem.control.time.perf_counter", lambda: float(next(hours)))
+    assert first_plan(table, asked) == before
+    assert before.method
+
+
+def test_a_column_of_which_nearly_every_cell_would_be_blank_stays_out_whatever_the_others_keep():
+    rows = people(600, 3).append_column("street", [[f"street {i}" for i in range(600)]])
+    asked = Policy.of(**{**ROLES, "quasi": [*ROLES["quasi"], "street"]})
+    found = first_plan(shoal.open(rows), asked, precious=["street"])
+    assert found.left_out["street"] >= NEARLY_ALL
+    assert "sex" not in found.left_out
+
+
+def test_local_recoding_of_a_large_table_is_proposed_untried(monkeypatch: pytest.MonkeyPatch):
+    table, asked = shoal.open(people(200, 150)), Policy.of(**ROLES)
+    classes = prepare(table, asked).base.n_classes
+    monkeypatch.setattr("shoal.release.plan.first.MOST_LOCAL", classes)
+    assert first_plan(table, asked).loss is not None
+    monkeypatch.setattr("shoal.release.plan.first.MOST_LOCAL", classes - 1)
+    found = first_plan(table, asked)
+    assert (found.method, found.loss, found.left_out) == ("local", None, {})
+    assert "not tried" in draft_policy(shoal.inspect(table), found)
+    monkeypatch.setattr("shoal.release.plan.first.MOST_CLASSES", classes - 1)
+    assert first_plan(table, asked).method == ""
+
+
+def test_a_draft_without_a_quasi_identifier_says_what_to_name():
+    table = shoal.open(pa.table({"income": [100.5 * i for i in range(40)], "tax": [7.25 * i for i in range(40)]}))
+    text = draft_policy(shoal.inspect(table))
+    assert "# quasi: {}   # name here what others may know" in text
+
+
+def test_a_draft_carries_the_order_of_answers_that_only_the_table_shows():
+    rng = np.random.default_rng(3)
+    names = ["traveltime", "famrel", "freetime", "goout", "health"]
+    table = pa.table({"age": rng.integers(15, 20, 200), **{n: rng.integers(1, 6, 200) for n in names}})
+    text = draft_policy(shoal.inspect(shoal.open(table)))
+    assert "scale:   # numbers that are answers in order: neighbours are joined\n  traveltime: ordered\n" in text
+    assert Policy.parse(text).scale == {"traveltime": "ordered"}

@@ -185,3 +185,12 @@ def test_the_clock_starts_once() -> None:
     end = control._end
     control.begin()
     assert control._end == end
+
+
+@pytest.mark.parametrize(("steps", "asked"), [(0, 1), (2, 3)])
+def test_steps_are_counted_and_not_timed(steps: int, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.search.problem.control.time.perf_counter", lambda: 1e9)
+    control = Control(steps=steps)
+    answers = [control.stop() for _ in range(asked)]
+    assert answers == [False] * steps + [True]
+    assert control.reason == "number of steps used up"

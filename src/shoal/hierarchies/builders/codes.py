@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,12 +19,42 @@ SCHEMES: dict[str, tuple[int, ...]] = {
     "icd9": (3, 2),
     "isco": (3, 2, 1),  # 2211 → 221 → 22 → 2
     "nace": (5, 3, 1),  # A01.11 → A01.1 → A01 → A
+    "nace digits": (4, 2),  # 01.11 → 01.1 → 01
     "sbi": (3, 2),
     "soc": (6, 4, 2),  # 29-1141 → 29-114 → 29-1 → 29
     "nuts": (4, 3, 2),  # NL32A → NL32 → NL3 → NL
     "atc": (5, 4, 3, 1),  # C09AA05 → C09AA → C09A → C09 → C
 }
 """Lengths kept per level by well-known code systems."""
+
+
+_EUROPE = "AT|BE|BG|CY|CZ|DE|DK|EE|EL|ES|FI|FR|HR|HU|IE|IT|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK|UK|NO|CH|IS|LI|TR|RS|ME|MK|AL"
+_FORMS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("atc", r"[A-Z]\d{2}[A-Z]{2}\d{2}", ("drug", ""), "medicines (ATC)"),
+    ("nuts", rf"(?:{_EUROPE})[0-9A-Z]{{1,3}}", ("place", "birth_place", "country", ""), "regions (NUTS)"),
+    ("nace", r"[A-U]\d{2}(\.\d{1,2})?", ("industry",), "industries (NACE)"),
+    ("nace digits", r"\d{2}\.\d{1,2}", ("industry",), "industries (NACE)"),
+    ("isco", r"\d{3,4}", ("occupation",), "occupations, by their first digits"),
+)
+"""Code systems by the form of their codes, the topics of columns that hold them, and their name."""
+FEWEST_CODES = 3
+"""Different codes from which a form says something."""
+
+
+def scheme_of(texts: Sequence[str], topic: str = "") -> tuple[str, str]:
+    """The code system that all texts are written in, by their form and what the column is about, and its name; else empty.
+
+    >>> scheme_of(["A01.1", "C10.7", "G47.1"], "industry"), scheme_of(["A01.1", "C10.7", "G47.1"], "diagnosis")
+    (('nace', 'industries (NACE)'), ('', ''))
+    >>> scheme_of(["DE111", "FR101", "NL329"])[0], scheme_of(["2141", "2221", "5223"], "occupation")[0]
+    ('nuts', 'isco')
+    """
+    if len(texts) < FEWEST_CODES:
+        return "", ""
+    for scheme, form, topics, name in _FORMS:
+        if topic in topics and all(re.fullmatch(form, t) for t in texts):
+            return scheme, name
+    return "", ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.hierarchies.builders.apart import Apart
 from shoal.hierarchies.builders.band_texts import bands_in_order
 from shoal.hierarchies.builders.categories import FrequencyMerge
-from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode
+from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode, scheme_of
 from shoal.hierarchies.builders.dates import Dates, form_of
 from shoal.hierarchies.builders.icd import Diagnosis, edition_of
 from shoal.hierarchies.builders.numbers import in_words, number_bands
@@ -30,7 +30,14 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII
 
 
 def infer(
-    column: Column | str, values: Any, counts: Any = None, *, k: int = 5, scale: str = "", order: Sequence[str] = ()
+    column: Column | str,
+    values: Any,
+    counts: Any = None,
+    *,
+    k: int = 5,
+    scale: str = "",
+    order: Sequence[str] = (),
+    topic: str = "",
 ) -> Rule:
     """A rule for a column, from what its values are.
 
@@ -54,6 +61,9 @@ def infer(
         something (``nominal``) never become bands.
     order : sequence of str
         The categories of an ordered column from low to high.
+    topic : str
+        What the column is about, where it is known (``industry``, ``occupation``, ``place``, ``diagnosis``): the same codes mean
+        different things.
 
     Examples
     --------
@@ -74,7 +84,7 @@ def infer(
         return Flat(why=f"{'names or numbers of somebody' if scale == 'id' else 'free text'}: kept or suppressed")
     if known.user_missing:
         return _with_codes(known, texts, sizes, k, scale, order)
-    seen = _Seen(known, values, texts, sizes, k)
+    seen = _Seen(known, values, texts, sizes, k, topic)
     return seen.ordered(scale, order) or seen.typed(scale) or seen.coded(scale) or seen.categories()
 
 
@@ -104,6 +114,7 @@ class _Seen:
     texts: tuple[str, ...]
     sizes: Any
     k: int
+    topic: str = ""
 
     @property
     def kind(self) -> str:
@@ -143,6 +154,8 @@ class _Seen:
         form = form_of(self.texts) if self.kind in ("", "text") or scale == "date" else ""
         if self.kind in ("date", "timestamp") or (form and scale in ("", "date")):
             return replace(_dates(self.texts, form), on_text=self.kind == "text").fit(self.column.name, self.texts)
+        if scale == "date" and all(re.fullmatch(r"\d{8}", t) for t in self.texts):
+            return Mask((6, 4, 3), why="dates of eight digits, some of no calendar: month, year, decade")
         if self.kind == "time":
             return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
         if scale in ("nominal", "place") or not self.numeric or (not scale and self.names):
@@ -153,7 +166,11 @@ class _Seen:
         """Codes whose first characters mean something."""
         if self.kind == "boolean" or len(self.texts) <= 2 or self.names:
             return None
-        if scale != "place" and any("." in t for t in self.texts) and (edition := edition_of(self.texts)):
+        scheme, name = scheme_of(self.texts, self.topic)
+        if scheme:
+            return replace(PrefixCode.of(scheme), why=f"codes of {name}: cut where they mean something")
+        dotted = any("." in t for t in self.texts) or self.topic == "diagnosis"
+        if scale != "place" and dotted and (edition := edition_of(self.texts)):
             return Diagnosis(
                 edition, why=f"diagnoses ({edition.upper().replace('ICD', 'ICD-')}): three characters, block, chapter"
             )

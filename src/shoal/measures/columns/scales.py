@@ -147,7 +147,7 @@ def _leading(value: str) -> int:
 def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     assert facts.numbers is not None
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
-    if date_share(spread(facts.values), facts.kind) >= 0.95 and facts.distinct > 5:
+    if date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95) and facts.distinct > 5:
         return Found(Scale.DATE)
     if topic_scale == "date" and (_serial_days(facts) or unix_times(facts.numbers)):
         return Found(Scale.DATE)

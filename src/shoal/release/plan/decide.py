@@ -92,7 +92,8 @@ def _lattice(prepared: Prepared, progress: Progress, floor: Mapping[str, int]) -
             bounds=bounds,
             population=prepared.population,
             people=prepared.people,
-            time_budget=policy.search_time,
+            time_budget=policy.search_time if prepared.steps is None else None,
+            steps=prepared.steps,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         decision = of_levels(prepared, found.levels, found)
@@ -142,7 +143,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             requirements(prepared, tight),
             weights={c: r.weight for c, r in policy.quasi.items()},
             people=prepared.people,
-            time_budget=policy.search_time,
+            time_budget=policy.search_time if prepared.steps is None else None,
             progress=lambda done, what: progress(0.25 + 0.3 * done, what),
         )
         stays = np.ones(base.n_classes, dtype=np.bool_)

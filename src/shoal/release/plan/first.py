@@ -3,7 +3,7 @@
 Takes    a table and the policy of its suggested roles
 Returns  the method and the quasi-identifiers to leave out, with what each choice would cost
 Keeps    one level per column where that leaves every column something to tell; else local recoding; and where that leaves too
-         many cells blank, the column of which most would be blank stays out, one after the other
+         many cells blank, the column of which most would be blank stays out, one after the other; the same on every machine
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ MOST_BLANK = 0.3
 """Share of blank cells of a local recoding above which a column is left out."""
 FEWEST = 2
 """Quasi-identifiers that are never left out."""
-MOST_CLASSES = 100_000
-"""Base classes up to which plans are tried for a draft."""
-SECONDS = 5.0
-"""Seconds of search for each plan that is tried."""
+NEARLY_ALL = 0.9
+"""Share of blank cells of one column from which it is left out, whatever the others keep."""
+MOST_CLASSES, MOST_LOCAL = 400_000, 40_000
+"""Base classes up to which one level per column, and local recoding, are tried for a draft."""
+CELLS, FEWEST_STEPS = 100_000_000, 20
+"""Cells of base classes that the search behind the first plan may look at, and the fewest steps of it. Work is counted, not
+timed: the draft is the same on a busy machine."""
 
 
 PRECIOUS = ("age", "birth_date", "sex")
@@ -44,7 +47,8 @@ class FirstPlan:
     """What a draft proposes. ``left_out`` holds the share of cells that would be blank, by column that had better stay out."""
 
     method: str = ""
-    loss: float = 0.0
+    loss: float | None = 0.0
+    """None where it was not tried."""
     blank: float = 0.0
     one_level_blank: tuple[str, ...] = ()
     one_level_loss: float | None = None
@@ -63,6 +67,9 @@ def first_plan(table: Table, policy: Policy, *, precious: Collection[str] = (), 
         levels = _tried(prepared, "lattice")
         if levels is not None and levels[0].loss <= MOST_LOSS and not wholly(levels[1]):
             return FirstPlan("lattice", levels[0].loss, mean_share(levels[1]))
+        if prepared.base.n_classes > MOST_LOCAL:
+            gone = () if levels is None else wholly(levels[1])
+            return FirstPlan("local", None, 0.0, gone, None if levels is None else levels[0].loss)
         return _local(table, prepared, levels, precious, progress)
     except ShoalError as error:
         return FirstPlan(problem=f"{error.message} {error.hint or ''}".strip())
@@ -84,9 +91,10 @@ def _local(
             return FirstPlan()
         decision, shares = found
         blank = mean_share(shares)
-        if blank <= MOST_BLANK or len(prepared.quasi) <= FEWEST:
+        enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
+        if enough or len(prepared.quasi) <= FEWEST:
             return FirstPlan("local", decision.loss, blank, gone, loss, left_out)
-        worst = max(shares, key=lambda c: (c not in precious, shares[c]))
+        worst = max(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]))
         left_out[worst] = shares[worst]
         prepared = prepare(table, _without(prepared.policy, worst))
 
@@ -98,9 +106,10 @@ def _without(policy: Policy, column: str) -> Policy:
 
 
 def _tried(prepared: Prepared, method: str) -> tuple[Decision, dict[str, float]] | None:
-    """The decision of a method within a few seconds, and the share of blank cells by column; nothing where it finds none."""
-    policy = replace(prepared.policy, method=method, loss_limit=1.0, blank_limit=1.0, time_limit=SECONDS)  # type: ignore[arg-type]
-    asked = replace(prepared, policy=policy)
+    """The decision of a method by counted work, and the share of blank cells by column; nothing where it finds none."""
+    policy = replace(prepared.policy, method=method, loss_limit=1.0, blank_limit=1.0)  # type: ignore[arg-type]
+    steps = max(FEWEST_STEPS, CELLS // max(1, prepared.base.n_classes * len(prepared.quasi)))
+    asked = replace(prepared, policy=policy, steps=steps)
     try:
         decision = decide(asked)
     except ShoalError:

@@ -59,6 +59,8 @@ class Prepared:
     population: ClassCounts | None = None
     on_list: Mapping[str, OnList] = field(default_factory=dict)
     """Every column held against the list of identifiers, where the preset is one."""
+    steps: int | None = None
+    """Steps of search, instead of the policy's seconds: a draft must not depend on how busy the machine is."""
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -229,7 +231,7 @@ def guessed_rule(column: Column, values: Any, counts: Any, *, k: int) -> Rule:
     from shoal.hierarchies import infer
 
     found = _found(column, values, counts)
-    return infer(column, values, counts, k=k, scale=_scale(column, found), order=found.order)
+    return infer(column, values, counts, k=k, scale=_scale(column, found), order=found.order, topic=found.topic)
 
 
 def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
@@ -249,7 +251,8 @@ def _found(column: Column, values: Any, counts: Any) -> ColumnFinding:
 
 def _scale(column: Column, found: ColumnFinding) -> str:
     """The scale that levels follow. A number that only looks like a key because all rows differ is an amount."""
-    return "number" if not column.scale and found.topic == "all_different" and column.kind in NUMBERS else found.scale.value
+    alike = found.topic in ("all_different", "record_number") and column.kind in NUMBERS
+    return "number" if not column.scale and alike else found.scale.value
 
 
 def _with_others(name: str, values: Any, counts: Any, other: Any) -> tuple[Any, Any]:

@@ -36,6 +36,7 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = ()) -> st
 
     >>> from types import SimpleNamespace as S
     >>> column = S(name="age", reason="an age", role=S(value="quasi"), mark="", confidence=0.9, missing_values=(), change="")
+    >>> column.kind, column.scale = "integer", S(value="number")
     >>> print(draft_policy(S(columns=(column,), unit=None, weight=None)))  # doctest: +ELLIPSIS
     # A draft...
       quasi:   # others may know them: made coarser until everybody has company
@@ -57,12 +58,22 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = ()) -> st
             parts.append(f"  {role}:   # {_MEANING[role]}\n" + "".join(lines))
     if len(parts) == 1:
         parts.append("  quasi: {}\n")
+    if not any(c.role.value == "quasi" for c in named):
+        parts.append("  # quasi: {}   # name here what others may know of a person: nothing was found that they would\n")
     parts += _rest([c for c in named if c.name in left_out], left_out, len(plain) if many else 0)
     parts += _own(found)
+    parts += _scales([c for c in named if c.role.value == "quasi" and c.name not in left_out])
     if spelled := _spelled([c for c in found.columns if c.name in read]):
         parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
     parts += _ending(plan)
     return "".join([*parts, *_questions(found, left_out, read)])
+
+
+def _scales(columns: list[Any]) -> list[str]:
+    """Whole numbers that are answers in order, as the table together shows: their neighbours are joined."""
+    ordered = [c for c in columns if c.kind == "integer" and c.scale.value == "ordered"]
+    lines = [f"  {_key(c.name)}: ordered\n" for c in ordered]
+    return ["scale:   # numbers that are answers in order: neighbours are joined\n", *lines] if lines else []
 
 
 def _spelled(columns: list[Any]) -> list[str]:
@@ -103,7 +114,7 @@ def _ending(plan: Any) -> list[str]:
     ]
     if plan is None or not plan.method:
         return lines
-    cost = f"loss {plan.loss:.2g}"
+    cost = f"loss {plan.loss:.2g}" if plan.loss is not None else "not tried, the table is large"
     if plan.method == "lattice":
         return [*lines, f"method: lattice   # one level per column: {cost}\n"]
     other = ""

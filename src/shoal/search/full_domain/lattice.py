@@ -48,6 +48,7 @@ def lattice(
     population: ClassCounts | None = None,
     people: Pairs | None = None,
     time_budget: float | None = None,
+    steps: int | None = None,
     cancel: CancelSignal | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
@@ -72,8 +73,9 @@ def lattice(
     people : pair of arrays, optional
         (class, person) for every class a person is in, where the counts are of people and some are in several classes. Then
         joined classes are counted exactly; without it a lower bound of their people is used.
-    time_budget, cancel, progress
-        Stop after so many seconds, or when ``cancel.is_set()``, with the best plan so far; report progress.
+    time_budget, steps, cancel, progress
+        Stop after so many seconds or steps behind the first plan, or when ``cancel.is_set()``, with the best plan so far; report
+        progress. A plan found within steps does not depend on how busy the machine is.
     threads : int, optional
         Two threads share the grouping of a large table where the machine has two cores, one otherwise (default) or with 1. The
         nodes checked and the answer are the same.
@@ -92,7 +94,7 @@ def lattice(
     """
     if threads is not None and threads < 1:
         raise UsageError(f"the number of threads must be at least 1; found {threads!r}.", hint="Leave it out for the default.")
-    control = Control(time_budget=time_budget, cancel=cancel, progress=progress)
+    control = Control(time_budget=time_budget, steps=steps, cancel=cancel, progress=progress)
     limit = record_limit(suppress, counts.n_records)
     problem = build_problem(counts, hierarchies, bounds=bounds, population=population, people=people)
     checks = build_checks(counts, requirements, has_population=population is not None)

@@ -1,4 +1,4 @@
-"""Stopping a search: a time budget, a cancel signal, progress for the caller."""
+"""Stopping a search: a time budget, a number of steps, a cancel signal, progress for the caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Control:
     """Asks, between two nodes, whether to go on.
 
     The time budget counts from :meth:`begin`: reading the problem, compiling the kernels and finding a first plan are not
-    charged to it. A cancel signal stops the work at any time.
+    charged to it. ``steps`` says how often the answer is to go on: the same on every machine, however busy. A cancel signal
+    stops the work at any time.
 
     >>> c = Control(time_budget=1e-9)
     >>> c.stop(), c.reason
@@ -30,7 +31,12 @@ class Control:
     """
 
     def __init__(
-        self, *, time_budget: float | None = None, cancel: CancelSignal | None = None, progress: Progress | None = None
+        self,
+        *,
+        time_budget: float | None = None,
+        steps: int | None = None,
+        cancel: CancelSignal | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if time_budget is not None and not time_budget > 0:
             raise UsageError(
@@ -39,6 +45,7 @@ class Control:
         self._start = time.perf_counter()
         self._end = float("inf")
         self._budget = time_budget
+        self._steps = steps
         self._cancel = cancel
         self._progress = progress
         self._shown = 0.0
@@ -57,6 +64,9 @@ class Control:
         """Whether to stop now; :attr:`reason` then says why."""
         if not self.cancelled() and self.seconds >= self._end:
             self.reason = "time budget used up"
+        elif not self.reason and self._steps is not None:
+            self._steps -= 1
+            self.reason = "" if self._steps >= 0 else "number of steps used up"
         return bool(self.reason)
 
     def cancelled(self) -> bool:

@@ -57,6 +57,8 @@ class Field:
     comma: bool = False
     form: str | None = None
     shortest: bool = False
+    padded: bool = False
+    """Blanks around a number are no part of it."""
 
     @property
     def raw(self) -> str:
@@ -66,7 +68,8 @@ class Field:
         """The typed value; a value that does not fit stops the query, naming the column's position only."""
         if self.sql_type == "VARCHAR":
             return self.raw
-        text = f"replace({self.raw}, ',', '.')" if self.comma else self.raw
+        bare = f"trim({self.raw}, ' ')" if self.padded else self.raw
+        text = f"replace({bare}, ',', '.')" if self.comma else bare
         if self.form is not None:
             typed = f"CAST(try_strptime({text}, {literal(self.form)}) AS {self.sql_type})"
         else:
@@ -135,7 +138,7 @@ def _open_small(
     if sample is None or sample.num_rows > SAMPLE_ROWS:
         return None
     fields, decimal = _fields(names, sample, dialect, options)
-    table = None if any(f.comma for f in fields) else typed(sample, [f.sql_type for f in fields], names)
+    table = None if any(f.comma or f.padded for f in fields) else typed(sample, [f.sql_type for f in fields], names)
     if table is None:
         return None
 
@@ -259,9 +262,9 @@ def _fields(names: list[str], sample: Any, dialect: Dialect, options: Mapping[st
         elif name in asked:
             fields.append(Field(i, name, _sql_type(asked[name], name), comma=mark == ","))
         else:
-            sql_type, exact, comma = guesses[i]
+            sql_type, exact, comma, padded = guesses[i]
             shortest = sql_type == SHORTEST
-            fields.append(Field(i, name, "DOUBLE" if shortest else sql_type, exact, comma, shortest=shortest))
+            fields.append(Field(i, name, "DOUBLE" if shortest else sql_type, exact, comma, shortest=shortest, padded=padded))
     return fields, mark
 
 

@@ -175,12 +175,22 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[tuple[str, bool, bool]], str]:
-    """For each column: SQL type, whether every value must be spelled exactly so, whether it has decimal commas; and the mark."""
-    distinct = [[v for v in column.unique().to_pylist() if v is not None] for column in sample]
+def guess_types(sample: Sequence[Any], dialect: Dialect, decimal: str | None) -> tuple[list[tuple[str, bool, bool, bool]], str]:
+    """For each column: SQL type, whether every value must be spelled exactly so, whether it has decimal commas, whether blanks
+    stand around its numbers; and the mark."""
+    spelled = [[v for v in column.unique().to_pylist() if v is not None] for column in sample]
+    padded = [_padded_numbers(values) for values in spelled]
+    distinct = [[v.strip(" ") for v in values] if blanks else values for values, blanks in zip(spelled, padded, strict=True)]
     if decimal is None:
         decimal = "," if dialect.delimiter != "," and any(_comma_decimals(v) for v in distinct) else "."
-    return [_guess(values, decimal) for values in distinct], decimal
+    return [(*_guess(values, decimal), blanks) for values, blanks in zip(distinct, padded, strict=True)], decimal
+
+
+def _padded_numbers(values: Sequence[str]) -> bool:
+    """Whether all values are numbers and blanks stand around some: ``1, 65.78``."""
+    if not any(v[:1] == " " or v[-1:] == " " for v in values):
+        return False
+    return all(_NUMBER.fullmatch(t) or _COMMA_NUMBER.fullmatch(t) for t in (v.strip(" ") for v in values))
 
 
 def _comma_decimals(values: Sequence[str]) -> bool:
