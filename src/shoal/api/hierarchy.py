@@ -9,10 +9,11 @@ from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.errors import UsageError
-from shoal.hierarchies import FromTree, LevelPreview, Rule, from_policy, infer, lint, preview, write_arx
+from shoal.hierarchies import FromTree, LevelPreview, Rule, from_policy, lint, preview, write_arx
 from shoal.hierarchies.rule import TOP
 from shoal.kernels.text import canonical_text
 from shoal.model.hierarchy import Hierarchy
+from shoal.release.plan.prepare import guessed_rule
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -106,7 +107,7 @@ def hierarchy(
     there = values.is_valid().to_numpy(zero_copy_only=False)
     values, counts = values.drop_null(), counts[there]
     if rule is None:
-        made = infer(source.schema[column], values, counts)
+        made = guessed_rule(source.schema[column], values, counts, k=k)
     else:
         made = from_policy(rule).fit(column, values, counts)
     rows = getattr(made, "rows", None)

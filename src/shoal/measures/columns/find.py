@@ -28,7 +28,7 @@ from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
 """Share of columns about health, money or conduct from which a table is about them."""
-LEAST_QUASI, QUASI_SHARE = 5, 0.6
+LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""

@@ -20,6 +20,8 @@ from shoal.measures.columns.values.schooling import schooling_order
 
 FEW_CODES = 12
 """Whole numbers of at most as many different values may be codes of categories."""
+MOST_CODES = 25
+"""The largest code of a question whose name says nothing."""
 MOST_ORDERED = 60
 _COUNTS = frozenset(
     "num number n nb nbr count cnt cnts anzahl anz zahl nombre numero cantidad quantidade numero aantal years yrs yr "
@@ -31,7 +33,7 @@ _COUNTS = frozenset(
 )
 _CODES = frozenset(
     "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
-    "status stat cd grp group gruppe grupo is has".split()
+    "status stat cd grp group gruppe grupo is has reason cause motif motivo grund reden causa".split()
 )
 _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
@@ -170,6 +172,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.NOMINAL)
     if topic_scale == "number":
         return Found(Scale.NUMBER)
+    if topic_scale == "nominal" and words & _LEVELS and not words & _CODES and 4 <= facts.distinct <= 25:
+        return Found(Scale.ORDERED, natural)
     if topic_scale == "nominal":
         return Found(Scale.NUMBER if words & _COUNTS and not words & _CODES else Scale.NOMINAL)
     short = facts.distinct <= FEW_CODES and _dense(facts)
@@ -181,7 +185,7 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.ORDERED, natural)
     if words & _COUNTS and not (short and battery):
         return Found(Scale.NUMBER)
-    if short or _code_digits(facts) or (opaque(facts.name) and facts.distinct <= FEW_CODES):
+    if short or _code_digits(facts) or (opaque(facts.name) and _short_codes(facts)):
         return Found(Scale.NOMINAL)
     return Found(Scale.NUMBER)
 
@@ -243,6 +247,13 @@ def _code_digits(facts: ColumnFacts) -> bool:
     """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
     lengths = {len(v) for v in facts.values}
     return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
+
+
+def _short_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers run from 1 to at most 25: answers of a question, where the name says nothing. Marks begin at 0."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.distinct <= FEW_CODES or (float(numbers.min()) == 1 and float(numbers.max()) <= MOST_CODES)
 
 
 def _leading_zeros(facts: ColumnFacts) -> bool:

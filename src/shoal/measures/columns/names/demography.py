@@ -14,6 +14,7 @@ BORN: tuple[Topic, ...] = (
         "place of birth",
         "place",
         0.9,
+        "zona* ccaa comunidad+autonoma comunidad* "
         "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
         "born+country birth+country birth+state geburtsort geburtsland geboorteplaats geboorteland lieu+naissance "
         "pays+naissance lugar+nacimiento pais+nacimiento luogo+nascita naturalidade native+country bpl pobp nativity "
@@ -74,6 +75,7 @@ WHO: tuple[Topic, ...] = (
         "marital status",
         "nominal",
         0.93,
+        "=partner ecivil* eciv relpp+* est+civ* "
         "marital* marstat marst marriage married maristat familienstand famstand zivilstand burgerlijke+staat burgstaat "
         "etat+matrimonial matrim* situation+familiale statut+matrimonial estado+civil estadocivil stato+civile "
         "civil+status civil cohab* spouse partner+status pstatus dmdmartl relationship+status ehestand =single divorced "
@@ -113,6 +115,7 @@ WHO: tuple[Topic, ...] = (
         "relation inside a household or family",
         "nominal",
         0.85,
+        "relpp* rel+pp parentezco* pco1 relation+chef "
         "relationship relat relate relation relhead relp kinship parentesco parente stellung+haushalt lien+parente "
         "verwandtschaft parentela head+of+household hhead guardian custody carer+relation",
     ),
@@ -122,6 +125,7 @@ WHO: tuple[Topic, ...] = (
         "family or household",
         "number",
         0.85,
+        "=son =daughter =hijo =hija =fils =fille hijos* numhijos "
         "nbpers* nb+pers* nb+personnes nbpersonnes enfants+charge personnes+charge hijos+cargo figli+carico dependentes "
         "inwonend* kinderzahl num+hijos numero+hijos numero+filhos numero+figli nb+enfants family+size famsize fam+size "
         "household+size hhsize hh+size hhsize* hsize npers numpers persons household* num+children nchild* children child "

@@ -63,7 +63,7 @@ HEALTH: tuple[Topic, ...] = (
         "smoking, drinking or drugs",
         "",
         0.85,
-        "smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire bever* "
+        "cig cigs smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire bever* "
         "drugs drug+use drug+abuse marij* cannabis cocaine heroin opioid* harddrugs hard+drugs substance vape* vaping "
         "crack meth ecstasy amphet* mushrooms lsd ketamine inhalant* addict* snus packyears pack+years gambl* drunk* "
         "binge*",

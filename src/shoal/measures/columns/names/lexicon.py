@@ -95,7 +95,8 @@ def topic_of(name: str) -> Topic | None:
     """
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
-        found = max((_best(words), _best(telling(words))), key=lambda best: best[1])[0]
+        ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
+        found = max((_best(way, exact=raw) for way in ways), key=lambda best: best[1])[0]
         if found is not None:
             return found
     for word in cut:
@@ -140,12 +141,15 @@ def _index() -> dict[str, tuple[_Pattern, ...]]:
     return {first: tuple(found) for first, found in out.items()}
 
 
-def _best(words: tuple[str, ...]) -> tuple[Topic | None, tuple[int, int, int, int]]:
-    """The topic that fits best, and how well."""
+def _best(words: tuple[str, ...], exact: tuple[str, ...] = ()) -> tuple[Topic | None, tuple[int, int, int, int]]:
+    """The topic that fits best, and how well; ``exact`` is the whole name, with its digits, that ``=`` patterns speak of."""
     best, most = None, (0, 0, 0, -len(TOPICS))
     for i, word in enumerate(words):
         for pattern in _starting(word):
-            part = words if pattern.parts[0].startswith("=") else words[i : i + len(pattern.parts)]
+            whole = pattern.parts[0].startswith("=")
+            if whole and words != (exact or words):
+                continue
+            part = words if whole else words[i : i + len(pattern.parts)]
             if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
                 best, most = pattern.topic, worth
     return best, most

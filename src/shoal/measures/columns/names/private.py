@@ -25,6 +25,7 @@ MONEY: tuple[Topic, ...] = (
         "income or wage",
         "number",
         0.88,
+        "pobreza pauvrete armut* armoede poverta ytot* ingreso* "
         "=rsa caf =apl =aah sozialhilfe burgergeld grundsicherung wohngeld kindergeld bijstand* uitkering* toeslag* "
         "ayuda* beca* aide+* allocation* indemnite* assegno* auxilio* prestacion* income* inc incwage inctot ftotinc "
         "hhincome hhinc hincp pincp wagp wage* wages salar* salary earn* earnings pay monthly+rate hourly+rate daily+rate "
@@ -179,6 +180,7 @@ NOTHING: tuple[Topic, ...] = (
         "leisure or daily life",
         "",
         0.55,
+        "=pet =pets mascota* haustier* huisdier* "
         "sport* hobby hobbies leisure* free+time freetime tv* television* hours+tv heures+tv cinema* movie* film* music* "
         "book* books lectur* lecture =read reading+habit internet* computer* comphrs* games gaming game social+media "
         "facebook instagram go+out goout going+out activities extracurr* nursery club* travel+habit holiday* vacation* "

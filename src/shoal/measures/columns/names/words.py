@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OPAQUE = re.compile(r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}")
+_RATE = re.compile(r"/(?=(?:day|week|month|year|hour|tag|woche|monat|jahr|jour|semaine|mois|an|dia|mes)\b)", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"\b[nN][°º]|№|#")
 LITTLE = frozenset(
     "of de du des d di da do das dos del della dell der den des la le les el l the a au et e und y i van het".split()
@@ -63,17 +64,18 @@ def raw_words(name: str) -> tuple[str, ...]:
     >>> raw_words("ICD10_main"), raw_words("N° dossier")
     (('icd10', 'main'), ('nr', 'dossier'))
     """
-    plain = _NUMBER_SIGN.sub(" nr ", _CAMEL.sub(" ", name))
+    plain = _RATE.sub(" per ", _NUMBER_SIGN.sub(" nr ", _CAMEL.sub(" ", name)))
     return tuple(w for w in re.split(r"[^\w]+|_+", folded(plain)) if w)
 
 
 def telling(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words without the small ones between them; all where nothing else is left.
 
-    >>> telling(("lieu", "de", "naissance")), telling(("e",))
-    (('lieu', 'naissance'), ('e',))
+    >>> telling(("lieu", "de", "naissance")), telling(("e",)), telling(("cigs", "per", "day"))
+    (('lieu', 'naissance'), ('e',), ('cigs',))
     """
-    return tuple(w for w in words if w not in LITTLE) or words
+    rate = words.index("per") if "per" in words[1:] else len(words)  # cigarettes per day are no day
+    return tuple(w for w in words[:rate] if w not in LITTLE) or words
 
 
 def opaque(name: str) -> bool:

@@ -30,6 +30,7 @@ WORK: tuple[Topic, ...] = (
         "occupation",
         "nominal",
         0.88,
+        "ocup* oficio* cno cno11 "
         "categorie+socio* socioprof* csp* =cs cs1 cs8 cs24 cs42 ocupacao* profissao* cargo puesto+trabajo qualifica "
         "mansione ruolo isco08* occupation* occup occ occp occ10 occcode isco* =soc soc2010 profession* profes* job* "
         "jobtitle jobrole job+title beruf* beroep* functie oficio ocupacion ocupacao trabajo puesto mestiere professione "
@@ -55,6 +56,7 @@ WORK: tuple[Topic, ...] = (
         "employment status",
         "nominal",
         0.85,
+        "labor+status labor* laboral+* parco* situ+prof* situacion+prof* "
         "fte ftpt ft+pt tact situation+professionnelle situation+pro* situacion+laboral situacao+ocupacional "
         "condizione+occup* hwusual hwactual temps+travail temps+partiel temps+plein jornada dienstverband vollzeit "
         "teilzeit beschaftigungs* werkstatus employment* employed empstat emp+status empl* labor+force labour* labforce "
@@ -72,6 +74,7 @@ WORK: tuple[Topic, ...] = (
         "how long somebody is with an employer",
         "",
         0.7,
+        "service+time time+service "
         "tenure years+in+job arbeits+zeit years+employed yearsatcompany years+at+company years+with+* yearswith* yearsin* "
         "yearssince* total+working+years totalworkingyears job+tenure seniority antiguedad anciennete dienstjahre "
         "betriebszugeh* length+of+service years+of+service employment+length emp+length experience exper years+experience "
@@ -117,6 +120,7 @@ WORK: tuple[Topic, ...] = (
         "way to work or school",
         "",
         0.65,
+        "distance+residence distance+work distance+school distance+trabajo distancia* entfernung* afstand* distanza* "
         "mode+transport trans+mode moyen+transport medio+transporte mezzo+trasporto vervoermiddel verkehrsmittel commut* "
         "travel+time traveltime jwmnp jwtr* jwtrns transport+mode trantime tranwork distance+from+home distancefromhome "
         "commute+distance distance+home reiseweg",
@@ -146,6 +150,7 @@ SEEN: tuple[Topic, ...] = (
         "a body measure that others can see",
         "number",
         0.65,
+        "bodymass* masse+corporelle masa+corporal massa+corporea "
         "height hgt ht htm htin groesse grosse korpergrosse taille talla estatura altura lengte statur* eye eyes eyecolor "
         "hair haircolor eye+color hair+color bmi imc stature wt body+weight weight+kg weightkg weight+lb* weight2 "
         "gewicht+kg peso+kg bodyweight handed* =tall =build complexion head+circ* headcirc length+cm waist =hip",
@@ -156,6 +161,7 @@ SEEN: tuple[Topic, ...] = (
         "a hospital, school or other place where somebody was",
         "nominal",
         0.7,
+        "=teacher =trainer =coach =tutor =lehrer =enseignant =docente =leraar "
         "office* niederlassung filiale* agence* oficina* ufficio* kantoor* vestiging* fachabteilung* specialisme reparto* "
         "servicio+medico service+medical npi npi+* rendering+* referring+* huisarts* hausarzt* medico* medecin+traitant "
         "medico+cabecera medico+curante doctor+name betreuer* sachbearbeiter* referent* line+manager manager supervisor* "
@@ -175,6 +181,7 @@ SEEN: tuple[Topic, ...] = (
         "date or time of an event that others may know",
         "date",
         0.85,
+        "month+* monat+* mois+* mes+* maand+* mese+* weekday* day+week dia+semana jour+semaine wochentag* seasons season "
         "=ts epoch unixtime unix+time posix+time from+dt thru+dt svc+dt call+start call+end call+time start+time end+time "
         "consultdatum bezoekdatum besuchsdatum untersuchungsdatum behandlungsdatum aufnahmezeit entlasszeit "
         "date+consultation date+visite date+intervention fecha+consulta fecha+visita fecha+atencion data+visita "

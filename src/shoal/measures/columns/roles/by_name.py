@@ -114,6 +114,8 @@ def _named_direct(seen: Seen, topic: Topic) -> Decision | None:
         return _named_number(seen, topic, few)
     if topic.key in NAMES:
         return _named_name(seen, topic, few)
+    if topic.key in ("email", "url", "ip", "biometric", "photo") and facts.numbers is not None:
+        return None
     if topic.key == "position":
         return _direct(topic) if facts.numbers is not None or not few else None
     if topic.key == "text":

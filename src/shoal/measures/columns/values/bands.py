@@ -15,14 +15,16 @@ _UNIT = (
     r"or older|and over|and older))*"
 )
 _BELOW = re.compile(
-    rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
+    rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|lower than|smaller than|"
+    rf"kleiner als|kleiner dan|inferieur a|menor que|minore di|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
     rf"menos de|hasta|menor de|ate|meno di|fino a|minder dan|tot|onder|jonger dan|younger than|no more than|at most|"
     rf"max)\s*\.?\s*({_N}){_UNIT}"
     rf"|({_N}){_UNIT}\s*(?:or less|or under|and under|or younger|oder weniger|und junger|o menos|ou moins|ou menos|o "
     rf"meno|of minder|or fewer|and younger)"
 )
 _ABOVE = re.compile(
-    rf"(?:>=?|≥|gt|ge|over|above|more than|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
+    rf"(?:>=?|≥|gt|ge|over|above|more than|greater than|higher than|grosser als|groter dan|"
+    rf"superieur a|mayor que|maior que|maggiore di|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
     rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
     rf"|({_N}){_UNIT}\s*(?:\+|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
     rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
@@ -30,6 +32,10 @@ _ABOVE = re.compile(
 _BETWEEN = re.compile(
     rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|to|bis(?: unter)?|und|and|a|until|tot|y|e|au|ate|;|:|,|/|thru|through|"
     rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
+)
+_STRICT = re.compile(
+    r">(?!=)|gt|over|above|more|greater|higher|grosser|groter|superieur|mayor|maior|maggiore|uber|ueber|mehr|plus de|mas|mais|"
+    r"piu|oltre|meer|boven|older"
 )
 _SINGLE = re.compile(rf"({_N}){_UNIT}")
 _LOWEST = frozenset(
@@ -49,7 +55,7 @@ def lower_end(text: str) -> tuple[float, int] | None:
     if found := _BELOW.fullmatch(plain):
         return _number(found), 0
     if found := _ABOVE.fullmatch(plain):
-        strict = bool(re.match(r">(?!=)|gt|over|above|more|uber|ueber|mehr|plus de|mas|mais|piu|oltre|meer|boven|older", plain))
+        strict = _STRICT.match(plain) is not None
         return _number(found), 2 if strict else 1
     if found := _BETWEEN.fullmatch(plain):
         return _value(found.group(1)), 1
