@@ -223,6 +223,8 @@ def _statistics(it: Walk, table: str) -> None:
         "measure", "measure", table, "--quasi", "kolomjob,kolomage", "--sensitive", "kolomill", "--suda", "--report", "OUT-m.html"
     )
     it.run("measure by", "measure", table, "--quasi", "kolomjob", "--by", "kolomfree", "--population", "5000", also=False)
+    study = ["study", table, "--sets", _write(it, "sets.txt", "kolomjob,kolomage\n"), "--by", "kolomfree"]
+    it.run("study", *study, "--quasi", "kolomjob,kolomage", "--up-to", "2", "--report", "OUT-study.html")
     it.run("hierarchy", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-job.csv")
     it.run("hierarchy --public", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-public.csv", "--public", also=False)
     it.run("table", "table", table, "--rows", "kolomjob", "--threshold", "5", "--out", "OUT-table.csv")

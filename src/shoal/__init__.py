@@ -25,6 +25,7 @@ __all__ = [
     "Questionnaire",
     "Registry",
     "Release",
+    "Study",
     "Table",
     "Transformed",
     "Vault",
@@ -55,6 +56,7 @@ __all__ = [
     "report",
     "search",
     "steps",
+    "study",
     "transform",
     "verify",
 ]
@@ -78,6 +80,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.open import open
     from shoal.api.prediction import Prediction
     from shoal.api.protect import protect
+    from shoal.api.study.result import Study
+    from shoal.api.study.study import study
     from shoal.api.transform import Transformed
     from shoal.api.verify import verify
     from shoal.engines.table import Table
@@ -114,6 +118,7 @@ else:
         "Questionnaire": "predict.questionnaire.questionnaire",
         "Registry": "registry.answer.query",
         "Release": "release.make.release",
+        "Study": "api.study.result",
         "Table": "engines.table",
         "Transformed": "api.transform",
         "Vault": "protector.vault",
@@ -129,6 +134,7 @@ else:
         "measure": "api.measure",
         "open": "api.open",
         "protect": "api.protect",
+        "study": "api.study.study",
         "verify": "api.verify",
     }
 

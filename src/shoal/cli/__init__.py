@@ -33,6 +33,7 @@ ORDER = (
     "attack",
     "compare",
     "table",
+    "study",
     "vault",
     "registry",
     "serve",

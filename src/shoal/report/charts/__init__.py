@@ -5,6 +5,7 @@ Colours are classes over the tokens of the page, so a chart follows light, dark 
 """
 
 from shoal.report.charts.bars import bars
+from shoal.report.charts.boxes import boxes
 from shoal.report.charts.curve import Line, curve
 from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
@@ -23,6 +24,7 @@ __all__ = [
     "Line",
     "Revealed",
     "bars",
+    "boxes",
     "class_sizes",
     "curve",
     "fish",

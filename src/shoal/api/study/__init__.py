@@ -1,0 +1,1 @@
+"""Many quasi-identifiers and subpopulations of one table in one run."""

@@ -1,0 +1,258 @@
+"""``study``: many quasi-identifiers × subpopulations of one table, as the thesis (source 000) did it for municipalities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.api.arguments import Names, Source, names, opened
+from shoal.api.study.result import ColumnResult, GroupResult, Regression, SetResult, Study
+from shoal.engines.table import Table
+from shoal.errors import EmptyTableError, UsageError
+from shoal.kernels.group import group_codes, sum_by
+from shoal.kernels.text import canonical_text
+from shoal.measures.classes.anonymity import NAMED_FROM, THRESHOLDS, pearson, size_table, spearman
+from shoal.measures.columns.lattice import column_sets
+from shoal.model.counts.classes import ClassCounts, FloatArray, IntArray
+from shoal.model.progress import Progress, silent
+from shoal.predict import Distribution, singletons, uniqueness
+
+EXACTLY = tuple(range(1, 11))
+COMPANIONS = (1, 2, 3)
+"""Sizes of groups whose predicted share is held against the observed one."""
+WIDTHS = (1, 2, 5, 10, 20)
+MOST_GROUPS = 2_000
+MOST_SETS = 2_000
+
+
+def study(
+    table: Source,
+    *,
+    sets: Iterable[Names] = (),
+    by: str | None = None,
+    quasi: Names | None = None,
+    up_to: int | None = None,
+    unit: str | None = None,
+    group_size: int = 10,
+    alpha: float = 0.05,
+    k: int = 5,
+    progress: Progress = silent,
+) -> Study:
+    """Class sizes, uniqueness, κ and entropy of many sets of columns, in the whole table and in each subpopulation.
+
+    Parameters
+    ----------
+    table : Table, path, URL or frame
+    sets : iterable of names of columns
+        The quasi-identifiers to study, each a list of columns.
+    by : str, optional
+        The column of the subpopulations. Small ones (fewer than 10 members) are counted and not named.
+    quasi, up_to : names of columns and a number, optional
+        All sets of at most ``up_to`` of these columns: the smallest that single out at least ``alpha`` of all and the largest
+        whose groups hold at least ``k``. Supersets of an identifying set are not counted.
+    unit : str, optional
+        The column that names a person; each must then be in one class.
+    group_size : int
+        People in the group whose uniqueness is predicted from each subpopulation's distribution.
+
+    Examples
+    --------
+    >>> t = {"age": [30, 30, 41, 41, 41], "town": ["a", "a", "a", "b", "b"]}
+    >>> s = study(t, sets=[["age"], ["age", "town"]])
+    >>> [(x.name, x.unique, x.at[5], round(x.kappa, 3)) for x in s.sets]
+    [('age', 0, 5, 0.02), ('age + town', 1, 5, 0.331)]
+    """
+    source = opened(table)
+    asked = [_checked(source, s) for s in sets]
+    pool = names(quasi) or (source.schema.quasi if up_to is not None else ())
+    if not asked and not pool:
+        raise UsageError("no set of columns is named.", hint="Name sets of columns (--sets FILE), or --quasi a,b,c --up-to 3.")
+    if len(asked) > MOST_SETS:
+        raise UsageError(f"{len(asked):,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
+    if group_size < 2:
+        raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
+    if by is not None:
+        source.schema.require(by, what="subpopulation")
+    person = unit or source.schema.unit
+    if person is not None:
+        source.schema.require(person, what="unit")
+    progress(0.05, "counting")
+    counted = _counted(source, [s if by is None or by in s else (*s, by) for s in asked], person, progress)
+    values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person)
+    texts = _names(source, by) if by is not None else {}
+    found = []
+    for i, (columns, counts) in enumerate(zip(asked, counted, strict=True)):
+        progress(0.5 + 0.4 * i / len(asked), "studying")
+        found.append(_studied(columns, counts, by, values, group_size, texts))
+    lattice = None
+    if pool:
+        base = _counted(source, [_checked(source, pool)], person, progress)[0]
+        lattice = column_sets(base, up_to=up_to or len(pool), alpha=alpha, k=k)
+    notes = ("κ is over all combinations of values that occur in the table; empty ones count.",)
+    return Study(source.name, by, group_size, tuple(found), tuple(values.values()), lattice, notes)
+
+
+def _checked(table: Table, given: Names) -> tuple[str, ...]:
+    columns = names(given)
+    if not columns:
+        raise UsageError("a set without columns was named.", hint="Name at least one column per set.")
+    for name in columns:
+        table.schema.require(name, what="quasi-identifier")
+    if len(set(columns)) != len(columns):
+        raise UsageError("a column is named twice in a set.", hint="Name each column once.")
+    return columns
+
+
+def _counted(table: Table, sets: Sequence[tuple[str, ...]], unit: str | None, progress: Progress) -> list[ClassCounts]:
+    """Classes of each set; the table is read once where rows are counted."""
+    if unit is None:
+        found = table.count_many(sets, progress=progress) if sets else []
+    else:
+        found = [table.count(s, unit=unit) for s in sets]
+    for counts in found:
+        if counts.n_records == 0:
+            raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+        if not counts.adds_up:
+            raise UsageError(
+                "people have rows in several classes of a set.", hint="Study one row per person, or measure that set with --unit."
+            )
+    return found
+
+
+def _names(table: Table, by: str) -> dict[int, str]:
+    counts = table.count((by,))
+    return dict(enumerate(canonical_text(counts.categories[0]).to_pylist())) | {-1: "(missing)"}
+
+
+def _columns(table: Table, columns: Sequence[str], unit: str | None) -> dict[str, ColumnResult]:
+    """Each column alone: entropy, κ, and κ in bands of whole numbers."""
+    out = {}
+    for name, counts in zip(columns, _counted(table, [(c,) for c in columns], unit, silent), strict=True):
+        entropy = _bits(counts.sizes)
+        bands = _bands(counts)
+        out[name] = ColumnResult(name, counts.n_classes, entropy, _kappa(entropy, counts.n_classes), bands)
+    return out
+
+
+def _bands(counts: ClassCounts) -> dict[int, float]:
+    """κ at each width of a band, over all bands from the lowest to the highest number; whole numbers only."""
+    import pyarrow as pa
+
+    values = counts.categories[0]
+    if not pa.types.is_integer(values.type) or len(values) < 2:
+        return {}
+    here = counts.codes[0] >= 0
+    numbers = values.to_numpy(zero_copy_only=False).astype(np.int64)[counts.codes[0][here]]
+    out = {}
+    for width in WIDTHS:
+        band = numbers // width
+        cells = int(band.max() - band.min()) + 1
+        if cells < 2 or cells > 10_000_000:
+            continue
+        sizes = np.bincount(band - band.min(), weights=counts.sizes[here]).astype(np.int64)
+        out[width] = _kappa(_bits(sizes[sizes > 0]), cells)
+    return out
+
+
+def _bits(sizes: IntArray) -> float:
+    n = int(sizes.sum())
+    return max(0.0, math.log2(n) - float((sizes * np.log2(sizes)).sum()) / n)
+
+
+def _kappa(entropy: float, cells: int) -> float:
+    """KL distance from the uniform distribution over ``cells``, in nats."""
+    return max(0.0, math.log(cells) - entropy * math.log(2))
+
+
+def _studied(
+    columns: tuple[str, ...],
+    counts: ClassCounts,
+    by: str | None,
+    values: Mapping[str, ColumnResult],
+    group_size: int,
+    texts: dict[int, str],
+) -> SetResult:
+    cells, inner_cells = (math.prod(values[c].values for c in columns if c != out) for out in (None, by))
+    own = [counts.codes[counts.column(c)] for c in columns]
+    grouping = group_codes(own, n_rows=counts.n_classes)
+    sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
+    entropy = _bits(sizes)
+    made: dict[str, Any] = {
+        "columns": columns,
+        "members": int(sizes.sum()),
+        "sizes": size_table(sizes),
+        "at": {t: int(sizes[sizes <= t].sum()) for t in THRESHOLDS},
+        "exactly": {j: int((sizes == j).sum()) * j for j in EXACTLY},
+        "unique": int((sizes == 1).sum()),
+        "entropy": entropy,
+        "cells": cells,
+        "kappa": _kappa(entropy, cells),
+    }
+    if by is None:
+        return SetResult(**made)
+    inner = [counts.codes[counts.column(c)] for c in columns if c != by]  # inside a subpopulation its own column says nothing
+    apart = group_codes(inner, n_rows=counts.n_classes)
+    whole = sum_by(apart.ids, counts.sizes, apart.n)
+    groups = _groups(counts, by, whole, inner_cells, group_size, texts)
+    members = np.array([g.members for g in groups], np.float64)
+    medians = np.array([g.sizes.median for g in groups], np.float64)
+    return SetResult(
+        **made,
+        groups=tuple(groups),
+        pearson=pearson(members, medians),
+        spearman=spearman(members, medians),
+        regression=regression([g.kappa for g in groups], [g.log_uniqueness for g in groups]),
+    )
+
+
+def _groups(
+    counts: ClassCounts, by: str, whole: IntArray, cells: int, group_size: int, texts: dict[int, str]
+) -> list[GroupResult]:
+    code = counts.codes[counts.column(by)]
+    order = np.argsort(code, kind="stable")
+    everybody = Distribution.counts(whole)
+    out = []
+    for rows in np.split(order, np.flatnonzero(np.diff(code[order])) + 1)[:MOST_GROUPS]:
+        sizes = counts.sizes[rows]
+        n = int(sizes.sum())
+        entropy = _bits(sizes)
+        chance = uniqueness(Distribution.counts(sizes, cells=max(cells, len(sizes))), group_size)
+        drawn = singletons(everybody, n)
+        out.append(
+            GroupResult(
+                texts.get(int(code[rows[0]])) if n >= NAMED_FROM else None,
+                n,
+                size_table(sizes),
+                int((sizes == 1).sum()),
+                entropy,
+                _kappa(entropy, cells),
+                float(chance.log_value) if chance.log_value is not None else _log(chance.value),
+                tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
+                tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
+            )
+        )
+    return sorted(out, key=lambda g: (-g.members, g.name or ""))
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
+
+
+def regression(x: Sequence[float], y: Sequence[float]) -> Regression | None:
+    """Least squares of y on x over the finite points; None with fewer than three, or without spread.
+
+    >>> regression([0.0, 1.0, 2.0], [1.0, 3.0, 5.0])
+    Regression(slope=2.0, intercept=1.0, r2=1.0, points=3)
+    """
+    a, b = np.array(x, np.float64), np.array(y, np.float64)
+    here = np.isfinite(a) & np.isfinite(b)
+    a, b = a[here], b[here]
+    if len(a) < 3 or float(np.ptp(a)) <= 1e-12 or float(np.ptp(b)) <= 1e-12:
+        return None
+    da, db = a - a.mean(), b - b.mean()
+    slope = float(da @ db / (da @ da))
+    rest: FloatArray = db - slope * da
+    return Regression(slope, float(b.mean() - slope * a.mean()), 1.0 - float(rest @ rest / (db @ db)), len(a))

@@ -1,0 +1,136 @@
+"""``shoal.study`` against slow definitions, the worked sizes of METHODS §2, and the shape of the thesis on real populations."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import MissingColumnError, UsageError
+
+TOWNS = ["canaryburg"] * 12 + ["delft"] * 20 + ["urk"] * 3
+AGES = [30 + i % 7 for i in range(35)]
+SEXES = ["fm"[i % 3 == 0] for i in range(35)]
+TABLE = {"town": TOWNS, "age": AGES, "sex": SEXES}
+
+
+def entropy(values: list[object]) -> float:
+    n = len(values)
+    return -sum(c / n * math.log2(c / n) for c in Counter(values).values())
+
+
+def test_the_worked_sizes_of_the_methods() -> None:
+    sizes = (1, 1, 2, 3, 3, 5, 8, 13)
+    column = [i for i, n in enumerate(sizes) for _ in range(n)]
+    (x,) = shoal.study({"a": column}, sets=[["a"]]).sets
+    assert (x.sizes.sets, x.sizes.min, x.sizes.q1, x.sizes.median, x.sizes.mean, x.sizes.q3, x.sizes.max) == (
+        *(8, 1, 1.75, 3, 4.5, 5.75, 13),
+    )
+    assert x.at == {1: 2, 5: 15, 10: 23, 50: 36, 100: 36}
+    assert x.exactly == {1: 2, 2: 2, 3: 6, 4: 0, 5: 5, 6: 0, 7: 0, 8: 8, 9: 0, 10: 0}
+
+
+def test_sets_and_subpopulations_by_a_slow_definition() -> None:
+    s = shoal.study(TABLE, sets=[["age", "sex"], ["sex"], ["town", "age"]], by="town", group_size=2)
+    both = list(zip(AGES, SEXES, strict=True))
+    x = s.sets[0]
+    assert x.entropy == pytest.approx(entropy(both))
+    assert x.cells == 14
+    assert x.kappa == pytest.approx(math.log(14) - entropy(both) * math.log(2))
+    assert [g.members for g in x.groups] == [20, 12, 3]
+    for g, town in zip(x.groups, ("delft", "canaryburg", "urk"), strict=True):
+        inside = [b for b, t in zip(both, TOWNS, strict=True) if t == town]
+        sizes = Counter(inside)
+        assert g.unique == sum(n == 1 for n in sizes.values())
+        assert g.sizes.median == np.median(list(sizes.values()))
+        assert g.entropy == pytest.approx(entropy(inside))
+        pair = 1 - sum((n / len(inside)) ** 2 for n in sizes.values())  # two people with replacement are different
+        assert g.log_uniqueness == pytest.approx(math.log(pair))
+        p = [n / 35 for n in Counter(both).values()]
+        assert g.predicted[0] == pytest.approx(sum(q * (1 - q) ** (len(inside) - 1) for q in p))
+        assert g.observed[0] == pytest.approx(g.unique / len(inside))
+    assert [g.name for g in x.groups] == ["delft", "canaryburg", None], "three people are not named"
+    own = s.sets[2]
+    assert own.groups[0].kappa == pytest.approx(math.log(7) - own.groups[0].entropy * math.log(2)), (
+        "the town says nothing inside it"
+    )
+    age = next(c for c in s.columns if c.name == "age")
+    assert age.bands[2] == pytest.approx(math.log(4) - entropy([a // 2 for a in AGES]) * math.log(2))
+
+
+def test_regression_equals_numpy() -> None:
+    from shoal.api.study.study import regression
+
+    x, y = [0.1, 0.2, 0.4, 0.9], [-1.0, -1.5, -1.4, -3.0]
+    found = regression(x, y)
+    slope, intercept = np.polyfit(x, y, 1)
+    assert found is not None
+    assert (found.slope, found.intercept) == (pytest.approx(slope), pytest.approx(intercept))
+    assert found.r2 == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    assert regression([0.0, 1.0], [0.0, 1.0]) is None
+    assert regression([0.0, 1.0, 2.0], [0.0, -math.inf, 1.0]) is None
+    assert regression([1.0, 1.0, 1.0], [0.0, 1.0, 2.0]) is None
+
+
+def test_kappa_explains_uniqueness_as_in_the_thesis() -> None:
+    """Figure 4.1: over many places the regression of log uniqueness on κ explains nearly all of it."""
+    rng = np.random.default_rng(3)
+    town, age = [], []
+    for i in range(12):
+        p = rng.dirichlet(np.full(60, 1 + 2 * i))
+        town += [f"t{i}"] * 400
+        age += rng.choice(60, 400, p=p).tolist()
+    (x,) = shoal.study({"town": town, "age": age}, sets=[["age"]], by="town").sets
+    assert x.regression is not None
+    assert x.regression.points == 12
+    assert x.regression.slope < 0
+    assert x.regression.r2 > 0.95
+
+
+def test_people_are_counted_by_unit_and_refused_in_several_classes() -> None:
+    t = {"id": [1, 1, 2, 3], "age": [30, 30, 30, 41]}
+    assert shoal.study(t, sets=["age"], unit="id").sets[0].members == 3
+    with pytest.raises(UsageError, match="several classes"):
+        shoal.study({"id": [1, 1], "age": [30, 31]}, sets=["age"], unit="id")
+
+
+def test_what_is_asked_wrongly_is_refused() -> None:
+    with pytest.raises(UsageError, match="no set"):
+        shoal.study(TABLE)
+    with pytest.raises(MissingColumnError):
+        shoal.study(TABLE, sets=[["aeg"]])
+    with pytest.raises(UsageError, match="twice"):
+        shoal.study(TABLE, sets=[["age", "age"]])
+    with pytest.raises(UsageError, match="at least 2"):
+        shoal.study(TABLE, sets=[["age"]], group_size=1)
+
+
+def test_page_json_and_command(tmp_path, capsys) -> None:
+    from shoal.cli import main
+
+    file, sets, page = tmp_path / "t.csv", tmp_path / "sets.txt", tmp_path / "s.html"
+    file.write_text("town,age,sex\n" + "".join(f"{t},{a},{x}\n" for t, a, x in zip(TOWNS, AGES, SEXES, strict=True)))
+    sets.write_text("# two sets\nage\n\nage,sex\n")
+    words = ["study", str(file), "--sets", str(sets), "--by", "town", "--quasi", "age,sex", "--up-to", "2", "--report", str(page)]
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--json"])
+    assert not stop.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert [s["columns"] for s in found["sets"]] == [["age"], ["age", "sex"]]
+    assert found["lattice"]["sets_counted"] == 3
+    assert found["sets"][0]["groups"][0]["class_sizes"]["median"] == pytest.approx(3.0)
+    text = page.read_text(encoding="utf-8")
+    assert "delft" in text
+    assert "urk" not in text + json.dumps(found), "the small subpopulation has no name"
+    assert "<script" not in text
+    with pytest.raises(SystemExit) as stop:
+        main(words[:-2])
+    assert not stop.value.code
+    assert "Largest safe sets" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stop:
+        main(["study", str(file), "--sets", str(tmp_path / "no.txt")])
+    assert stop.value.code == 3
