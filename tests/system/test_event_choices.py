@@ -116,4 +116,22 @@ def test_an_id_with_one_record_each_and_records_that_lack_something_are_told(tmp
     assert "lack person" not in several.cost.sentence
     one = shoal.measure({"who": [1, 2], "where": ["a", "a"]}, unit="who", place="where")
     assert one.sentence.startswith("1 known record singles out 0 %")
-    assert "singles out" in one.report(tmp_path / "r.html").read_text().replace("</", " </").replace("\n", " ")
+    page = one.report(tmp_path / "r.html").read_text()
+    assert "singles out" in page
+    assert "how long a pseudonym may live" not in page  # one place has no law
+
+
+def test_the_report_draws_the_law_of_the_places_and_the_life_of_a_pseudonym(visits: pa.Table, tmp_path: Path) -> None:
+    m = shoal.measure(visits, unit="who", time="at", place="where", time_widths=["none", "week"])
+    true = sorted(Counter(visits["where"].to_pylist()).values(), reverse=True)
+    assert list(m.ranks) == true
+    page = m.report(tmp_path / "r.html").read_text()
+    for words in ("how long a pseudonym may live", "most frequent first", "records of a pseudonym", "measured, known places"):
+        assert words in page
+    fitted = shoal.predict.fit_zipf(true)
+    assert f"Exponent {fitted.c:.3f}; R² {fitted.r2:.3f}" in page
+    assert "canary" not in page
+    two = shoal.measure({"who": [1, 1, 2], "where": ["a", "b", "a"]}, unit="who", place="where")
+    assert "how long a pseudonym may live" not in two.report(tmp_path / "two.html").read_text()
+    three = shoal.measure({"who": [1, 1, 2, 2], "where": ["a", "b", "a", "c"]}, unit="who", place="where")
+    assert "how long a pseudonym may live" in three.report(tmp_path / "three.html").read_text()

@@ -13,6 +13,7 @@ from shoal.report.blocks import Block, Figure, Number, Section, Table, Text, Wor
 from shoal.report.charts import Chart, Hiding, Revealed, known_records, save, set_sizes, svg
 from shoal.report.numbers import percent
 from shoal.report.pages import page, part, style
+from shoal.report.plots import renewal_curve, zipf_ranks
 
 
 def write_report(m: EventsMeasured, file: Path) -> Path:
@@ -54,10 +55,11 @@ def report_html(m: EventsMeasured) -> str:
         Section("known", "What known records reveal", _known(m)),
         Section("grid", "Coarser times and places", _grid(m)),
         Section("habits", "What is telling without knowing records", _habits(m)),
+        Section("law", "Popularity of the places, and how long a pseudonym may live", _law(m)),
         Section("sets", "Sets of points (k^m-anonymity)", _shared(m)),
         Section("meaning", "What the numbers mean", [Text(m.explain()), Words(LIMITS, small=True)]),
     ]
-    accent, out, rest = m.sentence.partition(" out ")
+    accent, verb, rest = m.sentence.partition(" single")
     title = f"What do a few known records reveal in {m.table}?"
     return page(
         "report.html.j2",
@@ -65,7 +67,7 @@ def report_html(m: EventsMeasured) -> str:
         subtitle=title,
         accent=accent,
         accent_kind="risk" if m.curve[-1].unique.value > 0 else "met",
-        rest=f"{out}{rest}",
+        rest=f"{verb}{rest}",
         says="",
         cost=None,
         notes=m.notes,
@@ -133,6 +135,42 @@ def _habits(m: EventsMeasured) -> list[Block]:
             rows = [(s.name, f"{s.people:,}", f"{s.points:,}", percent(s.alone)) for s in found]
             out.append(Table((name, "people", "points", "one person's only"), rows, right=range(1, 4)))
     return out
+
+
+POOR_FIT = 0.1
+"""Beyond this Kolmogorov distance the law is not that of the table."""
+FEWEST_PLACES = 3
+"""A law is fitted to no fewer places."""
+MOST_RECORDS = 6
+MOST_COUNTS = 20_000
+"""Places beyond which what a pseudonym reveals is worked out by the law only."""
+
+
+def _law(m: EventsMeasured) -> list[Block]:
+    """Places by rank with Zipf's law fitted, and the share of people alone by the records of a pseudonym."""
+    if len(m.ranks) < FEWEST_PLACES or m.people < 2:
+        return []
+    from shoal.predict import Distribution, expected_share, fit_zipf  # heavy
+
+    fitted = fit_zipf(m.ranks)
+    seen = Distribution.counts(m.ranks) if len(m.ranks) <= MOST_COUNTS else None
+    told = next((g for g in m.grid if g.time in (None, "none") and g.place == "exact"), None)
+    known = {k.records: k.unique.value for k in told.curve} if told else {}
+    rows = []
+    for s in range(1, MOST_RECORDS + 1):
+        counted = None if seen is None else expected_share(seen, m.people, s).value
+        law = expected_share(fitted.law, m.people, s).value
+        rows.append({"records": s, "law": law, "counts": counted, "known_places": known.get(s)})
+    by_rank = zipf_ranks(m.ranks, fitted.law, total=float(sum(m.ranks)))
+    fit = f"Exponent {fitted.c:.3f}; R² {fitted.r2:.3f} on the logarithms; Kolmogorov distance {fitted.ks:.3f}"
+    fit += " (above 0.1: trust the counts)." if fitted.ks > POOR_FIT else "."
+    independent = "The law and the counts take the records of a person as independent; shoal predict zipf --table tests it."
+    return [
+        Figure(svg(by_rank), "Records per place, most frequent first, on logarithmic axes, and the fitted law."),
+        Words(fit, small=True),
+        Figure(svg(renewal_curve(rows)), "People alone, in percent, against the records that one pseudonym covers."),
+        Words(independent, small=True),
+    ]
 
 
 def _shared(m: EventsMeasured) -> list[Block]:

@@ -152,7 +152,8 @@ def _habits(events: _Events, kinds: Mapping[str, str], time: str | None, places:
     if places:
         where = _in_order(events.places)
         traces = Traces.of(events.person, where)
-        out["rare"] = rare_places(traces, sum_by(where, events.rows, traces.n_points))
+        records = sum_by(where, events.rows, traces.n_points)
+        out["rare"], out["ranks"] = rare_places(traces, records), tuple(np.sort(records)[::-1].tolist())
         pairs = group_codes([events.person.astype(np.int32), where.astype(np.int32)])
         often = sum_by(pairs.ids, events.rows, pairs.n)
         out["top"] = top_places(events.person[pairs.first], where[pairs.first], often)

@@ -34,7 +34,7 @@ class Grain:
 @dataclass(frozen=True, repr=False)
 class EventsMeasured:
     """What a few known records of a person reveal: ``curve``, ``needed``, ``grid``, ``top``, ``rare``, ``shared``; nobody has
-    more than ``longest`` points."""
+    more than ``longest`` points. ``ranks``: records per place, most frequent first; no place is named."""
 
     table: str
     unit: str
@@ -51,6 +51,7 @@ class EventsMeasured:
     top: tuple[TopPlaces, ...] = ()
     hours: tuple[Season, ...] = ()
     weekdays: tuple[Season, ...] = ()
+    ranks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
