@@ -247,7 +247,7 @@ def _visits(counts: Counted) -> list[float]:
     data = _counted(counts)
     if isinstance(counts, str | Path) and are_identifiers(data, str(counts)):
         raise UsageError(
-            "the column named for counts holds identifiers, not counts: whole numbers, none of them twice.",
+            "the column named for counts holds identifiers, not counts.",
             hint="To count the rows per value: --table FILE:column. Else name the column of visits: --counts FILE:column.",
         )
     return data

@@ -45,6 +45,18 @@ def test_identifiers_are_not_counts(tmp_path: Path) -> None:
     assert "--table" in str(caught.value)
 
 
+def test_identifiers_of_a_row_per_visit_repeat() -> None:
+    """A file of visits names the same place again and again: its column of ids still holds no counts."""
+    visits = [1500.0, 1500.0, 1508.0, 12.0, 1500.0]
+    for name in ("grid_id", "id", "station-code", "place key"):
+        assert are_identifiers(visits, f"f.csv:{name}")
+    for name in ("visits", "number", "grid_idx", "paid"):
+        assert not are_identifiers(visits, f"f.csv:{name}")
+    assert not are_identifiers([*visits, 0.5], "f.csv:grid_id"), "no whole numbers"
+    assert not are_identifiers(visits[:2], "f.csv:grid_id")
+    assert are_identifiers([1.0, 2.0, 5.0], "f.csv:number")
+
+
 def test_what_looks_like_an_identifier() -> None:
     close = [float(10_000 + i) for i in range(20)]
     assert are_identifiers(close, "f.csv:x")
@@ -53,7 +65,7 @@ def test_what_looks_like_an_identifier() -> None:
     assert are_identifiers([*close[:-1], 100_000.0], "f.csv:x")
     assert not are_identifiers([9_999.0, *close[1:]], "f.csv:x")
     assert not are_identifiers([1.0, 2.0], "f.csv:id")
-    assert not are_identifiers([1.0, 2.0, 2.0], "f.csv:id")
+    assert not are_identifiers([1.0, 2.0, 2.0], "f.csv:nr")
     assert not are_identifiers([1.0, 2.0, 2.5], "f.csv:id")
     assert not are_identifiers([1.0, 2.0, 3.0], "f.csv:paid")
 

@@ -50,16 +50,23 @@ def count_column(folder: Path | None, reference: str, *, in_order: bool = False)
 
 
 def are_identifiers(counts: list[float], reference: str) -> bool:
-    """Whether a column of ``file.csv:column`` holds identifiers rather than counts: whole numbers, none twice, and a name like
-    ``grid_id``, or twenty and more large ones of about the same size (counts per place span more).
+    """Whether a column of ``file.csv:column`` holds identifiers rather than counts.
 
-    >>> are_identifiers([4.0, 7.0, 9.0], "f.csv:grid_id"), are_identifiers([4.0, 7.0, 9.0], "f.csv:visits")
+    Whole numbers under a name like ``grid_id`` (they may repeat: a row per visit); or none twice, and a name like ``nr``, or
+    twenty and more large ones of about the same size (counts per place span more).
+
+    >>> are_identifiers([4.0, 7.0, 4.0], "f.csv:grid_id"), are_identifiers([4.0, 7.0, 9.0], "f.csv:visits")
     (True, False)
     """
-    if len(counts) < 3 or len(set(counts)) < len(counts) or any(c != int(c) for c in counts):
+    if len(counts) < 3 or any(c != int(c) for c in counts):
         return False
-    named = re.search(r"(?i)(^|[_ .-])(id|ids|nr|no|key|code|uuid|number)$", _split(None, reference)[1]) is not None
-    return named or (len(counts) >= 20 and min(counts) >= 10_000 and max(counts) <= 10 * min(counts))
+    column = _split(None, reference)[1]
+    if re.search(r"(?i)(^|[_ .-])(id|ids|key|code|uuid)$", column):
+        return True
+    if len(set(counts)) < len(counts):
+        return False
+    numbered = re.search(r"(?i)(^|[_ .-])(nr|no|number)$", column) is not None
+    return numbered or (len(counts) >= 20 and min(counts) >= 10_000 and max(counts) <= 10 * min(counts))
 
 
 def _split(folder: Path | None, reference: str) -> tuple[str, str]:
