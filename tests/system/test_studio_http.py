@@ -129,7 +129,14 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert visitor.post(f"/t/{table}/role", column=str(number), role="insensitive").status_code == 200
     page = visitor.post(f"/t/{table}/go", number="0", tab="measure")
     assert f"{measured.unique:,} of 1,500 people are one of a kind" in page.text
-    # plans, the balanced one or the first
+    # a search is stopped, and begun again
+    page = visitor.get(f"/t/{table}/improve")
+    job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
+    assert job is not None
+    visitor.post(f"/jobs/{job[1]}/cancel")
+    assert visitor.http.get(f"/jobs/{job[1]}").json()["state"] == "cancelled"
+    visitor.post(f"/t/{table}/search")
+    # plans
     for _ in range(300):
         page = visitor.get(f"/t/{table}/improve")
         if "data-job" not in page.text:
@@ -190,6 +197,28 @@ def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capf
         assert visitor.post(f"/t/{table}/role", column="0", role=role).status_code == 400
     for fields in ({"level.0": "99"}, {"level.0": "x"}, {"level.77": "0"}):
         assert visitor.post(f"/t/{table}/levels", **fields).status_code == 400
+    wrong: list[tuple[str, dict[str, str]]] = [
+        ("scale", {"column": "0", "scale": "king"}),
+        ("audience", {"preset": "nobody"}),
+        ("unit", {"column": "99"}),
+        ("locks", {"weight.0": "heavy"}),
+        ("ask", {"k": "1", "suppress": "5"}),
+        ("ask", {"k": "5", "suppress": "nan"}),
+        ("ask", {"k": "5", "suppress": "101"}),
+        ("way", {"suppress": "inf"}),
+        ("way", {"column": "0", "level": "x"}),
+        ("bands", {"column": "0", "widths": "wide"}),
+        ("plan", {"k": "12345"}),
+        ("offer", {"number": "0"}),
+        ("go", {"number": "99"}),
+        ("release", {"format": "exe"}),
+    ]
+    for place, fields in wrong:
+        page = visitor.post(f"/t/{table}/{place}", **fields)
+        assert (page.status_code, "Something is in the way" in page.text) == (400, True), (place, fields)
+    files = {"file": ("p.yml", b"roles: {quasi: {diagnosis: {hierarchy: ../../etc/passwd}}}\nrequire: {k: 2}\n")}
+    page = visitor.http.post(f"/t/{table}/policy", data={"token": visitor.token()}, files=files)
+    assert page.status_code == 400
     assert visitor.get(f"/t/{table}/measure").status_code == 200
     visitor.post("/kept/delete", sure="1")
     told = capfd.readouterr()

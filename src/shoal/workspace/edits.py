@@ -164,6 +164,23 @@ def with_weight(text: str, column: str, weight: float) -> str:
     return _changed(text, change)
 
 
+def with_bands(text: str, column: str, widths: Sequence[float]) -> str:
+    """Bands of these widths as the levels of a column, each inside the next; none: as Shoal builds them. Its level is let go."""
+
+    def change(document: Document) -> None:
+        roles = _roles(document)
+        quasi = roles[Role.QUASI.value]
+        if column not in quasi:
+            raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
+        rule = dict(quasi[column]) if isinstance(quasi[column], Mapping) else {}
+        for name in ("hierarchy", "min_level", "max_level"):
+            rule.pop(name, None)
+        quasi[column] = {**rule, "hierarchy": {"intervals": list(widths)}} if widths else rule
+        document["roles"] = _written(roles, document["roles"].get("rest"))
+
+    return _changed(text, change)
+
+
 def with_scale(text: str, column: str, scale: str) -> str:
     """What the values of a column are."""
 

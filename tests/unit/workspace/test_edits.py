@@ -54,6 +54,22 @@ def test_levels_are_both_bounds(first: str) -> None:
             change()
 
 
+def test_bands_replace_levels_and_are_taken_away_again(first: str) -> None:
+    made = edits.with_bands(edits.with_levels(first, {"age": 1}), "age", [5, 10])
+    rule = Policy.parse(made).quasi["age"]
+    assert (rule.hierarchy, rule.min_level) == ({"intervals": [5, 10]}, None)
+    assert Policy.parse(edits.with_bands(made, "age", [])).quasi["age"].hierarchy is None
+    with pytest.raises(UsageError):
+        edits.with_bands(first, "diagnosis", [5])
+
+
+def test_what_differs_in_k_only_is_the_same_without_it(first: str) -> None:
+    assert edits.without_k(edits.with_k(first, 7)) == edits.without_k(first)
+    assert edits.without_k(edits.with_suppress(first, 0.2)) != edits.without_k(first)
+    assert edits.freed(edits.with_levels(first, {"age": 1, "sex": 0})) == edits.freed(first)
+    assert Policy.parse(edits.freed(edits.with_levels(first, {"age": 1, "sex": 0}), ["age"])).quasi["age"].min_level == 1
+
+
 def test_who_sees_it_and_what_is_asked(first: str) -> None:
     public = edits.with_preset(first, "ema-public")
     assert Policy.parse(public).smallest_class == 12

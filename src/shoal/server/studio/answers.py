@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,9 @@ from shoal.workspace.rows import Kept
 
 PATIENCE = 2.5
 """Seconds that a page waits for an answer."""
+WHILE_CHANGING = 300.0
+"""Seconds that a change waits for one: it is made, or said not to be; it is never lost."""
+patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
 KEPT = 12
 """Answers that are kept; the one that nobody asked for longest goes first."""
 
@@ -105,7 +109,7 @@ class Answers:
         for one in old:
             _closed(one)
         try:
-            return found.result(PATIENCE)[0]
+            return found.result(patience.get())[0]
         except NotYet:
             raise StillCounting from None
         except BaseException:

@@ -13,7 +13,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.measures.columns.finding import ColumnFinding
 from shoal.release.policy.policy import Policy
 from shoal.server.studio import forms
-from shoal.server.studio.answers import Answers
+from shoal.server.studio.answers import WHILE_CHANGING, Answers, patience
 from shoal.server.studio.guard import check_form, form_token
 from shoal.server.studio.pages import render
 from shoal.workspace import Workspace, edits
@@ -116,7 +116,8 @@ def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/"
 
 
 async def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a plain form that our own page made."""
+    """The fields of a plain form that our own page made; what follows from it is waited for."""
+    patience.set(WHILE_CHANGING)
     fields = await forms.read_fields(request.stream())
     require_ours(request, fields)
     return fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from shoal.api.improve import Improvement, Tried, ways
 from shoal.errors import ShoalError, UsageError
 from shoal.model.roles import Role
+from shoal.release.policy.policy import Policy
 from shoal.report.charts import Chart, frontier
 from shoal.report.numbers import number, percent
 from shoal.server.studio import words
@@ -54,6 +56,7 @@ def create_router(studio: Studio) -> APIRouter:
 
     changing("levels", lambda at, fields: _levels(studio, at, fields))
     changing("locks", _locks)
+    changing("bands", lambda at, fields: _bands(studio, at, fields))
     changing("ask", _ask)
     changing("way", _way)
     changing("plan", lambda at, fields: _plan(studio, at, fields))
@@ -217,9 +220,18 @@ def _sliders(at: Here, found: Improvement, levels: Mapping[str, int]) -> list[di
                 "stops": stops,
                 "locked": name in at.step.locked,
                 "weight": f"{at.policy.quasi[name].weight:g}",
+                "bands": _widths(at, name),
             }
         )
     return out
+
+
+def _widths(at: Here, name: str) -> str | None:
+    """The widths of the bands that a person gave; None for a column that is no number."""
+    scale = at.policy.scale.get(name) or next(c.scale.value for c in at.columns if c.name == name)
+    rule = at.policy.quasi[name].hierarchy
+    given = rule.get("intervals", []) if isinstance(rule, Mapping) else []
+    return ", ".join(f"{w:g}" for w in given) if scale == "number" and isinstance(given, list | tuple) else None
 
 
 def _numbered(at: Here, fields: dict[str, str], prefix: str) -> dict[str, str]:
@@ -233,12 +245,37 @@ def _whole(said: str) -> int:
     return int(said)
 
 
+def _finite(said: str) -> float:
+    """
+    >>> _finite("2.5")
+    2.5
+    """
+    try:
+        found = float(said)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise UsageError("this is no number.", hint="Write a number such as 5.")
+    return found
+
+
 def _levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     wanted = {name: _whole(value) for name, value in _numbered(at, fields, "level.").items()}
     studio.answers.improvement(at.kept, at.policy).checked(wanted)
     moved = [c for c, level in wanted.items() if c in at.policy.quasi and level != (at.policy.quasi[c].min_level or 0)]
     said = ", ".join(f"{words.plain(c)}: level {wanted[c]}" for c in moved[:2]) or "levels as they are"
     return said, edits.with_levels(at.step.policy, wanted), at.step.locked
+
+
+def _bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+    """Own bands of a column of numbers; they are tried before they are kept."""
+    name = at.column(fields.get("column", ""))
+    widths = [_finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
+    whole = [int(w) if w.is_integer() else w for w in widths]
+    text = edits.with_bands(at.step.policy, name, whole)
+    studio.answers.improvement(at.kept, Policy.parse(text))
+    said = f"bands of {', '.join(f'{w:g}' for w in whole)}" if whole else "bands as Shoal builds them"
+    return f"{words.plain(name)}: {said}", text, at.step.locked
 
 
 def _locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
@@ -248,8 +285,8 @@ def _locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]
     if fixed:
         text = edits.with_levels(text, fixed)
     for name, value in _numbered(at, fields, "weight.").items():
-        if name in at.policy.quasi and value and float(value) != at.policy.quasi[name].weight:
-            text = edits.with_weight(text, name, float(value))
+        if name in at.policy.quasi and value and _finite(value) != at.policy.quasi[name].weight:
+            text = edits.with_weight(text, name, _finite(value))
     said = f"locked {words.several(locked)}" if locked else "nothing is locked"
     return said, text, locked
 
@@ -260,10 +297,7 @@ def _ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if k != max(at.policy.smallest_class, 2):
         text = edits.with_k(text, k)
         said.append(f"groups of at least {k}")
-    try:
-        share = float(fields.get("suppress", "")) / 100
-    except ValueError:
-        raise UsageError("this is no share.", hint="Write a number of percents, such as 5.") from None
+    share = _finite(fields.get("suppress", "")) / 100
     if f"{share:g}" != f"{at.policy.suppress:g}":
         text = edits.with_suppress(text, float(f"{share:.6g}"))
         said.append(f"left out: at most {percent(share)}")
@@ -272,7 +306,7 @@ def _ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
 
 def _way(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if "suppress" in fields:
-        return _ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * float(fields['suppress']):g}"})
+        return _ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * _finite(fields['suppress']):g}"})
     name, level = at.column(fields.get("column", "")), _whole(fields.get("level", ""))
     kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
     said = f"{words.plain(name)}: level {level}"

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.api.measurement import Measurement
+from shoal.errors import UsageError
 from shoal.measures.columns.finding import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
@@ -92,7 +93,9 @@ def _role(at: Here, fields: dict[str, str]) -> tuple[str, str]:
 
 
 def _scale(at: Here, fields: dict[str, str]) -> tuple[str, str]:
-    name, scale = at.column(fields.get("column", "")), Scale(fields.get("scale", "")).value
+    name, scale = at.column(fields.get("column", "")), fields.get("scale", "")
+    if scale not in {s.value for s in Scale}:
+        raise UsageError("this scale is not known.", hint="Choose one of those shown.")
     return f"{words.plain(name)} is of scale {scale}", edits.with_scale(at.step.policy, name, scale)
 
 

@@ -17,6 +17,7 @@ from shoal.release.certificate.outcome import Verification
 from shoal.release.policy.policy import Policy
 from shoal.server.common import status_of
 from shoal.server.studio import forms, packed
+from shoal.server.studio.answers import WHILE_CHANGING, patience
 from shoal.server.studio.here import Studio, fields_of, here, page, require_ours, to
 from shoal.workspace import edits
 
@@ -41,6 +42,7 @@ def create_router(studio: Studio) -> APIRouter:
             raise UsageError("there is no file.", hint="Choose one.")
         with workspace.files.incoming(secrets.token_hex(8)) as arrived:
             sent = await forms.read_parts(request.stream(), boundary, arrived, MOST_POLICY)
+            patience.set(WHILE_CHANGING)
             require_ours(request, sent.fields)
             raw = arrived.read_bytes()
         await run_in_threadpool(_use, studio, table_id, raw)
@@ -88,6 +90,12 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
     asked = Policy.parse(text)
     known = {c.name for c in at.columns}
     named = [*asked.quasi, *asked.direct, *asked.sensitive, *asked.insensitive, *(c for c in (asked.unit, asked.weight) if c)]
+    files = [r.hierarchy for r in asked.quasi.values()] + list(asked.sensitive.values()) + [asked.population_table]
+    if asked.events is not None or any(isinstance(f, str) for f in files):
+        raise PolicyError(
+            "the policy is one of an event table, or names files beside it; the studio reads neither.",
+            hint="Run it on the command line: shoal anonymize TABLE --policy FILE --out DIR",
+        )
     unknown = [c for c in named if c not in known]
     if unknown:
         raise PolicyError(
