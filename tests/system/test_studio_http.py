@@ -21,6 +21,7 @@ import pytest
 import shoal
 from shoal.server.studio.guard import POLICY
 from studio_support import Visitor, free_port, hostile_table, served
+from surfaces import RARE, canary_table
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +224,28 @@ def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capf
     visitor.post("/kept/delete", sure="1")
     told = capfd.readouterr()
     assert not re.search("flu|hiv|Error", told.err + told.out)
+
+
+def test_no_page_job_or_database_holds_what_only_one_person_has(
+    visitor: Visitor, studio: tuple[str, Any, Path], tmp_path: Path
+) -> None:
+    canary_table(tmp_path / "bestand.csv")
+    assert RARE.search((tmp_path / "bestand.csv").read_text(encoding="utf-8"))
+    table = visitor.bring(tmp_path / "bestand.csv")
+    visitor.get(f"/t/{table}/improve")
+    for _ in range(300):
+        if "data-job" not in visitor.get(f"/t/{table}/improve").text:
+            break
+        time.sleep(0.2)
+    named = visitor.get(f"/t/{table}/measure?panel=policy")
+    assert "kolomjob" in named.text, "names of columns are shown, so the search below would find what is shown"
+    for tab in ("measure", "understand", "improve", "prove", "measure?why=k", "policy.yml"):
+        assert not RARE.search(visitor.get(f"/t/{table}/{tab}").text), tab
+    for path in ("/", "/kept"):
+        assert not RARE.search(visitor.get(path).text), path
+    for file in (studio[2] / "kept").glob("studio.db*"):
+        assert not RARE.search(file.read_bytes().decode("latin-1")), file.name
+    visitor.post("/kept/delete", sure="1")
 
 
 def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:

@@ -55,6 +55,7 @@ NO_TABLE = {
     "about no table of the user": "presets explain doctor manual demo",
     "numbers and summaries are typed, no table is read": "predict",
     "opens a port; its endpoints are walked": "serve",
+    "opens a port; its pages, jobs and database are walked with the same canaries in test_studio_http.py": "studio",
     "the same files and fields as publish, by other keys": "registry",
     "people, keys, domains and pseudonyms; identities are walked by pseudonymize, reveal and audit": "vault",
 }
