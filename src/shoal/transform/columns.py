@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
+from shoal.hierarchies.values import texts_of
 from shoal.kernels.numbers import numbers_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,6 +43,12 @@ def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
     if infinite:
         raise DataError(f"column '{column}' holds {infinite} infinite numbers.", hint="Correct or remove them.", column=column)
     return out, present.astype(np.bool_)
+
+
+def distinct_numbers(column: str, values: Any) -> FloatArray:
+    """Distinct values (texts or a pyarrow array) as numbers; typed ones without their texts, so that many need little memory."""
+    typed = hasattr(values, "null_count") and not values.null_count and str(values.type) in ("int64", "double")
+    return numbers_of(column, values if typed else texts_of(column, values))
 
 
 def with_numbers(table: Any, column: str, values: FloatArray, present: BoolArray, *, whole: bool = False) -> Any:

@@ -18,6 +18,7 @@ from shoal.model.plan import _REGISTRY, Plan, RowStep, step_from_json
 from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
 from shoal.transform.identity.format_preserving import cipher, permute_code
 from shoal.transform.identity.keys import read_key
+from shoal.transform.perturb.noise import Spread, noise_of
 
 STRONG = 10**15  # the shortest seed that is taken
 
@@ -666,3 +667,48 @@ def test_deniability_is_what_bayes_says():
     out = np.array(tf.apply(step, pa.table({"colour": names[true]}), seed=STRONG + 5).table["colour"].to_pylist())
     right = max((out[out == c] == names[true][out == c]).mean() for c in names)
     assert 1 - right == pytest.approx(0.125, abs=0.004)
+
+
+# -- read in parts ---------------------------------------------------------------------------------------------------
+
+
+def test_noise_planned_in_parts_is_noise_planned_at_once():
+    rng = np.random.default_rng(8)
+    x = np.round(rng.normal(1e6, 3.0, 999), 1)
+    some = pa.array(np.where(np.arange(999) % 7 == 0, np.nan, x), from_pandas=True)
+    table = pa.table({"x": some, "y": np.round(x * 2 + rng.normal(size=999), 3)})
+    values = table["x"].drop_null().to_numpy()
+    whole = tf.noise_for("x", values, share=0.2)
+    assert whole.scale == float(f"{0.2 * values.std():.6g}")
+    assert whole.decimals == 1
+    for size in (1, 10, 998, 999):
+        for order in (np.arange(999), rng.permutation(999)):
+            parts = [table.take(pa.array(order)).slice(i, size) for i in range(0, 999, size)]
+            assert noise_of("x", Spread.of(parts, ("x",)), share=0.2) == whole
+            assert tf.CorrelatedNoise.fit(iter(parts), ("x", "y")) == tf.CorrelatedNoise.fit(table, ("x", "y"))
+    complete = table.filter(table["x"].is_valid())
+    factor = np.array(tf.CorrelatedNoise.fit(table, ("x", "y"), share=0.5).factor)
+    np.testing.assert_allclose(factor @ factor.T, 0.5 * np.cov(complete["x"], complete["y"]), rtol=1e-5)
+
+
+def test_dates_stay_in_the_years_that_their_type_has(monkeypatch):
+    monkeypatch.setenv("MASK_KEY", "correct horse battery staple 42!")
+    step = tf.DateShift("d", "who", key="env:MASK_KEY")
+    monkeypatch.setattr(tf.DateShift, "shift", lambda self, key, person: {"back": -1, "on": 1}[person])
+
+    def moved(day, who, kind):
+        return tf.apply(step, pa.table({"d": pa.array([day], kind), "who": [who]})).table["d"][0].as_py()
+
+    first, last = dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59)
+    for kind in (pa.timestamp("us"), pa.timestamp("s"), pa.date32()):
+        zero = (lambda t: t.date()) if kind == pa.date32() else (lambda t: t)
+        assert moved(first, "on", kind) == zero(dt.datetime(1, 1, 2))
+        assert moved(last, "back", kind) == zero(dt.datetime(9999, 12, 30, 23, 59, 59))
+        for day, who in ((first, "back"), (last, "on")):
+            with pytest.raises(DataError, match="would leave the years"):
+                moved(day, who, kind)
+    assert moved("0001-01-01 10:00", "on", pa.string()) == "0001-01-02 10:00"
+    with pytest.raises(DataError, match="would leave the years"):
+        moved("0001-01-01 10:00", "back", pa.string())
+    with pytest.raises(DataError, match="would leave the years"):
+        moved(dt.datetime(2262, 4, 11, 12), "on", pa.timestamp("ns"))

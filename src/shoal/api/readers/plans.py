@@ -13,7 +13,7 @@ settings of its class; the others are built here from the column's values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,18 +133,22 @@ def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.transform import noise_for
+    from shoal.transform.perturb.noise import Spread, noise_of
 
-    values, counts = _substantive(table, column)
-    return noise_for(column, [float(v.as_py()) for v in values], counts, **words)
+    return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 
 
 def _correlated(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
     from shoal.transform import CorrelatedNoise
 
     columns = (column, *words.pop("others"))
-    data = pa.Table.from_batches(list(table.scan(columns)))
-    return CorrelatedNoise.fit(without_codes(data, {n: table.schema[n].user_missing for n in columns}), columns, **words)
+    return CorrelatedNoise.fit(_numbers(table, columns), columns, **words)
+
+
+def _numbers(table: Table, columns: tuple[str, ...]) -> Iterator[Any]:
+    """Tables of some rows each, without the codes that are declared missing."""
+    declared = {n: table.schema[n].user_missing for n in columns}
+    return (without_codes(pa.Table.from_batches([b]), declared) for b in table.scan(columns))
 
 
 BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.numbers import FARTHEST
-from shoal.hierarchies.values import counts_of, texts_of
-from shoal.kernels.numbers import numbers_of
+from shoal.hierarchies.values import counts_of
 from shoal.steps import Clamp, Round
-from shoal.transform.columns import FloatArray, need_group
+from shoal.transform.columns import FloatArray, distinct_numbers, need_group
 
 
 def round_to(column: str, base: float) -> Round:
@@ -50,8 +49,8 @@ def top_bottom(
         if low is None and high is None:
             raise UsageError(f"the coding of '{column}' needs low=, high=, people= or share=.")
         return Clamp(column, low, high)
-    texts = texts_of(column, values)
-    x, w = numbers_of(column, texts), counts_of(texts, counts)
+    x = distinct_numbers(column, values)
+    w = counts_of(x, counts)
     n = int(w.sum())
     wanted = people if people is not None else math.ceil((share or 0.0) * n)
     if wanted < 1:

@@ -28,12 +28,11 @@ import numpy.typing as npt
 
 from shoal.errors import UsageError
 from shoal.hierarchies.builders.quantiles import roundest
-from shoal.hierarchies.values import counts_of, texts_of
-from shoal.kernels.numbers import numbers_of
+from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
 from shoal.steps import Cut
-from shoal.transform.columns import need_group, numbers, with_numbers
+from shoal.transform.columns import distinct_numbers, need_group, numbers, with_numbers
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -201,8 +200,8 @@ def microaggregate_1d(
     >>> microaggregate_1d("x", ["1", "3", "4", "7", "12"], k=2, publish="interval").labels
     ('<5', '5+')
     """
-    texts = texts_of(column, values)
-    groups = optimal_groups(numbers_of(column, texts), k, cost=cost, weights=counts_of(texts, counts), column=column)
+    x = distinct_numbers(column, values)
+    groups = optimal_groups(x, k, cost=cost, weights=counts_of(x, counts), column=column)
     return groups.step(column, publish, decimals=decimals)
 
 

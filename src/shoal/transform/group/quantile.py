@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.quantiles import roundest
-from shoal.hierarchies.values import counts_of, texts_of
-from shoal.kernels.numbers import numbers_of
+from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Step
-from shoal.transform.columns import need_group
+from shoal.transform.columns import distinct_numbers, need_group
 from shoal.transform.group.optimal_1d import MAX_CASES, Centres, Groups, Publish, Represent, optimal_groups
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,9 +93,8 @@ def quantile_transform(
     >>> quantile_transform("x", ["1", "2", "3", "4"], k=2).labels
     ('1.0', '3.0')
     """
-    texts = texts_of(column, values)
-    sizes = counts_of(texts, counts)
-    x = numbers_of(column, texts)
+    x = distinct_numbers(column, values)
+    sizes = counts_of(x, counts)
     if groups is not None and k is None:
         return equal_groups(x, groups, weights=sizes, column=column).step(column, publish)
     if k is None or groups is not None:

@@ -84,19 +84,33 @@ class DateShift(StreamStep):
         if pa.types.is_date(kind):
             numbers = dates.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
             moved = pc.add(numbers, shifts)
-            beyond = int(pc.sum(pc.or_(pc.less(moved, FIRST_DAY), pc.greater(moved, LAST_DAY))).as_py() or 0)
-            if beyond:
-                raise DataError(
-                    f"{beyond} dates of column '{self.column}' would leave the years 1 to 9999.",
-                    hint="Make them missing: such dates mostly stand for an unknown one.",
-                    column=self.column,
-                )
+            self._need_years(moved, FIRST_DAY, LAST_DAY)
             return moved.cast(pa.int32()).cast(pa.date32())
         if pa.types.is_timestamp(kind):
-            numbers = dates.cast(pa.int64())
-            return pc.add(numbers, pc.multiply(shifts, np.int64(_DAY[kind.unit]))).cast(kind)
+            day = np.int64(_DAY[kind.unit])
+            try:
+                moved = pc.add_checked(dates.cast(pa.int64()), pc.multiply(shifts, day))
+            except pa.ArrowInvalid:  # from 1677 to 2262
+                raise self._beyond(1, "the years that nanoseconds reach") from None
+            if kind.unit != "ns":
+                self._need_years(moved, FIRST_DAY * day, (LAST_DAY + 1) * day - 1)
+            return moved.cast(kind)
         raise DataError(
             f"column '{self.column}' must hold dates; its {len(dates)} values are of another kind.", column=self.column
+        )
+
+    def _need_years(self, moved: Any, first: Any, last: Any) -> None:
+        import pyarrow.compute as pc
+
+        beyond = int(pc.sum(pc.or_(pc.less(moved, first), pc.greater(moved, last))).as_py() or 0)
+        if beyond:
+            raise self._beyond(beyond)
+
+    def _beyond(self, dates: int, years: str = "the years 1 to 9999") -> DataError:
+        return DataError(
+            f"{dates} dates of column '{self.column}' would leave {years}.",
+            hint="Make them missing: such dates mostly stand for an unknown one.",
+            column=self.column,
         )
 
 

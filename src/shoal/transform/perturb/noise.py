@@ -12,7 +12,7 @@ of the column is refused, since rounding would take it off again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -108,21 +108,17 @@ class CorrelatedNoise(StreamStep):
 
     @classmethod
     def fit(cls, table: Any, columns: tuple[str, ...], *, share: float = 0.1) -> CorrelatedNoise:
-        """From a pyarrow table (or a sample of it) with the columns: the factor of ``share`` × their covariance."""
-        found = [numbers(table, name) for name in columns]
-        complete = np.logical_and.reduce([p for _, p in found])
-        if complete.sum() < 2:
+        """From a pyarrow table, or tables one after the other, with the columns: the factor of ``share`` × their covariance."""
+        spread = Spread.of([table] if hasattr(table, "column_names") else table, columns)
+        if spread.n < 2:
             raise DataError(f"columns {', '.join(map(repr, columns))} have fewer than two complete records.")
-        data = np.array([x[complete] for x, _ in found])
-        covariance = np.atleast_2d(np.cov(data)) * share
-        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = np.linalg.eigh(spread.covariance() * share)
         root = vectors * np.sqrt(np.clip(values, 0, None))  # also where a column is a sum of others
         factor = tuple(tuple(float(v) for v in row) for row in root)
-        decimals = tuple(decimals_of(x[p]) for x, p in found)
-        for name, row, own in zip(columns, root, decimals, strict=True):
+        for name, row, own in zip(columns, root, spread.decimals, strict=True):
             if row.any():
                 need_steps(name, float(np.sqrt((row**2).sum())), own)
-        return cls(columns[0], tuple(columns[1:]), factor, share, decimals)
+        return cls(columns[0], tuple(columns[1:]), factor, share, tuple(spread.decimals))
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         keys = [random.derive(seed, self.kind, *self.columns, str(i)) for i in range(len(self.columns))]
@@ -153,18 +149,76 @@ def noise_for(column: str, values: Any, counts: Any = None, *, share: float = 0.
     4.0825
     """
     x = np.asarray(values, dtype=np.float64)
-    if not len(x):
+    spread = Spread(1)
+    spread.add([x], [np.ones(len(x), np.bool_)], None if counts is None else np.asarray(counts, dtype=np.float64))
+    return noise_of(column, spread, share=share, **settings)
+
+
+def noise_of(column: str, spread: Spread, *, share: float = 0.1, **settings: Any) -> Noise:
+    """As :func:`noise_for`, from the spread of a column that was read in parts. The scale has six digits."""
+    if not spread.n:
         raise DataError(f"column '{column}' has no value: all are missing.", column=column)
-    w = np.ones(len(x)) if counts is None else np.asarray(counts, dtype=np.float64)
-    mean = np.average(x, weights=w)
-    deviation = float(np.sqrt(np.average((x - mean) ** 2, weights=w)))
+    deviation = float(np.sqrt(spread.products[0, 0] / spread.n))
     if not deviation > 0:
         raise DataError(f"column '{column}' has one value only: noise relative to its spread has no size.", column=column)
     unit = Noise(column, 1.0, settings.get("distribution", "gaussian")).variance ** 0.5
-    own = decimals_of(x)
+    own = spread.decimals[0]
     if settings.get("mode", "additive") == "additive":
         need_steps(column, share * deviation, own)
-    return Noise(column, share * deviation / unit, **{"decimals": own, **settings})
+    return Noise(column, float(f"{share * deviation / unit:.6g}"), **{"decimals": own, **settings})
+
+
+class Spread:
+    """Means, products of deviations and decimals of columns that are read in parts: no value is kept.
+
+    ``n`` counts the records with a value in every column. Results are rounded where they are used, so that the order of the
+    rows changes nothing.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.n = 0.0
+        self.means: FloatArray = np.zeros(columns)
+        self.products: FloatArray = np.zeros((columns, columns))
+        self.decimals: list[int | None] = [0] * columns
+
+    @classmethod
+    def of(cls, tables: Iterable[Any], columns: Sequence[str]) -> Spread:
+        """Of tables one after the other."""
+        out = cls(len(columns))
+        for table in tables:
+            found = [numbers(table, name) for name in columns]
+            out.add([x for x, _ in found], [p for _, p in found])
+        return out
+
+    def add(
+        self, values: Sequence[FloatArray], present: Sequence[npt.NDArray[np.bool_]], weights: FloatArray | None = None
+    ) -> None:
+        """Take in more records; ``weights`` say how many times each is there."""
+        for i, (x, p) in enumerate(zip(values, present, strict=True)):
+            before, here = self.decimals[i], decimals_of(x[p])
+            self.decimals[i] = None if before is None or here is None else max(before, here)
+        complete = np.logical_and.reduce(list(present))
+        x = np.array([v[complete] for v in values])
+        w = np.ones(x.shape[1]) if weights is None else weights[complete]
+        n = float(w.sum())
+        if not n:
+            return
+        mean = (x * w).sum(axis=1) / n
+        centred = x - mean[:, None]
+        apart = mean - self.means
+        both = self.n + n
+        self.products += (centred * w) @ centred.T + np.outer(apart, apart) * (self.n * n / both)
+        self.means = self.means + apart * (n / both)
+        self.n = both
+
+    def covariance(self) -> FloatArray:
+        """With the divisor n − 1: deviations to six digits, correlations to six decimals."""
+        found = self.products / (self.n - 1)
+        exact = np.sqrt(found.diagonal())
+        size = np.outer(exact, exact)
+        related = np.round(np.divide(found, size, out=np.zeros_like(found), where=size > 0), 6)
+        shown = np.array([float(f"{v:.6g}") for v in exact])
+        return np.asarray(related * np.outer(shown, shown))
 
 
 def decimals_of(values: FloatArray) -> int | None:
