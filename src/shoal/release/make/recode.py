@@ -28,8 +28,11 @@ ENDINGS = {
     "sav": "sav",
     "stata": "dta",
     "dta": "dta",
+    "jsonl": "jsonl",
+    "sas": "xpt",
+    "xpt": "xpt",
 }
-"""Formats of the published data, and the ending of the file."""
+"""Formats of the published data, and the ending of the file. No packed ones: what they unpack to could not be bounded first."""
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:

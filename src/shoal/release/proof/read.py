@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, TamperError, UnreadableError, UsageError, need
+from shoal.release.proof import read_jsonl
 from shoal.release.proof.arrow_bounds import check_arrow, check_flat, check_long_texts
 from shoal.release.proof.bounds import MOST_HEADER, check_cells, check_workbook
 
@@ -56,10 +57,13 @@ def batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         ".xlsx": _excel_batches,
         ".sav": _stats_batches,
         ".dta": _stats_batches,
+        ".xpt": _stats_batches,
+        ".jsonl": _jsonl_batches,
     }.get(path.suffix)
     if opened is None:
         raise UsageError(
-            f"files ending in '{path.suffix}' cannot be counted again.", hint="Use CSV, Parquet, Arrow, Excel, SPSS, Stata."
+            f"files ending in '{path.suffix}' cannot be counted again.",
+            hint="Use CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata, SAS transport.",
         )
     try:
         yield from opened(path, list(columns))
@@ -154,6 +158,8 @@ def _names(path: Path) -> list[str]:
         return list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
     if path.suffix == ".xlsx":
         return [str(c or "") for c in next(iter(_excel_rows(path)), ())]
+    if path.suffix == ".jsonl":
+        return read_jsonl.names(path)
     return [str(c) for c in _stats_file(path)[0].columns]
 
 
@@ -291,17 +297,26 @@ def _excel_batches(path: Path, columns: list[str]) -> Iterator[Any]:
     yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
 
+def _jsonl_batches(path: Path, columns: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    _places(read_jsonl.names(path), columns, path.name)
+    for block in read_jsonl.cells(path, columns):
+        yield pa.RecordBatch.from_arrays([pa.array(values, pa.string()) for values in block], names=columns)
+
+
 def _stats_file(path: Path) -> tuple[Any, Any]:
     """The frame of codes and what the file says about it (value labels)."""
     try:
         import pyreadstat
     except ImportError:
         raise need("stats", "pyreadstat") from None
-    read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
+    read = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}[path.suffix]
+    declared = {} if path.suffix == ".xpt" else {"user_missing": True}  # declared missing or not, it can be read
     try:
         known = read(str(path), metadataonly=True)[1]
         check_cells(path, max(0, int(known.number_rows or 0)), int(known.number_columns or 0))
-        frame, about = read(str(path), user_missing=True)  # declared missing or not, it can be read
+        frame, about = read(str(path), **declared)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise _unreadable(path, error) from None
     return frame, about
