@@ -311,7 +311,8 @@ def _stats_file(path: Path) -> tuple[Any, Any]:
         import pyreadstat
     except ImportError:
         raise need("stats", "pyreadstat") from None
-    read = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}[path.suffix]
+    readers: dict[str, Any] = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta, ".xpt": pyreadstat.read_xport}
+    read = readers[path.suffix]
     declared = {} if path.suffix == ".xpt" else {"user_missing": True}  # declared missing or not, it can be read
     try:
         known = read(str(path), metadataonly=True)[1]
