@@ -6,7 +6,6 @@ no error, log or file that Shoal writes. Short or monotonous keys are refused.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 from pathlib import Path
@@ -51,4 +50,4 @@ def read_key(source: str) -> bytes:
 def keyed_digest(key: bytes, domain: str, value: str) -> bytes:
     """HMAC-SHA-256 of a value inside a domain: equal values agree inside one domain and cannot be linked across domains."""
     text = domain.encode("utf-8", "surrogatepass") + b"\x00" + value.encode("utf-8", "surrogatepass")
-    return hmac.new(key, text, hashlib.sha256).digest()
+    return hmac.digest(key, text, "sha256")

@@ -87,8 +87,8 @@ class KeyedHash(_Keyed):
             raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
 
     def replacement(self) -> Callable[[str], str]:
-        key = read_key(self.key)
-        return lambda text: keyed_digest(key, self._domain, text).hex()[: self.length]
+        key, domain, length = read_key(self.key), self._domain, self.length
+        return lambda text: keyed_digest(key, domain, text).hex()[:length]
 
 
 @register_step
