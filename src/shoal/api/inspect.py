@@ -138,12 +138,14 @@ def inspect(
     records = source.n_rows()
     if records == 0:
         raise EmptyTableError(f"table '{source.name}' has no rows.", hint="Check the file or the filter that left nothing.")
-    whole = pa.Table.from_batches(list(source.scan())) if records * len(source.schema.columns) <= SMALL else None
-    facts = table_facts(source, records, progress, whole)
+    small = records * len(source.schema.columns) <= SMALL and not source.only_aggregates
+    whole = pa.Table.from_batches(list(source.scan())) if small else None
+    facts = [] if source.only_aggregates else table_facts(source, records, progress, whole)
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
     classed = [replace(made, hipaa=class_of(one, finding=made).item) for one, made in both]
+    classed = by_numbers(source, records) if source.only_aggregates else classed
     found = [_as_said(made, source.schema) for made in classed]
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, tuple(found))
@@ -171,6 +173,26 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
             missing = int(sizes[0]) if len(sizes) and counts.codes[0][0] == -1 else 0
             facts.append(_facts(column, values, sizes[1:] if missing else sizes, missing, records))
     return facts
+
+
+def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
+    """Findings where only aggregates may be read: columns without a role are not looked at, their values may be identifiers."""
+    found = []
+    for column in table.schema.columns:
+        role = table.schema.roles.get(column.name)
+        if role in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE) and column.name != table.schema.unit:
+            values, sizes = table.values(column.name)
+            missing = int(sizes[-1]) if values.null_count else 0
+            held = len(values) - (1 if missing else 0)
+            facts = _facts(column, values.slice(0, held), np.asarray(sizes[:held]), missing, records)
+            found += find_columns([facts])
+            continue
+        distinct, missing = table.numbers(column.name)
+        alone = distinct > 1 and distinct >= records - missing
+        reason = "every record has another value" if alone else "not looked at; taken for one that others may know"
+        suggested = Role.DIRECT if alone else Role.QUASI
+        found.append(ColumnFinding(column.name, column.kind, distinct, missing, suggested, f"{reason} (only aggregates)", 0.3))
+    return found
 
 
 def _counted(column: Any) -> tuple[Any, Any, int]:
@@ -238,6 +260,9 @@ def _together(
 ) -> tuple[tuple[Subset, ...], int | None, int | None, tuple[str, ...]]:
     quasi = [c for c in columns if c.role is Role.QUASI]
     notes: tuple[str, ...] = ("Suggestions only: confirm each role before you rely on it.",)
+    if table.only_aggregates:
+        quasi = [c for c in quasi if table.schema.roles.get(c.name) is Role.QUASI]
+        notes += ("Only aggregates were read: columns without a role are judged by their number of values alone.",)
     if not quasi:
         return (), None, None, (*notes, "No column looks like a quasi-identifier: check whether that is so.")
     if len(quasi) > MOST_COLUMNS:

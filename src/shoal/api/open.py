@@ -34,6 +34,8 @@ def open(
     booleans: bool | None = None,
     rename_duplicates: bool | None = None,
     memory: str | int | None = None,
+    statement_timeout: str | float | None = None,
+    only_aggregates: bool = False,
     scale: Mapping[str, str] | None = None,
     order: Mapping[str, Sequence[object]] | None = None,
     missing_values: Mapping[str, Sequence[object]] | None = None,
@@ -70,6 +72,10 @@ def open(
     memory : str or int, optional
         What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused before it
         begins.
+    statement_timeout : str or float, optional
+        PostgreSQL, MySQL and MariaDB: the server stops every statement that takes longer (``"30s"``, ``"5min"``).
+    only_aggregates : bool
+        Databases: refuse every statement that would return rows, or values of columns that have no role and may be identifiers.
     scale, order, missing_values : mappings by column, optional
         What the values are (``{"ward": "nominal"}``; also number, ordered, date, place, id, text), their order from low to high
         (``{"pain": ["low", "medium", "high"]}``), and values that are read as missing (``{"weight": ["?", "-9"]}``).
@@ -105,6 +111,8 @@ def open(
         weight=weight,
         name=name,
         memory=memory,
+        statement_timeout=statement_timeout,
+        only_aggregates=only_aggregates,
         **{option: value for option, value in reading.items() if value is not None},
     )
     return found.described(scale=scale, order=order, missing_values=missing_values)

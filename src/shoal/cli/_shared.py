@@ -39,6 +39,14 @@ Memory = Annotated[
     str | None,
     typer.Option("--memory", help="What the run may take: 2GB. Beyond it the disk is used, or the run is refused."),
 ]
+StatementTimeout = Annotated[
+    str | None,
+    typer.Option("--statement-timeout", help="Databases: the server stops every statement that takes longer: 30s, 5min."),
+]
+OnlyAggregates = Annotated[
+    bool,
+    typer.Option("--only-aggregates", help="Databases: refuse statements that would return rows or identifiers."),
+]
 Order = Annotated[
     list[str] | None,
     typer.Option("--order", help="Categories of a column from low to high: pain=low,medium,high. Repeatable."),
@@ -153,7 +161,14 @@ READING = (
 _BY_COLUMN, _YES_NO = ("types", "dates"), ("header", "booleans", "rename_duplicates")
 
 
-def read_options(given: Sequence[str] | None, *, rename: bool = False, memory: str | None = None) -> dict[str, Any]:
+def read_options(
+    given: Sequence[str] | None,
+    *,
+    rename: bool = False,
+    memory: str | None = None,
+    timeout: str | None = None,
+    only_aggregates: bool = False,
+) -> dict[str, Any]:
     """Options of ``shoal.open`` from ``key=value`` texts; ``null``, ``types`` and ``dates`` may be given several times.
 
     >>> read_options(["delimiter=tab", "header=false", "null=NA", "null=?", "types=zip:text"])
@@ -162,6 +177,10 @@ def read_options(given: Sequence[str] | None, *, rename: bool = False, memory: s
     out: dict[str, Any] = {"rename_duplicates": True} if rename else {}
     if memory is not None:
         out["memory"] = memory
+    if timeout is not None:
+        out["statement_timeout"] = timeout
+    if only_aggregates:
+        out["only_aggregates"] = True
     for text in given or ():
         key, separator, value = text.partition("=")
         column, colon, kind = value.partition(":") if key == "dates" else value.rpartition(":")  # a form may hold colons

@@ -56,6 +56,7 @@ def anonymize(
     seed: Annotated[int | None, typer.Option("--seed", help="Same input and seed, same data bytes.")] = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
     memory: _shared.Memory = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
@@ -74,9 +75,8 @@ def anonymize(
         raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
-    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory) | _shared.properties(
-        scale, missing_values, order
-    )
+    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+    reading |= _shared.properties(scale, missing_values, order)
     if draft is not None:
         _draft(table, draft, reading, _shared.roles(**given), as_json=as_json)
         return

@@ -32,6 +32,7 @@ def check(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to a file instead of stdout.")] = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -47,7 +48,9 @@ def check(
     )
     words |= {"rest": rest} if rest is not None else {}
     with _shared.progress("counting") as told:
-        options = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values, order)
+        options = _shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout) | _shared.properties(
+            scale, missing_values, order
+        )
         results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:

@@ -31,12 +31,13 @@ def hierarchy(
     ] = False,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
 
-    with shoal.open(table, **_shared.read_options(read, rename=rename_duplicates)) as opened:
+    with shoal.open(table, **_shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout)) as opened:
         found = shoal.hierarchy(opened, column=column, rule=_parsed(rule), k=k)
     if out is not None:
         found.write(out, public=public)

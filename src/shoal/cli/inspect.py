@@ -30,6 +30,8 @@ def inspect(
     missing_values: _shared.MissingValues = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
+    only_aggregates: _shared.OnlyAggregates = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -39,7 +41,9 @@ def inspect(
     known = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(scale, missing_values, order)
+    reading = _shared.read_options(
+        read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
+    ) | _shared.properties(scale, missing_values, order)
     with _shared.progress("looking at the columns") as told:
         found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
     if as_json:

@@ -56,6 +56,8 @@ def measure(
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
+    only_aggregates: _shared.OnlyAggregates = False,
     memory: _shared.Memory = None,
     order: _shared.Order = None,
     scale: _shared.Scale = None,
@@ -81,14 +83,16 @@ def measure(
         asked = _events.Asked(
             unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require
         )
-        reading = _shared.read_options(read, memory=memory)
+        reading = _shared.read_options(read, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates)
         _events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
         return
 
     words = _shared.roles(
         quasi=quasi, qi=qi, sensitive=sensitive or "", direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
-    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory) | _shared.properties(scale, missing_values)
+    reading = _shared.read_options(
+        read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
+    ) | _shared.properties(scale, missing_values)
     opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)

@@ -33,6 +33,7 @@ def transform(
     exclude_by: _shared.ExcludeBy = None,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
+    statement_timeout: _shared.StatementTimeout = None,
     memory: _shared.Memory = None,
     as_json: _shared.Json = False,
 ) -> None:
@@ -44,7 +45,9 @@ def transform(
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
     with (
-        shoal.open(table, **_shared.read_options(read, rename=rename_duplicates, memory=memory)) as opened,
+        shoal.open(
+            table, **_shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+        ) as opened,
         _shared.progress("transforming") as told,
     ):
         words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.connect import connect, is_url, refuse_misspelt
+from shoal.engines.core.limits import seconds_of
 from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
@@ -32,6 +33,8 @@ def open(
     weight: str | None = None,
     name: str | None = None,
     memory: str | int | None = None,
+    statement_timeout: str | float | None = None,
+    only_aggregates: bool = False,
     **options: Any,
 ) -> Table:
     """Open a table; only its schema is read (of a CSV, a sample).
@@ -48,6 +51,8 @@ def open(
         What to call the table in messages.
     memory : str or int, optional
         What counting, searching and recoding may take: ``"2GB"``. Beyond it the disk is used, or the run is refused.
+    statement_timeout, only_aggregates : optional
+        For databases: a limit on the time of a statement (``"30s"``); refuse statements that would return rows or identifiers.
     **options
         Of the format: ``delimiter, quote, encoding, decimal, header, null, types, dates`` for CSV; ``sheet`` for Excel;
         ``types`` everywhere.
@@ -61,6 +66,11 @@ def open(
     table = _open(source, name, roles, options)
     if allowed is not None:
         table.limit_memory(allowed)
+    try:
+        table.limit_statements(None if statement_timeout is None else seconds_of(statement_timeout), only_aggregates)
+    except BaseException:
+        table.close()
+        raise
     return table
 
 

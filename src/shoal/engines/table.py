@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines.core import state
+from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest
 from shoal.engines.core.state import Held
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.in_order import in_order
+from shoal.engines.count.sql import distinct_and_missing
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode, told_before
 from shoal.errors import RoleError, UsageError
@@ -97,6 +98,20 @@ class Table:
         """Keep to so many bytes from now on."""
         self._engine.limit_memory(memory)
 
+    def limit_statements(self, seconds: float | None, only_aggregates: bool) -> None:
+        """Let the server stop longer statements; refuse those that would return rows or identifiers."""
+        if only_aggregates:
+            if "::" not in self._relation.source:
+                raise UsageError("only tables in databases can be read by aggregates.", hint="Leave --only-aggregates out.")
+            limits.only_aggregates(self._engine)
+        if seconds is not None:
+            self._engine.limit_time(seconds)
+
+    @property
+    def only_aggregates(self) -> bool:
+        """Whether nothing but aggregates may be read."""
+        return self._engine.only_aggregates
+
     def n_rows(self) -> int:
         """Number of rows."""
         reader = self._relation.reader
@@ -165,6 +180,8 @@ class Table:
             raise UsageError("no quasi-identifier is known.", hint="Name the columns, or open the table with quasi=[…].")
         if len(set(wanted)) != len(wanted):
             raise UsageError("a column is named twice.", hint="Name each column once.")
+        if self.only_aggregates:
+            limits.require_said(self._schema, (*wanted, *sensitive))
         for name in (*wanted, *sensitive, *(n for n in (unit, weight) if n is not None)):
             self._schema.require(name)
         steps = _expressions(through or {}, wanted)
@@ -180,6 +197,8 @@ class Table:
     def values(self, column: str, *, memory_budget: int | None = None) -> tuple[Any, Any]:
         """Distinct values of a column (pyarrow array, missing last if present) and how many rows hold each (numpy array)."""
         self._schema.require(column)
+        if self.only_aggregates:
+            limits.require_said(self._schema, [column])
         request = CountRequest((column,), memory_budget=memory_budget, memory=self.memory)
         counts = count(self._engine, self._relation, [request])[0]
         values, sizes = counts.categories[0], counts.sizes
@@ -187,6 +206,10 @@ class Table:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
             sizes = np.append(sizes[1:], sizes[0])
         return values, sizes
+
+    def numbers(self, column: str) -> tuple[int, int]:
+        """How many different values a column has, and rows without one: two numbers, counted in the engine."""
+        return distinct_and_missing(self._engine, self._relation, self._schema.require(column))
 
     def distinct(self, column: str) -> int:
         """How many different values a column has, a missing value not counted."""

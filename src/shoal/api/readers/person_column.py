@@ -43,9 +43,12 @@ class Repeating:
 
 
 def repeating_ids(table: Table, besides: Collection[str] = ()) -> Repeating | None:
-    """The column outside ``besides`` that looks like the number of a person and repeats; None where there is none."""
+    """The column outside ``besides`` that looks like the number of a person and repeats; None where there is none.
+
+    Nothing is looked at where only aggregates may be read.
+    """
     known = [c for c in table.schema.columns if c.kind in KINDS and c.name not in besides][:MOST_COLUMNS]
-    if not known:
+    if not known or table.only_aggregates:
         return None
     first = table.first_rows([c.name for c in known], FIRST_ROWS)
     if not first or len(first[0]) == 0:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.stored import RAW
+from shoal.errors import UsageError
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
 from shoal.steps.sqlglot import exp
@@ -70,6 +71,9 @@ class Engine(ABC):
     memory: int | None = None
     """Bytes that a run may take; None where nobody said."""
 
+    only_aggregates: bool = False
+    """Whether queries that return rows are refused (:mod:`shoal.engines.core.limits`)."""
+
     # -- to be implemented ------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -99,6 +103,10 @@ class Engine(ABC):
     def sparing(self) -> AbstractContextManager[None]:
         """Inside, an engine that holds rows itself takes little memory, unless somebody said how much it may take."""
         return nullcontext()
+
+    def limit_time(self, seconds: float) -> None:
+        """Let the server stop every statement that takes longer."""
+        raise UsageError("a limit on statements is for PostgreSQL, MySQL and MariaDB.", hint="Leave --statement-timeout out.")
 
     def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
         """Give back connections and temporary objects."""

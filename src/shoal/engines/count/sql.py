@@ -41,6 +41,18 @@ def count_by_sql(engine: Engine, relation: Relation, request: CountRequest) -> C
         return parts.counts()
 
 
+def distinct_and_missing(engine: Engine, relation: Relation, name: str) -> tuple[int, int]:
+    """Different values of a column, and rows without a value; nothing else leaves the engine."""
+    key = engine.fingerprint(column("c0", "s"), relation.column(name))
+    inner = exp.select(_named(key, "k")).from_(aliased(exp.Subquery(this=cleaned(engine, relation, [name])), "s"))
+    different = exp.Count(this=exp.Distinct(expressions=[column("k", "p")]))
+    counted = exp.select(
+        _named(different, "v"), _named(exp.Count(this=exp.Star()), "n"), _named(exp.Count(this=column("k", "p")), "f")
+    )
+    found = engine.fetch(_from(counted, inner))
+    return int(found["v"][0].as_py()), int(found["n"][0].as_py()) - int(found["f"][0].as_py())
+
+
 @dataclass(frozen=True)
 class _Parts:
     engine: Engine

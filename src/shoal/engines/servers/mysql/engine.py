@@ -56,6 +56,7 @@ class MySQL(Engine):
         self._depth = 0
         self._busy = False
         self._in_snapshot = False
+        self._limits: tuple[str, ...] = ()
         self._version: bool | None = None
         self._connection: Any = None
         self._connect()
@@ -76,7 +77,7 @@ class MySQL(Engine):
         if self._connection is None:
             try:
                 self._connection = connected(self.address)
-                for statement in _SESSION:
+                for statement in (*_SESSION, *self._limits):
                     self._execute(statement)
             except pymysql.Error as error:
                 raise no_connection(self.address, error) from None
@@ -85,6 +86,13 @@ class MySQL(Engine):
     def _execute(self, statement: str) -> None:
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
+
+    def limit_time(self, seconds: float) -> None:
+        """MariaDB counts in seconds, MySQL in milliseconds (of SELECT)."""
+        maria = "maria" in self._rows("SELECT version()")[0][0].lower()
+        limit = f"max_statement_time = {seconds:.3f}" if maria else f"max_execution_time = {round(seconds * 1000)}"
+        self._limits = (f"SET SESSION {limit}",)
+        self._run(self._limits[0])
 
     def close(self) -> None:
         if self._connection is not None:

@@ -78,6 +78,9 @@ class Postgres(Engine):
             raise self._failed(error) from None
         return connection
 
+    def limit_time(self, seconds: float) -> None:
+        self._run(f"SET statement_timeout = {round(seconds * 1000)}")
+
     def close(self) -> None:
         self.holding = None
         if self._connection is not None:

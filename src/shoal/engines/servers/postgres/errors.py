@@ -38,7 +38,9 @@ def translate(sqlstate: str, message: str, address: Address) -> EngineError:
             return EngineError(f"PostgreSQL at {address.shown}: {what}", hint=hint, sqlstate=sqlstate)
     if any(words in message for words in _LOST):
         return translate("08006", "", address)
-    if not sqlstate and "permission denied" in message:  # loading rows tells no SQLSTATE
+    if not sqlstate and "canceling statement" in message:  # reading and loading rows tell no SQLSTATE
+        return translate("57014", "", address)
+    if not sqlstate and "permission denied" in message:
         return translate("42501", "", address)
     code = f" (SQLSTATE {sqlstate})" if sqlstate else ""
     return EngineError(

@@ -1,0 +1,91 @@
+"""What an administrator may demand of a run: a limit on the time of a statement, and statements that give aggregates only.
+
+An aggregate is a count, or a class of equal values with its size. Rows, and values of columns that nobody has named as
+quasi-identifying, sensitive or insensitive (they may be identifiers), are not; a statement that would return them is refused
+before it is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from shoal.engines.core.base import Engine
+from shoal.errors import UsageError
+from shoal.model.roles import Role, Schema
+from shoal.steps.sqlglot import exp
+
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)?\s*")
+_SAID = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
+
+
+def seconds_of(given: str | float) -> float:
+    """A time in seconds from ``30``, ``"30s"``, ``"500ms"``, ``"5min"`` or ``"1h"``; at least a millisecond.
+
+    >>> seconds_of("500ms"), seconds_of(30), seconds_of("2min")
+    (0.5, 30.0, 120.0)
+    """
+    found = _TIME.fullmatch(str(given))
+    seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else 0.0
+    if not 0.001 <= seconds <= 86_400 * 24:
+        raise UsageError("the limit on statements is no time.", hint="Write 30s, 500ms, 5min or 1h.")
+    return seconds
+
+
+def only_aggregates(engine: Engine) -> None:
+    """From now on the engine refuses queries that would return rows."""
+    engine.only_aggregates = True
+    stream, fetch = engine.stream, engine.fetch
+
+    def streamed(query: exp.Expr, **more: Any) -> Iterator[Any]:
+        _require_aggregate(query)
+        return stream(query, **more)
+
+    def fetched(query: exp.Expr) -> Any:
+        _require_aggregate(query)
+        return fetch(query)
+
+    replaced: dict[str, Callable[..., Any]] = {"stream": streamed, "fetch": fetched}
+    for name, function in replaced.items():
+        setattr(engine, name, function)
+
+
+def _require_aggregate(query: exp.Expr) -> None:
+    if not is_aggregate(query):
+        raise refused("this would return rows of the table")
+
+
+def is_aggregate(query: exp.Expr) -> bool:
+    """Whether a query gives one row per group, or one in all.
+
+    >>> from sqlglot import parse_one
+    >>> is_aggregate(parse_one("SELECT a, COUNT(*) FROM t GROUP BY a")), is_aggregate(parse_one("SELECT a FROM t"))
+    (True, False)
+    >>> is_aggregate(parse_one("SELECT COUNT(*) OVER () FROM t")), is_aggregate(parse_one("SELECT DISTINCT a FROM t"))
+    (False, False)
+    """
+    if not isinstance(query, exp.Select) or query.args.get("distinct"):
+        return False
+    counts = [any(_counts(a) for a in term.find_all(exp.AggFunc)) for term in query.expressions]
+    return any(counts) and (query.args.get("group") is not None or all(counts))
+
+
+def _counts(function: exp.Expr) -> bool:
+    return function.find_ancestor(exp.Window) is None and function.find_ancestor(exp.Subquery) is None
+
+
+def require_said(schema: Schema, names: Iterable[str]) -> None:
+    """Refuse columns whose values may be identifiers."""
+    for name in names:
+        if schema.roles.get(name) not in _SAID or name == schema.unit:
+            raise refused(f"the values of column '{name}' may be identifiers")
+
+
+def refused(what: str) -> UsageError:
+    """The error for what is no aggregate."""
+    return UsageError(
+        f"only aggregates are allowed: {what}.",
+        hint="Name the columns by their roles (--quasi, --sensitive, --insensitive), or leave --only-aggregates out.",
+    )
