@@ -177,7 +177,7 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
 
 def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
     """Findings where only aggregates may be read: columns without a role are not looked at, their values may be identifiers."""
-    found = []
+    found: list[ColumnFinding] = []
     for column in table.schema.columns:
         role = table.schema.roles.get(column.name)
         if role in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE) and column.name != table.schema.unit:
