@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._registry import exposed as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell.commands import Commands
@@ -39,6 +40,7 @@ def register(app: typer.Typer) -> None:
         ("query", query),
         ("analyse", analyse),
         ("decide", decide),
+        ("exposed", _registry_exposed.exposed),
         ("verify", verify),
         ("mirror", mirror),
         ("key", _registry_holder.key),
@@ -175,11 +177,11 @@ def mirror(
         raise UnreadableError(
             f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
         )
-    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier)
+    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier, also=_registry_exposed.page_of)
     if as_json:
         _shared.put_json({"folder": str(folder)})
     else:
-        typer.echo(f"Mirrored into {folder}/")
+        typer.echo(f"Mirrored into {folder}/. Open {folder}/exposed.html to see how exposed you are: it works offline.")
 
 
 def search(

@@ -42,6 +42,7 @@ def serve(
     try:
         from shoal.server.app import create_app
         from shoal.server.common import LOOPBACK, run
+        from shoal.server.registry.workers import Workers
     except ImportError:
         raise need("server", "fastapi") from None
     from shoal.registry.keep.store import Store
@@ -53,5 +54,6 @@ def serve(
 
         opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
     _shared.say(f"Serving on http{'s' if tls_cert else ''}://{host}:{port}/registry/v1/ (stop with Ctrl-C)")
-    app = create_app(store, opened, hosts=(*LOOPBACK, host, *(name or ())))
+    workers = Workers(registry if "://" in registry else f"sqlite:///{registry}")
+    app = create_app(store, opened, hosts=(*LOOPBACK, host, *(name or ())), workers=workers)
     run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, proxy=proxy)

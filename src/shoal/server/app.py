@@ -14,20 +14,25 @@ from shoal.server.registry import api as registry_api
 if TYPE_CHECKING:
     from shoal.protector.vault import Vault
     from shoal.registry.keep.store import Store
+    from shoal.server.registry.workers import Workers
 
 
-def create_app(store: Store, vault: Vault | None = None, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
+def create_app(
+    store: Store, vault: Vault | None = None, *, hosts: Sequence[str] = LOOPBACK, workers: Workers | None = None
+) -> FastAPI:
     """The registry under ``/registry/v1`` and, with a vault, the protector under ``/vault/v1``."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        if workers is not None:
+            workers.close()
         store.close()
         if vault is not None:
             vault.close()
 
     app = new_app("Shoal", hosts=hosts, lifespan=lifespan)
-    app.include_router(registry_api.create_router(store))
+    app.include_router(registry_api.create_router(store, workers=workers))
     if vault is not None:
         from shoal.server.protector import api as protector_api
 

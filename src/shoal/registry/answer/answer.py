@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics as stats
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Literal
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
-from shoal.registry.answer import analyse
+from shoal.registry.answer import analyse, estimate
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Dispute, dispute
@@ -103,17 +104,35 @@ class Answer:
         )
 
     def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
-        """A wider population proves nothing about a part of it; what neighbours have is told, and is the likelier value."""
-        notes = ["The record is of a wider population: of this one anything between 0% and 100% is possible."]
-        near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled).value for r in self.siblings()]
-        details = {}
-        if len(near) >= ENOUGH:
-            low, middle, high = min(near), stats.median(near), max(near)
-            share = replace(share, value=middle, low=0.0, high=1.0, log_value=None, method="median of neighbouring populations")
-            told = f"the lowest has {low:.1%}, the middle {middle:.1%}, the highest {high:.1%}"
-            notes.append(f"Of {len(near)} neighbouring populations {told}.")
-            details = {"neighbours": {"populations": len(near), "low": low, "middle": middle, "high": high}}
-        return replace(_again(share, 0.0, 1.0, *notes), details=details)
+        """A wider population proves of a part only how many can be alone; neighbours give a calibrated interval."""
+        ceiling = estimate.most_alone(self._cells(), group_size)
+        near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in self.siblings()]
+        if len(near) < ENOUGH:
+            note = f"The record is of a wider population: of this one anything between 0% and {ceiling:.0%} is possible."
+            wide = replace(share, value=min(share.value, ceiling), low=0.0, high=ceiling, log_value=None)
+            return replace(wide, grade="C", notes=(*share.notes, note), details={})
+        values = [e.value for e in near]
+        lowest, middle, highest = min(values), min(stats.median(values), ceiling), max(values)
+        low, high, level = estimate.interval(near)
+        notes = (
+            "The record is of a wider population, which proves nothing of this one.",
+            f"Of {len(near)} neighbouring populations the lowest has {lowest:.1%}, the middle {middle:.1%}, "
+            f"the highest {highest:.1%}.",
+            f"An estimate from them: the interval holds for {level:.0%} of places that are like their neighbours.",
+        )
+        details = {"neighbours": {"populations": len(near), "low": lowest, "middle": middle, "high": highest}}
+        return replace(
+            share, value=middle, low=min(low, middle), high=max(middle, min(high, ceiling)), level=level, grade="C",
+            log_value=None, method="median of neighbouring populations", notes=(*share.notes, *notes), details=details,
+        )  # fmt: skip
+
+    def _cells(self) -> float:
+        """Cells of what was asked, as far as complete records of a wider population tell: nobody is in another one."""
+        if self.fit == "coarser coding" or any(r.sampled for r in self.records):
+            return math.inf
+        if self.fit == "margins only":
+            return math.prod(r.summary.cells for r in self.records)
+        return max(r.summary.cells for r in self.judged)
 
 
 ENOUGH = 5

@@ -6,7 +6,7 @@ and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,15 +34,24 @@ class Source(Protocol):
     def statements(self) -> list[Statement]: ...
 
 
-def write_mirror(source: Source, folder: str | Path, *, earlier: str | Path | None = None) -> Path:
+def write_mirror(
+    source: Source,
+    folder: str | Path,
+    *,
+    earlier: str | Path | None = None,
+    also: Callable[[Mirror], Mapping[str, bytes]] = lambda mirror: {},
+) -> Path:
     """Copy a registry into a new folder; it appears whole or not at all.
 
-    ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history.
+    ``earlier`` is a mirror made before: a registry whose log does not go on from there has rewritten its history. ``also`` makes
+    further files of the folder from the mirror, such as the page "How exposed am I?".
     """
     target = free(folder)
     with staged(target.absolute().parent) as work:
         _write(source, work)
         Mirror(work).verify(earlier=Mirror(earlier) if earlier is not None else None)  # a source that lies makes no mirror
+        for name, content in also(Mirror(work)).items():
+            (work / name).write_bytes(content)
         publish(work, target)
     return target
 

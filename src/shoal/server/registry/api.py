@@ -18,16 +18,17 @@ from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
 from shoal.model import strict_json
-from shoal.model.plain import plain
-from shoal.registry.answer.as_json import analysed, shown
-from shoal.registry.answer.decide import decide
+from shoal.registry.answer.as_json import shown
+from shoal.registry.answer.exposed import places_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.registry.records.record import LARGEST_BYTES, Record
+from shoal.registry.records.record import LARGEST_BYTES, SHARE_STEP, Record
 from shoal.registry.records.trust import Statement
+from shoal.report.exposed import policy, render
 from shoal.server.registry import models
 from shoal.server.registry.answer_cache import AnswerCache
 from shoal.server.registry.rate_limit import Limiter, neighbourhood
+from shoal.server.registry.workers import Question, Workers, answer, cost
 
 MOST_GROUP = 10**9
 _Plain = StringConstraints(pattern=r"^[^\x00]*$")
@@ -41,8 +42,14 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
 
 
-def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2000.0, burst: int = 4000) -> APIRouter:
-    """Routes of the registry over one store."""
+LONG_RATE, LONG_BURST = 50.0, 2500
+"""Cost of long questions that one address may ask a second, and at once: advice on fifty attributes is one burst."""
+
+
+def create_router(
+    store: Store, *, prefix: str = "/registry/v1", rate: float = 2000.0, burst: int = 4000, workers: Workers | None = None
+) -> APIRouter:
+    """Routes of the registry over one store; with ``workers`` long questions are answered in processes of their own."""
     limiter = Limiter(rate, burst)
 
     async def calm(request: Request) -> None:
@@ -51,10 +58,24 @@ def create_router(store: Store, *, prefix: str = "/registry/v1", rate: float = 2
 
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
-    _add_questions(router, store, calm)  # first: what is asked most is found first
+    _add_questions(router, store, calm, workers)  # first: what is asked most is found first
     _add_reading(router, store)
     _add_publishing(router, store)
+    _add_page(router, store)
     return router
+
+
+def _add_page(router: APIRouter, store: Store) -> None:
+    """The page "How exposed am I?": made anew when the log has grown; after it is loaded it asks for nothing."""
+    kept: dict[str, bytes] = {}
+
+    @router.get("/exposed", summary="How exposed am I? A page that computes in the browser", response_class=Response)
+    def page(request: Request) -> Response:
+        head = store.head()[1]
+        if head not in kept:
+            kept.clear()
+            kept[head] = render(places_of(store), share_step=SHARE_STEP).encode("utf-8")
+        return Response(kept[head], media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy()})
 
 
 def _answer(request: Request, body: bytes) -> Response:
@@ -106,8 +127,22 @@ def _add_reading(router: APIRouter, store: Store) -> None:
         return {"statements": [s.to_json() for s in store.statements(after=(after_key, after_number), limit=limit)]}
 
 
-def _add_questions(router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]]) -> None:
-    registry, answers = Registry(store), AnswerCache()
+def _add_questions(
+    router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]], workers: Workers | None
+) -> None:
+    registry, answers, long = Registry(store), AnswerCache(), Limiter(LONG_RATE, LONG_BURST)
+
+    async def reply_long(request: Request, question: Question) -> Response:
+        """Answer a question that takes long: charged to its asker unless the answer is known, elsewhere if there are workers."""
+
+        def make() -> Any:
+            if not long.allow(neighbourhood(request.client.host if request.client else ""), cost(question)):
+                raise AccessError(
+                    "too many long questions from this address.", hint="Wait a minute, or mirror the registry.", status=429
+                )
+            return workers.ask(question) if workers is not None else answer(registry, question)
+
+        return await reply(request, list(question), make, quick=False)
 
     async def reply(request: Request, question: list[Any], make: Callable[[], Any], *, quick: bool = True) -> Response:
         """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
@@ -148,20 +183,13 @@ def _add_questions(router: APIRouter, store: Store, calm: Callable[[Request], Co
     async def predictions(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = ""
     ) -> Response:
-        def make() -> Any:
-            return plain(analysed(registry.query(_split(attributes), population, anchors=_split(trust)), group_size))
-
-        return await reply(request, ["a", attributes, population, group_size, trust], make, quick=False)
+        return await reply_long(request, ("analyse", _split(attributes), population, group_size, 0.0, _split(trust)))
 
     @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
     async def advice(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
     ) -> Response:
-        def make() -> Any:
-            asked = Registry(store, anchors=_split(trust)) if trust else registry
-            return plain(decide(asked, _split(attributes), population, group_size=group_size, target=target))
-
-        return await reply(request, ["d", attributes, population, group_size, target, trust], make, quick=False)
+        return await reply_long(request, ("decide", _split(attributes), population, group_size, target, _split(trust)))
 
 
 def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:

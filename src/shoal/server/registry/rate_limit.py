@@ -16,15 +16,16 @@ class Limiter:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
-    def allow(self, who: str) -> bool:
+    def allow(self, who: str, cost: float = 1.0) -> bool:
+        """Whether a call that costs so much may be made now; it is then counted."""
         now = time.monotonic()
         with self._lock:
             left, then = self._left.pop(who, (float(self.burst), now))
             left = min(float(self.burst), left + (now - then) * self.rate)
-            self._left[who] = (max(left - 1, 0.0), now) if left >= 1 else (left, now)
+            self._left[who] = (max(left - cost, 0.0), now) if left >= cost else (left, now)
             while len(self._left) > 10_000:
                 self._left.popitem(last=False)
-            return left >= 1
+            return left >= cost
 
 
 def neighbourhood(address: str) -> str:

@@ -1,0 +1,186 @@
+r"""How exposed is one person? The crowd that shrinks with every answer, from the records about one population.
+
+A record of a public table holds the share of people with each answer; of another record only the typical share is known, the
+chance S_2 that two people answer alike. With N people and shares s_1 … s_m the crowd is :math:`N\prod s_i` if the answers have
+nothing to do with each other; whatever they have, it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
+(Fréchet), each share taken at its end. The page in the browser does the same arithmetic in the same order
+(``report/templates/exposed.js``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import UsageError
+from shoal.registry.answer.answer import one_of
+from shoal.registry.answer.source import RecordSource
+from shoal.registry.records.population import Population, key_of
+from shoal.registry.records.record import SHARE_STEP, Record
+from shoal.registry.records.vocabulary import attribute, label
+
+_WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
+_BANDS = (5, 10, 20)
+_NUMBER = re.compile(r"(\d+)")
+Ends = tuple[float, float, float]
+"""A number and its lower and upper end."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer: its share, the crowd after it, and coarser answers with the crowd that they would leave."""
+
+    code: str
+    answer: str
+    share: Ends
+    crowd: Ends
+    coarser: tuple[tuple[str, Ends], ...]
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """The crowd before any answer, after each, and what gave the person away most."""
+
+    population: str
+    people: Ends
+    steps: tuple[Step, ...]
+    most_telling: str | None
+    grade: str
+
+    @property
+    def crowd(self) -> Ends:
+        return self.steps[-1].crowd if self.steps else self.people
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain numbers, for comparison with the page."""
+        steps = [
+            {"code": s.code, "answer": s.answer, "share": list(s.share), "crowd": list(s.crowd),
+             "coarser": [[text, list(crowd)] for text, crowd in s.coarser]}
+            for s in self.steps
+        ]  # fmt: skip
+        return {"population": self.population, "people": list(self.people), "steps": steps, "crowd": list(self.crowd),
+                "most_telling": self.most_telling, "grade": self.grade}  # fmt: skip
+
+
+def exposure(source: RecordSource, population: str, answers: Sequence[tuple[str, str]]) -> Exposure:
+    """The crowd of somebody of a population who gives these answers, one after the other.
+
+    An answer is the text that the record lists; where a record lists none, the empty text stands for a typical answer.
+
+    >>> from shoal.registry.keep.builtin import BuiltIn
+    >>> e = exposure(BuiltIn(), "UK/Leeds@2019", [("sex", "F"), ("age/years", "87")])
+    >>> e.most_telling, round(e.crowd[0])
+    ('age/years', 1126)
+    """
+    people = Population.parse(population)
+    found = [one_of(r) for c in source.codings(str(people)) if len(c) == 1 and (r := source.topic(c, str(people)))]
+    place = place_data(found)
+    if place is None:
+        raise UsageError("no single attribute is known about this population.", hint="See: shoal registry search NAME")
+    if len({attribute(code) for code, _ in answers}) != len(answers):
+        raise UsageError("an attribute is answered twice.", hint="Answer each once.")
+    return _exposure(str(people), place, answers)
+
+
+def place_data(records: Iterable[Record]) -> dict[str, Any] | None:
+    """What the page needs of one population: its size, and for each attribute the shares or the typical share, and the source."""
+    ordered = sorted(records, key=lambda r: r.codes)
+    if not ordered:
+        return None
+    size, slack = ordered[0].summary.size, ordered[0].summary.slack
+    about = {}
+    for record in ordered:
+        h2 = record.summary.statistics["h2"]
+        typical = [min(1.0, math.exp(-h)) for h in (h2.value, h2.high, h2.low)]
+        told = {"label": label(record.codes[0]), "holder": record.holder, "date": record.date, "source": record.source}
+        about[record.codes[0]] = {**told, "typical": typical, "shares": None if record.shares is None else dict(record.shares)}
+    return {"people": [float(size), float(size - slack), float(size + slack)], "attributes": about}
+
+
+def _exposure(population: str, place: dict[str, Any], answers: Sequence[tuple[str, str]]) -> Exposure:
+    shares: list[Ends] = []
+    steps = []
+    for code, answer in answers:
+        entry = place["attributes"].get(code)
+        if entry is None:
+            raise UsageError(f"nothing is known about '{code}' there.", hint=f"Known: {', '.join(place['attributes'])}.")
+        share = _share(entry, answer)
+        wider = [(text, _crowd(place["people"], [*shares, s])) for text, s in _coarser(code, entry["shares"], answer)]
+        shares.append(share)
+        steps.append(Step(code, answer, share, _crowd(place["people"], shares), tuple(wider)))
+    telling = min(range(len(shares)), key=lambda i: shares[i][0], default=None)
+    known = all(place["attributes"][code]["shares"] is not None for code, _ in answers)
+    return Exposure(
+        population, _ends(place["people"]), tuple(steps), None if telling is None else steps[telling].code,
+        "B" if known and len(steps) < 2 else "C",
+    )  # fmt: skip
+
+
+def _ends(values: Sequence[float]) -> Ends:
+    return values[0], values[1], values[2]
+
+
+def _share(entry: dict[str, Any], answer: str) -> Ends:
+    """The share of people with an answer, within half a rounding step; the typical share where none are listed."""
+    if entry["shares"] is None:
+        return _ends(entry["typical"])
+    if answer not in entry["shares"]:
+        raise UsageError("this answer is not listed.", hint=f"Listed are, for instance: {', '.join(list(entry['shares'])[:3])}.")
+    return _around(entry["shares"][answer], 1)
+
+
+def _around(share: float, terms: int) -> Ends:
+    half = terms * SHARE_STEP / 2
+    return share, max(0.0, share - half), min(1.0, share + half)
+
+
+def _crowd(people: Sequence[float], shares: Sequence[Ends]) -> Ends:
+    """People alike, oneself included: if answers are independent, at least, and at most."""
+    value, low, high = people[0], 0.0, 1.0
+    for share in shares:
+        value *= share[0]
+        low += share[1]
+        high = min(high, share[2])
+    least = people[1] * max(0.0, low - (len(shares) - 1))
+    return max(1.0, value), max(1.0, least), max(1.0, people[2] * high)
+
+
+def _coarser(code: str, shares: dict[str, float] | None, answer: str) -> list[tuple[str, Ends]]:
+    """Coarser answers with their shares: wider bands of age, the first digits of a postcode."""
+    if shares is None:
+        return []
+    if code in _WIDTHS:
+        age = _first(answer)
+        wanted = [(w, age // w * w) for w in _BANDS if w > _WIDTHS[code]]
+        return [_joined(f"{low}-{low + w - 1}", [a for a in shares if low <= _first(a) < low + w], shares) for w, low in wanted]
+    if code.startswith("postcode/"):
+        starts = [answer[: len(answer) - cut] for cut in (1, 2) if len(answer) > cut]
+        return [_joined(f"{start}…", [a for a in shares if a.startswith(start)], shares) for start in starts]
+    return []
+
+
+def _joined(text: str, answers: list[str], shares: dict[str, float]) -> tuple[str, Ends]:
+    """Several answers as one, added up in the order that the page adds them."""
+    total = 0.0
+    for answer in sorted(answers, key=lambda a: (_first(a), a)):
+        total += shares[answer]
+    return text, _around(min(1.0, total), len(answers))
+
+
+def _first(answer: str) -> int:
+    """The first number in an answer: the low end of a band."""
+    found = _NUMBER.match(answer)
+    return int(found[1]) if found else -1
+
+
+def places_of(source: RecordSource, *, most: int = 20_000) -> dict[str, Any]:
+    """Everything that the page needs, by population; of at most so many records."""
+    found: dict[str, list[Record]] = {}
+    for population, codes in source.topics("", limit=most):
+        if len(codes) == 1 and (records := source.topic(codes, population)):
+            found.setdefault(key_of(population), []).append(one_of(records))
+    named = ((str(records[0].population), place_data(records)) for records in found.values())
+    return {name: data for name, data in sorted(named) if data is not None}

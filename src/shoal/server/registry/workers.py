@@ -1,0 +1,112 @@
+"""Long questions are answered in processes of their own, so that nobody else waits for them and none runs for ever.
+
+Each process opens the registry for itself. A question that has used its processor time is stopped where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from threading import Lock
+from typing import Any
+
+from shoal.errors import AccessError
+from shoal.model.plain import plain
+from shoal.registry.answer.as_json import analysed
+from shoal.registry.answer.decide import decide
+from shoal.registry.answer.query import Registry
+from shoal.registry.keep.store import Store
+
+SECONDS = 2.0
+"""Processor time that one question may take."""
+Question = tuple[str, list[str], str, int, float, list[str]]
+"""analyse or decide; attributes, population, group size, target, keys that are trusted."""
+
+
+def answer(registry: Registry, question: Question) -> Any:
+    """The answer to a long question, as plain numbers."""
+    kind, attributes, population, group_size, target, trust = question
+    if kind == "analyse":
+        return plain(analysed(registry.query(attributes, population, anchors=trust), group_size))
+    asked = Registry(registry.source, anchors=trust) if trust else registry
+    return plain(decide(asked, attributes, population, group_size=group_size, target=target))
+
+
+def cost(question: Question) -> float:
+    """What a question costs its asker: advice grows with the square of the attributes."""
+    many = len(question[1])
+    return float(many * many if question[0] == "decide" else many)
+
+
+def too_long() -> AccessError:
+    """Why a question was stopped."""
+    return AccessError(
+        "this question takes too long to be answered here.",
+        hint="Name fewer attributes, or mirror the registry and ask the copy: shoal registry mirror.",
+        status=503,
+    )
+
+
+class Workers:
+    """A few processes that answer long questions about the registry at ``url``."""
+
+    def __init__(self, url: str, *, processes: int = 2, seconds: float = SECONDS) -> None:
+        self._url, self._processes, self._seconds = url, processes, seconds
+        self._pool: ProcessPoolExecutor | None = None
+        self._lock = Lock()
+
+    def ask(self, question: Question) -> Any:
+        """The answer; refused where it took too long. Called from a thread, which waits."""
+        try:
+            found = self._started().submit(_work, question).result(timeout=20 * self._seconds)
+        except (BrokenProcessPool, TimeoutError):
+            self.close()
+            raise too_long() from None
+        if found is None:
+            raise too_long()
+        return json.loads(found)
+
+    def _started(self) -> ProcessPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                fresh = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(self._processes, fresh, initializer=_begin, initargs=(self._url, self._seconds))
+            return self._pool
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
+
+
+class _OutOfTimeError(Exception):
+    """The processor time of a question is used up."""
+
+
+_OPEN: dict[str, Any] = {}
+
+
+def _begin(url: str, seconds: float) -> None:
+    """Once per process: open the registry, and be stopped by the clock only."""
+
+    def stop(*_: Any) -> None:
+        raise _OutOfTimeError
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGVTALRM, stop)
+    _OPEN.update(registry=Registry(Store(url)), seconds=seconds)
+
+
+def _work(question: Question) -> str | None:
+    """The answer as JSON; nothing where time ran out. What is wrong with a question is raised."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, _OPEN["seconds"])
+    try:
+        return json.dumps(answer(_OPEN["registry"], question))
+    except _OutOfTimeError:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
