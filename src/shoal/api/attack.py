@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.api.arguments import Source, opened
+from shoal.api.arguments import Names, Source, opened
+from shoal.api.attack_tables import attack_table
 from shoal.attack import Scene, run_all, worst_first
 from shoal.attack.further_knowledge import one_of_a_kind
 from shoal.attack.intersection import joined_records
@@ -49,26 +50,38 @@ class AttackReport:
 
 
 def attack(
-    folder: str | Path,
+    folder: Source,
     *,
     with_: Source | None = None,
     previous: str | Path | Sequence[str | Path] = (),
+    original: Source | None = None,
+    control: Source | None = None,
+    secrets: Names | None = None,
     seed: int = 0,
 ) -> AttackReport:
-    """Run every attack that the folder, an external table and earlier releases allow.
+    """Run every attack that the folder, an external table and earlier releases allow; or attack any table beside its original.
 
     Parameters
     ----------
     folder : path
-        A release: data, plan.json, certificate.json.
+        A release: data, plan.json, certificate.json. With ``original`` any table.
     with_ : Table, path, URL or frame, optional
         What the attacker has: people with their original quasi-identifiers, or some of them; of an event release a list of
         people, times and places. The published plan is carried out on it, as an attacker would.
     previous : path or sequence of paths
         Folders of earlier releases about the same people.
+    original, control : Table, path, URL or frame, optional
+        Of any table (perturbed, synthetic): people that it was made from, and people of the same kind that it was not made from.
+        What works on both groups is what the table tells about everybody; only what works better on the original counts.
+    secrets : names of columns, optional
+        With ``original``: the columns that inference tries to tell; the first eight without it.
     seed : int
         Of the attacks that draw at random.
     """
+    if original is not None or control is not None or secrets is not None:
+        return _any_table(folder, original, control, secrets, with_ is not None or bool(previous), seed)
+    if not isinstance(folder, str | Path):
+        raise UsageError("a table is attacked beside its original and a control group.", hint="Pass original= and control=.")
     place = Path(folder)
     if not place.is_dir():
         raise UnreadableError(f"'{place.name}' is not a folder of a release.", hint="Name the folder given to --out.")
@@ -112,6 +125,30 @@ def attack(
 
 def _folders(previous: str | Path | Sequence[str | Path]) -> list[Path]:
     return [Path(p) for p in ([previous] if isinstance(previous, str | Path) else previous)]
+
+
+def _any_table(
+    table: Source, original: Source | None, control: Source | None, secrets: Names | None, more: bool, seed: int
+) -> AttackReport:
+    if original is None or control is None:
+        raise UsageError(
+            "a table is attacked with its original and a control group.",
+            hint="Keep some people out of the making of the table, and name both: --original and --control.",
+        )
+    if more:
+        raise UsageError(
+            "external tables and earlier releases belong to a release folder.", hint="Leave --with and --previous out."
+        )
+    name, found = attack_table(_data_of(table), original, control, secrets=secrets, seed=seed)
+    return AttackReport(name, found)
+
+
+def _data_of(table: Source) -> Source:
+    """The data of a release folder; any other table as it is."""
+    if isinstance(table, str | Path) and "::" not in str(table) and (Path(table) / NAME).is_file():
+        file = read_certificate(Path(table) / NAME).data.file
+        return table if file is None else Path(table) / file
+    return table
 
 
 def _through_plan(external: Source, plan: Plan, quasi: tuple[str, ...], claims: Certificate) -> ClassCounts:

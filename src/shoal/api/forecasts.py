@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from shoal.api.prediction import Prediction, draw_interval, draw_singletons, draw_zipf
+from shoal.api.prediction import Prediction, draw_interval, draw_quasi, draw_singletons, draw_uniqueness, draw_zipf
 from shoal.api.readers.counts import are_identifiers, read_counts
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
@@ -88,8 +88,10 @@ class IntervalWords(TypedDict, total=False):
 
 
 class QuasiWords(TypedDict, total=False):
-    values: Required[Mapping[str, int]]
-    people: Required[int]
+    values: Mapping[str, int] | None
+    table: Any
+    columns: Sequence[str]
+    people: int | None
     alpha: float
     subsets: int
     k: int | None
@@ -134,7 +136,9 @@ def ask_uniqueness(**words: Unpack[UniquenessWords]) -> Prediction:
         off = digits if error is None else error
         answer = uniqueness_from_power_sums(numbers, size, p_max=words.get("p_max"), cells=words.get("cells"), error=off)
     else:
-        answer = uniqueness(_distribution(words), size, method=words.get("method", "auto"))
+        known = _distribution(words)
+        answer = uniqueness(known, size, method=words.get("method", "auto"))
+        return Prediction(f"probability that all {size} people are unique", answer, {}, partial(draw_uniqueness, known, size))
     return Prediction(f"probability that all {size} people are unique", answer)
 
 
@@ -183,9 +187,18 @@ def ask_interval(**words: Unpack[IntervalWords]) -> Prediction:
 
 def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
-    sizes, people, alpha, k = words["values"], words["people"], words.get("alpha", 0.5), words.get("k")
+    alpha, k = words.get("alpha", 0.5), words.get("k")
+    observed: dict[str, Any] = {}
+    if words.get("table") is not None:
+        from shoal.api.readers.value_counts import values_of  # loads the engines, which few questions need
+
+        _alone(words, "table", "values")
+        sizes, rows, observed = values_of(words["table"], words.get("columns") or ())
+        people = words.get("people") or rows
+    else:
+        sizes, people = _needed(words, "values", hint="Or a table with its columns."), _needed(words, "people")
     test = quasi_test(sizes, people, alpha)
-    more: dict[str, Any] = {"combinations": test.combinations, "possible": test.possible, "needed": test.needed}
+    more: dict[str, Any] = {"combinations": test.combinations, "possible": test.possible, "needed": test.needed} | observed
     if words.get("subsets"):
         ranked = rank_subsets(sizes, people, alpha, largest=words["subsets"])
         more["subsets"] = [
@@ -197,7 +210,8 @@ def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
         kept = integer_split(words.get("weights") or [1.0] * len(sizes), list(sizes.values()), budget.cells)
         allowed = dict(zip(sizes, kept, strict=True))
         more["allowed"] = {"cells": budget.cells, "values": allowed, "notes": list(budget.notes)}
-    return Prediction("largest expected share of unique people, whatever the distribution", test.bound, more)
+    what = "largest expected share of unique people, whatever the distribution"
+    return Prediction(what, test.bound, more, partial(draw_quasi, test.combinations, people))
 
 
 def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:

@@ -56,7 +56,7 @@ class Prediction:
     def plot(self, path: str | Path) -> Path:
         """Write the curve that belongs to this answer: .svg, .png or .html."""
         if self.draw is None:
-            raise UsageError(f"there is no plot of the {self.what}.", hint="Ask for singletons, interval or zipf.")
+            raise UsageError(f"there is no plot of the {self.what}.", hint="Plots follow from uniform, counts or p.")
         return self.draw(Path(path))
 
     def curve(self, path: str | Path) -> Path:
@@ -76,6 +76,23 @@ def draw_singletons(distribution: Distribution, group_size: int, path: Path) -> 
 
     sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
     return save(plots.singletons_curve(distribution, sizes), path)
+
+
+def draw_uniqueness(distribution: Distribution, group_size: int, path: Path) -> Path:
+    """Chance that everybody is unique against group size, up to twice the size asked for, beside equally likely cells."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
+    return save(plots.uniqueness_curve(distribution, sizes, group_size), path)
+
+
+def draw_quasi(combinations: int, people: int, path: Path) -> Path:
+    """The largest share that can be unique against combinations per person, and where these columns stand."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    return save(plots.quasi_curve(combinations, people), path)
 
 
 def draw_interval(values: Any, group_size: int, origin: float, width: float | None, path: Path) -> Path:

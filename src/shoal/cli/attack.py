@@ -15,13 +15,18 @@ def register(app: typer.Typer) -> None:
 
 
 def attack(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of a release; with --original any table.")],
     external: Annotated[
         str | None, typer.Option("--with", metavar="EXTERNAL", help="A table the attacker has: original values of people.")
     ] = None,
     previous: Annotated[
         list[Path] | None, typer.Option("--previous", metavar="DIR", help="An earlier release about the same people; may repeat.")
     ] = None,
+    original: Annotated[str | None, typer.Option("--original", help="People that the table was made from.")] = None,
+    control: Annotated[
+        str | None, typer.Option("--control", help="People of the same kind that the table was not made from.")
+    ] = None,
+    secrets: Annotated[str | None, typer.Option("--secret", help="With --original: columns to be told from the others.")] = None,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
@@ -29,15 +34,22 @@ def attack(
     import shoal
 
     with _shared.progress("attacking"):
-        report = shoal.attack(folder, with_=external, previous=previous or (), seed=seed)
+        report = shoal.attack(
+            folder,
+            with_=external,
+            previous=previous or (),
+            original=original,
+            control=control,
+            secrets=_shared.names(secrets) or None,
+            seed=seed,
+        )
     if as_json:
         _shared.put_json(report)
     else:
         for result in report.results:
             rate = "" if result.rate is None else f" {result.rate:.1%}"
             typer.echo(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
-        typer.echo(
-            "No attack did better than the release claims." if report.holds else "An attack did better than the release claims."
-        )
+        bound = "the release claims" if original is None else "on people who were not in its making"
+        typer.echo(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
     if not report.holds:
         raise typer.Exit(1)

@@ -183,6 +183,9 @@ def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
     at = [f"{n:,}" for n in m.people_at.values()]
     who = "People" if m.counts.unit is not None else "Records"
     out.print(_shared.table_of(f"{who} in groups of at most", [str(t) for t in m.people_at], [at], right=range(5)))
+    told = _told_together(m)
+    if told:
+        out.print(_shared.table_of("What the columns tell together", ("", "", ""), told))
     if m.diversity:
         out.print(
             _shared.table_of(
@@ -214,6 +217,24 @@ def _show(m: "Measurement", *, suda: bool, explain: str) -> None:
         out.print(_shared.printable(f"• {note}"), markup=False)
     for line in str(explain).splitlines():
         out.print(_shared.printable(line), markup=False)
+
+
+def _told_together(m: "Measurement") -> list[tuple[str, str, str]]:
+    """Entropy, ANVC, RR, degree of anonymity and κ, each with what it says."""
+    e = m.entropy_risk
+    if e["entropy_bits"] is None:
+        return []
+    most = f"never above the average risk, {_shared.shown(e['exact_marketer'], 3)}"
+    rows = [
+        ("entropy", f"{_shared.shown(e['entropy_bits'], 3)} bits", "that the columns tell about a record on average"),
+        ("combinations (ANVC)", _shared.shown(e["anvc"], 3), "equally common ones would tell as much"),
+        ("risk by entropy (RR)", _shared.shown(e["rr"], 3), most),
+        ("degree of anonymity", _shared.shown(e["degree"], 3), "of the doubt about who it is remains: 1 all, 0 none"),
+    ]
+    if e["kappa"] is not None:
+        cells = f"nats from {e['cells']:,} equally common combinations"
+        rows.append(("κ", _shared.shown(e["kappa"], 3), cells))
+    return rows
 
 
 def _headline(m: "Measurement") -> list[tuple[str, str, str]]:

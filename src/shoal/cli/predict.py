@@ -62,6 +62,7 @@ def uniqueness(
         str,
         typer.Option("--method", help="auto, exact, saddlepoint, poisson, kappa, kappa-limit, chi, collisions."),
     ] = "auto",
+    plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
     """The probability that all people of a group are unique."""
@@ -81,7 +82,7 @@ def uniqueness(
         sums_error=sums_error,
         method=cast("Any", method),  # an unknown word is refused in the room
     )
-    given.tell(found, as_json=as_json)
+    given.tell(found, plot, as_json=as_json)
 
 
 def singletons(
@@ -153,13 +154,18 @@ def interval(
 
 
 def quasi(
-    values: Annotated[str, typer.Option("--values", help="Possible values per column: sex=2,age=100,zip=4000.")],
-    people: Annotated[int, typer.Option("--people", help="People in the population.")],
+    values: Annotated[Text, typer.Option("--values", help="Possible values per column: sex=2,age=100,zip=4000.")] = None,
+    people: Annotated[
+        int | None, typer.Option("--people", help="People in the population; with --table its records without it.")
+    ] = None,
+    table: Annotated[Text, typer.Option("--table", help="Count the values of the columns --quasi in this table.")] = None,
+    columns: Annotated[Text, typer.Option("--quasi", help="With --table: the columns, a,b.")] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Share that must be unique to call it identifying.")] = 0.5,
     subsets: Annotated[int, typer.Option("--subsets", help="Rank all sets of up to this many columns.")] = 0,
     k: Annotated[int | None, typer.Option("--k", help="Also how many values are allowed for k people per cell.")] = None,
     beta: Annotated[float, typer.Option("--beta", help="Chance that a cell may hold fewer than k.")] = 0.1,
     weights: Annotated[Text, typer.Option("--weights", help="Importance per column, in the same order.")] = None,
+    plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
@@ -167,7 +173,9 @@ def quasi(
 
     found = shoal.predict(
         "quasi",
-        values=given.sizes(values),
+        values=None if values is None else given.sizes(values),
+        table=table,
+        columns=_shared.names(columns),
         people=people,
         alpha=alpha,
         subsets=subsets,
@@ -175,7 +183,7 @@ def quasi(
         beta=beta,
         weights=given.numbers(weights),
     )
-    given.tell(found, as_json=as_json)
+    given.tell(found, plot, as_json=as_json)
 
 
 def population(

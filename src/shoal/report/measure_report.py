@@ -120,6 +120,13 @@ def _risks(m: Measured) -> list[Block]:
         i = m.individual
         heads = ("individual risk, highest", "mean", "expected re-identifications")
         out.append(Table(heads, [(f"{i.max:.4g}", f"{i.mean:.4g}", f"{i.expected:.4g}")], right=(1, 2)))
+    e = m.entropy_risk
+    if e["entropy_bits"] is not None:
+        told = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
+        cells = [f"{e['entropy_bits']:.4g}", f"{e['anvc']:,.4g}", f"{e['rr']:.3g}", f"{e['degree']:.3g}"]
+        out.append(Table(told, [(*cells, "" if e["kappa"] is None else f"{e['kappa']:.4g}")], right=range(5)))
+        words = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
+        out.append(Words(words, small=True))
     if m.sample and m.sample.get("value") is not None:
         low, high = m.sample["low"], m.sample["high"]
         out.append(

@@ -27,6 +27,32 @@ def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Ch
     return curve([expected], x="people in the group", y="unique people", title="Unique people by group size")
 
 
+def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -> Chart:
+    """Chance that all are unique against the group size, for a distribution and for as many equally likely cells."""
+    from shoal.predict import uniqueness
+
+    lines = [Line("this distribution", [(float(n), 100 * float(uniqueness(distribution, int(n)).value)) for n in sizes])]
+    if distribution.kappa > 1e-9:
+        even = [(float(n), 100 * float(uniqueness(distribution.cells, int(n)).value)) for n in sizes]
+        lines.append(Line(f"{distribution.cells:,} equally likely cells", even))
+    here = (float(group_size), f"asked: {group_size:,}")
+    return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
+
+
+def quasi_curve(combinations: int, people: int) -> Chart:
+    """Source 001, figure 1: the largest expected share of unique people against combinations of values per person."""
+    from shoal.predict import unique_share_bound
+
+    ratio = combinations / people
+    low, high = min(0.01, ratio / 3), max(100.0, ratio * 3)
+    at = np.unique([max(1, round(r * people)) for r in np.geomspace(low, high, 120)])
+    points = [(float(d) / people, 100 * float(unique_share_bound(int(d), people).value)) for d in at]
+    shown = [p for p in points if p[1] > 1e-9]
+    here = (ratio, f"these columns: {ratio:.3g} per person")
+    line = Line("at most unique", shown)
+    return curve([line], x="combinations per person", y="unique at most, %", title="Can they identify?", log=True, here=here)
+
+
 def _band(s: Any, level: float) -> tuple[float, float]:
     """Exact quantiles of the number of unique people; from mean and variance when the exact law is long."""
     from scipy.special import ndtri

@@ -17,7 +17,7 @@ from shoal.errors import DataError
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
 
-HELPERS = ("entropy_risk_of", "exact_marketer_of", "exact_unique_of")
+HELPERS = ("degree_of_anonymity", "distance_from_uniform", "entropy_risk_of", "exact_marketer_of", "exact_unique_of")
 SEVERAL_CLASSES = "Not defined: people have rows in several classes, and the entropy of classes is not that of people."
 REMARK = (
     "A heuristic: with shares taken from the table it never exceeds classes/records, the exact marketer risk, and is often "
@@ -89,6 +89,30 @@ def entropy_risk(counts: ClassCounts) -> float:
     0.02
     """
     return min(1.0, average_value_combinations(counts) / counts.n_members)
+
+
+def degree_of_anonymity(counts: ClassCounts) -> float:
+    """Share of the doubt about who is behind a record that the quasi-identifiers leave: 1 − H / log2 N (source 000, eq. 2.4).
+
+    Whoever knows them still wavers among the members of a class; N people give log2 N bits of doubt without. 0 for one person.
+
+    >>> degree_of_anonymity(ClassCounts((4,))), degree_of_anonymity(ClassCounts((1, 1))), degree_of_anonymity(ClassCounts((2, 2)))
+    (1.0, 0.0, 0.5)
+    """
+    n = counts.n_members
+    return min(1.0, max(0.0, 1.0 - joint_entropy(counts) / math.log2(n))) if n > 1 else 0.0
+
+
+def distance_from_uniform(counts: ClassCounts) -> dict[str, float | int | None]:
+    """κ: KL distance, in nats, of the classes from equally common combinations of the values that occur in each column.
+
+    >>> distance_from_uniform(ClassCounts((2, 2), columns=("a", "b"), codes=([0, 1], [0, 1])))["cells"]
+    4
+    """
+    if not counts.columns or not len(counts.codes):
+        return {"cells": None, "kappa": None}
+    cells = math.prod(len(np.unique(c)) for c in counts.codes)
+    return {"cells": cells, "kappa": max(0.0, math.log(cells) - joint_entropy(counts) * math.log(2))}
 
 
 def entropy_risk_of(entropy: float, n: int) -> float:

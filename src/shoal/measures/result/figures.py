@@ -219,12 +219,16 @@ class Figures:
     def entropy_risk(self) -> dict[str, Any]:
         """ANVC and RR, with what they leave out; no number where people are in several classes."""
         if not self.counts.adds_up:
-            return dict.fromkeys(("entropy_bits", "anvc", "rr", "exact_marketer")) | {"remark": entropy_risk.SEVERAL_CLASSES}
+            return dict.fromkeys(("entropy_bits", "anvc", "rr", "exact_marketer", "degree", "cells", "kappa")) | {
+                "remark": entropy_risk.SEVERAL_CLASSES
+            }
         return {
             "entropy_bits": entropy_risk.joint_entropy(self.counts),
             "anvc": entropy_risk.average_value_combinations(self.counts),
             "rr": entropy_risk.entropy_risk(self.counts),
             "exact_marketer": risk.prosecutor_mean(self.counts),
+            "degree": entropy_risk.degree_of_anonymity(self.counts),
+            **entropy_risk.distance_from_uniform(self.counts),
             "remark": entropy_risk.REMARK,
         }
 

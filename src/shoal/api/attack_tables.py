@@ -1,0 +1,78 @@
+"""Attack any table with its original and a control group: perturbed and synthetic data too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.api.arguments import Names, Source, names, opened
+from shoal.api.compare.columns import Coded, read_columns
+from shoal.attack.tables.closest import closest_records, membership
+from shoal.attack.tables.linking import inference, linkability
+from shoal.attack.tables.rows import Rows, drawn
+from shoal.attack.tables.singling_out import singling_out
+from shoal.errors import DataError
+from shoal.model.attack import AttackResult, worst_first
+
+MOST_POOL, MOST_PEOPLE, TRIES, MOST_SECRETS = 10_000, 1_000, 500, 8
+LEAST = 20
+"""Records of each table below which nothing could be told from chance."""
+
+
+def attack_table(
+    table: Source, original: Source, control: Source, *, secrets: Names | None = None, seed: int = 0
+) -> tuple[str, tuple[AttackResult, ...]]:
+    """Singling out, linkability, inference, closest records, copies and membership, each held against the control group.
+
+    ``original`` holds people that the table was made from, ``control`` people of the same kind that it was not made from. Both
+    are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have.
+    """
+    three = [opened(t) for t in (table, original, control)]
+    shared = [n for n in three[0].schema.names if all(n in t.schema for t in three[1:])]
+    asked = names(secrets)
+    for name in asked:
+        for t in three:
+            t.schema.require(name, what="secret")
+    if not shared:
+        raise DataError("the three tables have no column in common.", hint="Columns are matched by their names.")
+    sides = [read_columns(t, shared) for t in three]
+    for t, side in zip(three, sides, strict=True):
+        n = len(side[shared[0]].codes)
+        if n < LEAST:
+            raise DataError(f"table '{t.name}' has {n} records; at least {LEAST} are needed.", hint="Use more records.")
+    rows = _side_by_side(shared, sides)
+    rng = np.random.default_rng(seed)
+    pool = drawn(rows[0], MOST_POOL, rng)
+    equal = min(rows[1].n, rows[2].n, MOST_POOL)
+    inside, outside = (drawn(r, equal, rng) for r in rows[1:])
+    few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
+    places = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
+    found: list[AttackResult | None] = [
+        singling_out(pool, inside, outside, tries=TRIES, rng=rng),
+        linkability(pool, *few),
+        inference(pool, few[0], few[1], shared, places),
+        *closest_records(drawn(pool, MOST_PEOPLE, rng), inside, outside),
+        membership(pool, *few),
+    ]
+    return three[0].name, tuple(worst_first(r for r in found if r is not None))
+
+
+def _side_by_side(shared: Sequence[str], sides: Sequence[dict[str, Coded]]) -> list[Rows]:
+    """The columns of all tables in one form: numbers over the range of all three, categories in one code."""
+    columns: list[list[np.ndarray[tuple[int, ...], np.dtype[np.float64]] | np.ndarray[tuple[int, ...], np.dtype[np.int64]]]]
+    columns = [[] for _ in sides]
+    for name in shared:
+        three = [side[name] for side in sides]
+        if all(c.numbers is not None or not c.texts for c in three):
+            numbers = [np.append(c.numbers if c.numbers is not None else np.zeros(0), np.nan)[c.codes] for c in three]
+            known = np.concatenate([x[np.isfinite(x)] for x in numbers])
+            low, wide = (float(known.min()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
+            for out, x in zip(columns, numbers, strict=True):
+                out.append((x - low) / (wide or 1.0))
+        else:
+            place: dict[str, int] = {}
+            for out, c in zip(columns, three, strict=True):
+                code = np.array([place.setdefault(t, len(place)) for t in c.texts] + [-1], dtype=np.int64)
+                out.append(code[c.codes])
+    return [Rows(tuple(c)) for c in columns]
