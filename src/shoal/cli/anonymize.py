@@ -257,7 +257,10 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:
+        step = "Read it, correct the roles, then run"
+        if not found.quasi:
+            step = "No column was found that others could know: name at least one under quasi in it, then run"
         typer.echo(
-            f"Wrote {_shared.printable(str(target))}. Read it, correct the roles, then run: "
+            f"Wrote {_shared.printable(str(target))}. {step}: "
             f"shoal anonymize {_word(table)} --policy {_word(target)} --out release"
         )

@@ -172,3 +172,17 @@ def test_codes_of_a_question_without_a_name_begin_at_one(low: int, high: int, sc
 def test_words_for_above_and_below_order_bands() -> None:
     finding = found("age_cat", ["25 - 45", "Greater than 45", "Less than 25"])
     assert finding.order == ("Less than 25", "25 - 45", "Greater than 45")
+
+
+def test_the_only_time_of_a_table_of_events_is_the_event() -> None:
+    who, where = facts("u_id", [str(n) for n in range(10)], kind="integer"), facts("grid_id", [str(n) for n in range(50)], each=4)
+    when = ColumnFacts("created_at", "timestamp", ["2014-03-05 14:44:11", "2014-03-06 08:00:00"], np.array([100, 100]), 200)
+    made = find_columns([who, when, where])
+    assert [(f.name, f.role.value, f.scale.value, f.mark) for f in made] == [
+        ("u_id", "direct", "id", "unit"),
+        ("created_at", "quasi", "date", ""),
+        ("grid_id", "quasi", "place", ""),
+    ]
+    birth = ColumnFacts("dob", "date", ["1980-01-01", "1990-01-01"], np.array([100, 100]), 200)
+    assert find_columns([who, when, birth])[1].role.value == "insensitive"
+    assert find_columns([when, where])[0].role.value == "insensitive"

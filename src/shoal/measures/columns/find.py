@@ -139,16 +139,26 @@ def _range(facts: ColumnFacts) -> tuple[float, float]:
 def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[ColumnFinding, ...]:
     """The findings, with the person column and the weights marked."""
     unit = _unit([(facts, decision) for facts, decision, _ in made])
+    event = _event_time(made) if unit is not None else None
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
         if facts.name == unit:
             reason = finding.reason + "; people have several rows: name it as unit"
             finding = replace(finding, mark="unit", reason=reason)
+        elif facts.name == event:
+            why = "people have several rows, and it tells when: others may know it"
+            finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
         elif facts.name == weight:
             finding = replace(finding, mark="weight")
         out.append(finding)
     return tuple(out)
+
+
+def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str | None:
+    """The only column of times, where its name says a technical one (``created_at``): of records of people it is the event."""
+    dates = [(f, d) for f, d, finding in made if finding.scale is Scale.DATE]
+    return dates[0][0].name if len(dates) == 1 and dates[0][1].topic == "technical" and dates[0][0].distinct > 1 else None
 
 
 def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:

@@ -119,7 +119,8 @@ def _ending(plan: Any) -> list[str]:
         return [*lines, f"method: lattice   # one level per column: {cost}\n"]
     other = ""
     if plan.one_level_loss is not None:
-        gone = f", {len(plan.one_level_blank)} columns wholly blank" if plan.one_level_blank else ""
+        n = len(plan.one_level_blank)
+        gone = f", {n} column{'s' * (n > 1)} wholly blank" if n else ""
         other = f"; lattice (one level per column) would have loss {plan.one_level_loss:.2g}{gone}"
     return [*lines, f"method: local   # values as fine as each group allows: {cost}{other}\n"]
 

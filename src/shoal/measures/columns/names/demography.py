@@ -14,7 +14,6 @@ BORN: tuple[Topic, ...] = (
         "place of birth",
         "place",
         0.9,
-        "zona* ccaa comunidad+autonoma comunidad* "
         "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
         "born+country birth+country birth+state geburtsort geburtsland geboorteplaats geboorteland lieu+naissance "
         "pays+naissance lugar+nacimiento pais+nacimiento luogo+nascita naturalidade native+country bpl pobp nativity "
@@ -155,6 +154,8 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
+        "grid* geohash* quadkey h3+* mgrs tile+id hex+id "
+        "zona* ccaa comunidad+autonoma comunidad* "
         "city cities town* municipality municip* gemeente* gemeinde* commune* comune* ciudad cidade citta ville village* "
         "suburb* district* distrito distretto county counties countyfip* cnty region regions regiao regione provinc* "
         "province provincie provincia prov state states statecode state+name statefip* st+fips fips fipst stfips stcode "

@@ -241,7 +241,7 @@ RECORDS: tuple[Topic, ...] = (
         "id",
         0.93,
         _PERSON_WORDS
-        + " hid hhid hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
+        + " u+id uid uids user+id userid hid hhid hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
         + " ".join(
             f"={p}" for p in _PERSON if len(p) > 4 and p not in ("household", "people", "human", "personal", "family", "familia")
         ),
