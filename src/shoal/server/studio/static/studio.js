@@ -14,9 +14,9 @@ function say(words) {
 
 // --- swap: a form is sent, the answer's bar, page and title take the place of ours; focus stays where it was -----------------
 let turn = 0;
-async function swap(url, options = {}) {
+async function swap(url, options = {}, quietly = false) {
   const mine = ++turn;
-  document.body.classList.add("waiting");
+  if (!quietly) document.body.classList.add("waiting");
   let answer;
   try {
     answer = await fetch(url, { credentials: "same-origin", ...options });
@@ -108,8 +108,9 @@ function listen(box) {
     if (!now) return stop();
     now.querySelector("[data-doing]").textContent = state.doing;
     now.querySelector("progress").value = state.share;
-    if (state.step !== now.dataset.step && now.dataset.step !== undefined || !state.open) { stop(); swap(location.href); }
-    now.dataset.step = state.step;
+    const typing = document.activeElement?.matches?.("main input:not([type=radio]), main select");
+    const moved = now.dataset.step !== undefined && state.step !== now.dataset.step && !typing;
+    if (moved || !state.open) { stop(); swap(location.href, {}, true); } else now.dataset.step = state.step;
   };
   const source = new EventSource(`/jobs/${id}/events`);
   let timer = 0;

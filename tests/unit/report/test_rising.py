@@ -1,0 +1,29 @@
+"""What each column adds, as a chart: the figures are written, people at risk are hatched, nobody is no hatch."""
+
+from __future__ import annotations
+
+from shoal.report.charts import frontier, rising, svg
+
+
+def test_the_steps() -> None:
+    chart = rising(["sex", "postcode <b>"], [0, 150], 200, title="What each column adds")
+    drawn = str(svg(chart))
+    assert [m.words for m in chart.marks if m.kind == "t-ink"] == ["0", "150"]
+    assert sum(m.kind == "risk" for m in chart.marks) == 1, "a step on which nobody is alone is not hatched"
+    assert "<b>" not in drawn
+    assert "+ postcode &lt;b&gt;: 150" in drawn
+    assert "of 200" in chart.told
+
+
+def test_a_step_is_as_high_as_its_share() -> None:
+    half, whole = (next(m for m in rising(["a"], [n], 200, title="x").marks if m.kind == "risk") for n in (100, 200))
+    assert float(whole.get("height")) == 2 * float(half.get("height"))
+
+
+def test_a_narrow_frontier_stays_inside() -> None:
+    points = [{"k": 2, "loss": 0.1}, {"k": 5, "loss": 0.2, "chosen": True}, {"k": 100, "loss": 0.9}]
+    for width in (440, 832):
+        chart = frontier(points, asked=5, width=width)
+        dots = [float(m.get("cx")) for m in chart.marks if m.tag == "circle"]
+        assert chart.width == width
+        assert all(0 < x < width for x in dots)
