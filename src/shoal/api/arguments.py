@@ -58,6 +58,7 @@ class PolicyWords(TypedDict, total=False):
     preset: str
     optimize: str
     method: str
+    cells: str | Mapping[str, str]
     transform: Mapping[str, Any]
     sample: Mapping[str, Any]
     seed: int

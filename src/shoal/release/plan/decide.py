@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,14 @@ from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import check_loss
 from shoal.release.plan.hardened import resisting
-from shoal.release.plan.local_nodes import below_nodes
+from shoal.release.plan.local_nodes import below_nodes, said_of
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision, of_levels, published
 from shoal.release.proof.judge import judge, recursive_levels
+
+if TYPE_CHECKING:
+    from shoal.search.local_recoding.local import LocalResult
 
 TRIES = 8
 MOST_LISTED = 2_000_000
@@ -141,6 +144,7 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
             base,
             prepared.hierarchies,
             requirements(prepared, tight),
+            cells=policy.local_cells,
             weights={c: r.weight for c, r in policy.quasi.items()},
             people=prepared.people,
             time_budget=policy.search_time if prepared.steps is None else None,
@@ -158,18 +162,18 @@ def _local(prepared: Prepared, progress: Progress) -> Decision:
 
 
 def _of_local(
-    prepared: Prepared, found: Any, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
+    prepared: Prepared, found: LocalResult, coded: list[tuple[CodeArray, tuple[str | None, ...]]], stays: npt.NDArray[np.bool_]
 ) -> Decision:
     policy, base = prepared.policy, prepared.base
     codes = tuple(c for c, _ in coded)
-    finer, covered = below_nodes(prepared, found.groups)
+    finer, covered = below_nodes(prepared, found)
     cells = narrowed(Recoded(base, codes, finer, stays), base.columns, covered)
     return Decision(
         plan=Plan(
             other_steps(prepared),
             Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
             policy.seed,
-            notes=("the quasi-identifiers are recoded locally, class by class; the table of classes is not kept",),
+            notes=(said_of(found),),
         ),
         method="local",
         levels={},

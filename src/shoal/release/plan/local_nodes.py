@@ -1,10 +1,13 @@
 """Local recoding, seen by an attacker who knows hierarchies and algorithm: the node that each class is published at.
 
-A cluster of classes publishes in each column the lowest node of the hierarchy that covers it. From it follow the codes one level
-below, which the algorithm did not dare to publish, and how many of the table's values the label covers.
+A cluster of classes publishes in each column the lowest node of the hierarchy that covers it, or the set or range of its values.
+From it follow the codes one level below (of a set or range, the values themselves), which the algorithm did not dare to publish,
+and how many of the table's values the label covers.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +16,22 @@ from shoal.model.counts.classes import CodeArray, IntArray
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import at_level
 
+if TYPE_CHECKING:
+    from shoal.search.local_recoding.local import LocalResult
 
-def below_nodes(prepared: Prepared, clusters: npt.NDArray[np.int64]) -> tuple[tuple[CodeArray, ...], tuple[IntArray, ...]]:
+
+def below_nodes(prepared: Prepared, found: LocalResult) -> tuple[tuple[CodeArray, ...], tuple[IntArray, ...]]:
     """Per column: the code of each base class one level below its node, and how many values of the table the node covers.
 
-    ``clusters[c]`` is the cluster of base class c. A value that is published as it is keeps its code and covers one value.
+    A value that is published as it is keeps its code and covers one value.
     """
-    finer, covered = [], []
+    finer, covered, clusters = [], [], found.groups
     for j, name in enumerate(prepared.base.columns):
+        if found.kinds[j] != "hierarchy":
+            finer.append((prepared.base.codes[j] + 1).astype(np.int32))
+            column = found.problem.columns[j]
+            covered.append(_in_label(column.codes, len(column.leaves) - 1, clusters, ranged=found.kinds[j] == "range"))
+            continue
         levels = _levels(prepared, name)
         at = _node_levels(levels, clusters)
         lower = np.maximum(at - 1, 0)
@@ -28,6 +39,27 @@ def below_nodes(prepared: Prepared, clusters: npt.NDArray[np.int64]) -> tuple[tu
         finer.append((np.choose(lower, levels) + 1 + lower * width).astype(np.int32))
         covered.append(np.choose(at, [_covers(codes, prepared.base.codes[j]) for codes in levels]))
     return tuple(finer), tuple(covered)
+
+
+def said_of(found: LocalResult) -> str:
+    """What the plan says instead of steps: that it was local, and which columns publish sets or ranges."""
+    named = [f"{name} as {kind}s" for name, kind in zip(found.problem.names, found.kinds, strict=True) if kind != "hierarchy"]
+    how = f" ({', '.join(named)})" if named else ""
+    return f"the quasi-identifiers are recoded locally, class by class{how}; the table of classes is not kept"
+
+
+def _in_label(codes: CodeArray, missing: int, clusters: IntArray, *, ranged: bool) -> IntArray:
+    """How many values of the table the set or range of each class's cluster holds; codes are in order, ``missing`` the last."""
+    n = int(clusters.max()) + 1
+    held = np.unique(np.stack([clusters, codes]), axis=1)
+    if not ranged:
+        return np.bincount(held[0], minlength=n)[clusters]
+    real = held[:, held[1] != missing]
+    low, high = np.full(n, missing), np.full(n, -1)
+    np.minimum.at(low, real[0], real[1])
+    np.maximum.at(high, real[0], real[1])
+    gone = np.bincount(held[0, held[1] == missing], minlength=n)
+    return (np.maximum(high - low + 1, 0) + gone)[clusters]
 
 
 def _levels(prepared: Prepared, name: str) -> list[CodeArray]:

@@ -71,6 +71,7 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "none_of_the_eighteen": _listed(_reasons(allow.get("none_of_the_eighteen", {}), "none_of_the_eighteen"), chosen),
         "optimize": plain.get("optimize", "loss"),
         "method": plain.get("method", "lattice"),
+        "local_cells": _local_cells(plain, quasi),
         "hardened": plain.get("hardened", False),
         "population": people if isinstance(people, int) else None,
         "population_table": people["table"] if isinstance(people, Mapping) else None,
@@ -82,6 +83,21 @@ def fields_of(plain: dict[str, Any]) -> dict[str, Any]:
         "preset": chosen,
         "about": about,
     }
+
+
+def _local_cells(plain: Mapping[str, Any], quasi: Mapping[str, Any]) -> str | dict[str, str]:
+    """What a local recoding publishes in a cell, for all quasi-identifiers or by column."""
+    cells = plain.get("cells", "hierarchy")
+    if "cells" in plain and plain.get("method") != "local":
+        raise PolicyError("'cells' says what a local recoding publishes.", hint="Add method: local, or leave cells out.")
+    if isinstance(cells, str):
+        return cells
+    unknown = sorted(set(cells) - set(quasi))
+    if unknown:
+        raise PolicyError(
+            f"'cells' names '{unknown[0]}', which is no quasi-identifier.", hint=f"Quasi-identifiers: {', '.join(quasi)}."
+        )
+    return dict(cells)
 
 
 def _named(columns: Any) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import Any
 from shoal.errors import PolicyError
 from shoal.model.requirement import Requirement
 
-NEEDLESS = ("unit", "weight", "preset", "population", "sample", "transform", "optimize", "method", "hardened", "analyses")
+NEEDLESS = (
+    "unit", "weight", "preset", "population", "sample", "transform", "optimize", "method", "cells", "hardened", "analyses",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ class Policy:
     none_of_the_eighteen: Mapping[str, str] = field(default_factory=dict)
     optimize: str = "loss"
     method: Literal["lattice", "local", "probabilistic"] = "lattice"
+    local_cells: str | Mapping[str, str] = "hierarchy"
     hardened: bool = False
     population: int | None = None
     population_table: str | None = None
@@ -212,6 +213,8 @@ class Policy:
             out["population"] = {"table": self.population_table}
         if self.hardened:
             out["hardened"] = True
+        if self.local_cells != "hierarchy":
+            out["cells"] = self.local_cells if isinstance(self.local_cells, str) else dict(self.local_cells)
         if self.events is not None:
             out["events"] = self.events.to_json()
         if self.analyses:
