@@ -68,10 +68,9 @@ def add_digit(
     ([3, 7], [3, 7])
     """
     if not HAVE_NUMBA or len(key) < FEW:
-        digit = lookup[digits]
-        used[digit] = True
+        used[lookup[np.bincount(digits, minlength=len(lookup)) > 0]] = True
         key *= np.uint64(width)
-        key += digit.astype(np.uint64)
+        key += lookup.astype(np.uint64).take(digits)
         return
     from shoal.kernels import _count_loops as loops
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,25 @@ def test_a_kill_and_a_survivor(tmp_path: Path) -> None:
     assert "1 of 2 killed (50.0%)" in far
     assert "2 of 2 killed (100.0%)" in mutate("test_far.py", "test_at.py")
     assert code.read_text() == "def below(a, b):\n    return a < b\n"
+
+
+def test_a_mutant_that_a_conftest_cannot_import_is_killed_and_one_that_skips_all_tests_survives(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    for name in ("mutate.py", "mutants.py"):
+        (tmp_path / "tools" / name).write_text((TOOLS / name).read_text())
+    (tmp_path / "small.py").write_text("LEAST = 1 == 1\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    command = [sys.executable, "tools/mutate.py", "small.py", "--tests", "test_small.py"]
+    for conftest, test, share in (
+        ("import small\nassert small.LEAST\n", "def test():\n    pass\n", "(100.0%)"),
+        ("", "import small\nif small.LEAST:\n    def test():\n        pass\n", "(0.0%)"),
+    ):
+        (tmp_path / "conftest.py").write_text(conftest)
+        (tmp_path / "test_small.py").write_text(test)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": "."}
+        )
+        assert share in done.stdout
 
 
 def test_tests_that_fail_by_themselves_are_shown(tmp_path: Path) -> None:
