@@ -9,6 +9,7 @@ Cost     O(rows): a direct table when the key space is small, a radix sort when 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,10 @@ KeyArray = npt.NDArray[np.uint64]
 DIRECT_FACTOR = 4  # a direct table may have this many cells per row
 SMALL = 65_536
 FEW = 2048  # below this many rows numpy is quick enough, and nothing needs to be compiled
+SOME = 32_768
+"""Up to this many rows numpy groups too, while numba is not loaded …"""
+WORTH = 2_000_000
+"""… and until so many rows were grouped that loading it would have paid."""
 
 
 class Grouping(NamedTuple):
@@ -116,7 +121,7 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     from shoal.kernels.jit import HAVE_NUMBA
 
     n = len(key)
-    if not HAVE_NUMBA or n < FEW:
+    if not HAVE_NUMBA or n < FEW or (n <= SOME and _numba_can_wait(n)):
         return _group_by_numpy(key)
     from shoal.kernels import _group_loops as loops
 
@@ -127,6 +132,18 @@ def group_keys(key: KeyArray, space: int) -> Grouping:
     else:
         ids, first = loops.group_hash(key)
     return Grouping(ids, first, len(first))
+
+
+_grouped = [0]
+"""Rows that this process has grouped by numpy although numba would be quicker."""
+
+
+def _numba_can_wait(n: int) -> bool:
+    """Whether so few rows were grouped up to now that loading numba would take longer than it saves."""
+    if "numba" in sys.modules or _grouped[0] + n > WORTH:
+        return False
+    _grouped[0] += n
+    return True
 
 
 def _group_by_numpy(key: KeyArray) -> Grouping:

@@ -29,3 +29,32 @@ def test_a_kernel_is_compiled_again_when_one_it_calls_has_changed(tmp_path: Path
             done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
             found.append(done.stdout.split())
     assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
+
+
+WAITING = """
+import sys
+import numpy as np
+from shoal.kernels import group
+keys = np.arange(group.SOME + 1, dtype=np.uint64)[::-1] % np.uint64(1000)
+def loaded(n):
+    found = group.group_keys(keys[:n], 1000)
+    assert found.n == min(n, 1000) and (keys[:n][found.first[found.ids]] == keys[:n]).all()
+    assert found.ids[0] == 0 and (np.diff(found.first) > 0).all()
+    return "numba" in sys.modules
+rows = {rows}
+assert not loaded(group.FEW - 1)
+while group._grouped[0] + rows <= group.WORTH and rows <= group.SOME:
+    assert not loaded(rows)
+print(loaded(rows), group._grouped[0])
+"""
+
+
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is loaded without numba")
+@pytest.mark.parametrize(("rows", "waited"), [("group.SOME", 61 * 32_768), ("group.SOME + 1", 0)])
+def test_numba_is_loaded_when_it_pays(rows: str, waited: int) -> None:
+    """Up to 32,768 rows at a time and 2,000,000 in all go by numpy; one step further numba is loaded. Groups are the same."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING.replace("{rows}", rows)], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", str(waited)]
