@@ -59,7 +59,8 @@ def _in_label(codes: CodeArray, missing: int, clusters: IntArray, *, ranged: boo
     np.minimum.at(low, real[0], real[1])
     np.maximum.at(high, real[0], real[1])
     gone = np.bincount(held[0, held[1] == missing], minlength=n)
-    return (np.maximum(high - low + 1, 0) + gone)[clusters]
+    held_by: IntArray = np.maximum(high - low + 1, 0) + gone
+    return held_by[clusters]
 
 
 def _levels(prepared: Prepared, name: str) -> list[CodeArray]:
