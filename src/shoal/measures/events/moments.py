@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ def moments_of(name: str, texts: Any, rows: IntArray) -> Any:
     >>> import pyarrow as pa
     >>> moments_of("t", pa.array(["2024-03-04T08:10:00.5+01:00"]), np.array([1])).to_pylist()
     [datetime.datetime(2024, 3, 4, 7, 10, 0, 500000)]
+    >>> moments_of("t", pa.array(["2164-10-23 9:05"]), np.array([1])).to_pylist()
+    [datetime.datetime(2164, 10, 23, 9, 5)]
     """
     import pyarrow as pa
 
@@ -32,9 +35,13 @@ def moments_of(name: str, texts: Any, rows: IntArray) -> Any:
     return pa.array(read, pa.timestamp("us"))
 
 
+_SHORT_HOUR = re.compile(r"(\d{4}-\d{2}-\d{2}[ T])(\d:)")
+"""An hour of one digit, as spreadsheets and hospitals write it: 2164-10-23 9:05."""
+
+
 def _moment(text: str) -> datetime.datetime | None:
     try:
-        found = datetime.datetime.fromisoformat(text.strip())
+        found = datetime.datetime.fromisoformat(_SHORT_HOUR.sub(r"\g<1>0\2", text.strip(), count=1))
     except ValueError:
         return None
     return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
