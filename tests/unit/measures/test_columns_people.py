@@ -126,12 +126,12 @@ def test_one_value_beside_blanks_is_a_mark_that_its_name_explains() -> None:
     assert found("xyzzy", ["Y"], missing=80).role.value == "insensitive"
 
 
-@pytest.mark.parametrize(("n", "unit"), [(69, "email"), (70, None)])
-def test_an_address_is_the_unit_where_people_repeat(n: int, unit: str | None) -> None:
+@pytest.mark.parametrize(("n", "empty", "unit"), [(69, 0, "email"), (70, 0, None), (69, 1, None)])
+def test_an_address_is_the_unit_where_people_repeat(n: int, empty: int, unit: str | None) -> None:
     mails = [f"p{i}@x.org" for i in range(n)]
     counts = np.ones(n, dtype=np.int64)
     counts[: 100 - n] += 1
-    made = find_columns([ColumnFacts("email", "text", mails, counts, 100), facts("sex", ["f", "m"], each=50)])
+    made = find_columns([ColumnFacts("email", "text", mails, counts, 100 + empty, empty), facts("sex", ["f", "m"], each=50)])
     assert next((f.name for f in made if f.mark == "unit"), None) == unit
 
 

@@ -153,3 +153,17 @@ def test_population_uniques_are_estimated_from_people() -> None:
     alone = Everybody([{"id": i // 3, "q": i // 3 % 2} for i in range(30)], ["q"], "id")
     assert classes_of({5: alone.people}) == {5: 2}, "where everybody is in one class, the classes themselves"
     assert unique_share(classes_of(facts.everybody), 3) == 1.0
+
+
+def test_rows_without_a_person_count_as_one_person_in_a_release(tmp_path):
+    """As COUNT does. Before, the run ended with 'the pairs of class and person do not add up'."""
+    rng = np.random.default_rng(1)
+    ids = [None if rng.random() < 0.1 else f"p{i}" for i in rng.integers(0, 60, 300)]
+    sex = rng.choice(["f", "m"], 300).tolist()
+    table = pa.table({"pid": ids, "sex": sex})
+    least = min(len({i for i, s in zip(ids, sex, strict=True) if s == one}) for one in "fm")
+    with shoal.open(table) as source:
+        release = shoal.anonymize(source, quasi=["sex"], unit="pid", k=3)
+        release.write(tmp_path / "r")
+    assert release.certificate.k == least
+    assert shoal.verify(tmp_path / "r").ok

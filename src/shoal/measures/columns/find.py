@@ -164,7 +164,7 @@ def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str 
 def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
     """The column that names a person who has several rows; a household only where no column numbers the people."""
     keys = [(f, d) for f, d in made if d.role is Role.DIRECT and d.topic in UNITS]
-    repeating = [(f, d) for f, d in keys if f.distinct < f.filled * (SHARED_CONTACT if d.topic in _CONTACTS else 1)]
+    repeating = [(f, d) for f, d in keys if _repeats(f, d)]
     if not repeating:
         return None
     single = any(f.distinct == f.filled for f, _ in keys)
@@ -176,6 +176,13 @@ def _unit(made: list[tuple[ColumnFacts, Decision]]) -> str | None:
     best, _ = min(repeating, key=preference)
     by_accident = best.distinct > (1 - ACCIDENTS) * best.filled
     return None if single and (_household(best.name) or by_accident) else best.name
+
+
+def _repeats(facts: ColumnFacts, decision: Decision) -> bool:
+    """Whether people have several rows by this column; addresses count where every row has one and few are shared."""
+    if decision.topic in _CONTACTS:
+        return facts.missing == 0 and facts.distinct < SHARED_CONTACT * facts.filled
+    return facts.distinct < facts.filled
 
 
 def _household(name: str) -> bool:

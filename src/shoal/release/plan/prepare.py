@@ -167,10 +167,11 @@ def _people(table: Table, policy: Policy, base: ClassCounts) -> tuple[IntArray, 
     if any(not a.equals(b) for a, b in zip(pairs.categories, base.categories, strict=False)):
         raise InternalError("the values counted with the people differ from those counted without.")
     both = group_codes([np.concatenate(two) for two in zip(base.codes, pairs.codes, strict=False)])
-    known = pairs.codes[-1] >= 0
+    person = np.asarray(pairs.codes[-1], dtype=np.int64)
+    person = np.where(person < 0, len(pairs.categories[-1]), person)  # rows without one count as one person, as COUNT does
     class_of = np.full(both.n, -1, dtype=np.int64)
     class_of[both.ids[: base.n_classes]] = np.arange(base.n_classes)
-    return class_of[both.ids[base.n_classes :]][known], pairs.codes[-1][known].astype(np.int64)
+    return class_of[both.ids[base.n_classes :]], person
 
 
 def counted_by_record(prepared: Prepared) -> ClassCounts:
