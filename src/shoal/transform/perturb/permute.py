@@ -52,13 +52,9 @@ class Permute(ColumnStep):
     def run(self, table: Any, seed: int) -> Any:
         import pyarrow as pa
 
-        strata = _strata(table, self.within)
-        shuffled = random.permutation(random.derive(seed, self.kind, *self.columns), table.num_rows)
-        # Both orders are sorted by stratum, so that row positions and their new values meet inside the same one.
-        rows = np.argsort(strata, kind="stable")
-        taken = shuffled[np.argsort(strata[shuffled], kind="stable")]
-        source = np.empty(table.num_rows, dtype=np.int64)
-        source[rows] = taken
+        source = random.permutation(random.derive(seed, self.kind, *self.columns), table.num_rows)
+        if self.within:
+            source = _inside(_strata(table, self.within), source)
         for name in self.columns:
             table = with_column(table, name, table.column(name).take(pa.array(source)))
         return table
@@ -103,6 +99,13 @@ class RankSwap(ColumnStep):
         source = np.arange(table.num_rows)
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
+
+
+def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:
+    """For each row the one that its value comes from; sorted by stratum, both orders meet inside the same one."""
+    source = np.empty(len(strata), dtype=np.int64)
+    source[np.argsort(strata, kind="stable")] = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    return source
 
 
 def _strata(table: Any, columns: tuple[str, ...]) -> IntArray:
