@@ -9,7 +9,7 @@ import pytest
 
 from registry_support import AGES, UTRECHT, make
 from shoal.cli import main
-from shoal.errors import DataError, UsageError
+from shoal.errors import AccessError, DataError, UsageError
 from shoal.kernels.signatures import signer
 from shoal.registry.answer.listing import populations
 from shoal.registry.keep import builtin
@@ -177,20 +177,31 @@ def test_where_nothing_is_known_the_next_step_is_told(shoal):
     )
 
 
-def test_every_shelf_lists_the_same(tmp_path):
-    store = Store(f"sqlite:///{tmp_path / 'r.db'}")
+def test_every_shelf_lists_the_same(store, tmp_path):
     for place in ("NL/A_b", "NL/Axb", "NO/Tromsø"):
         store.submit(make(AGES, population=Population.parse(f"{place}@2021")))
     store.submit(make([40_000, 41_000], codes=("sex",), population=Population.parse("NL/A_b@2021")))
     mirror = Mirror(write_mirror(store, tmp_path / "m"))
-    for text, names in (
-        ("a_b", ["NL/A_b@2021"]),
-        ("TROMSØ", ["NO/Tromsø@2021"]),
-        ("", ["NL/A_b@2021", "NL/Axb@2021", "NO/Tromsø@2021"]),
-    ):
+    everybody = ["NL/A_b@2021", "NL/Axb@2021", "NO/Tromsø@2021"]
+    for text, names in (("a_b", ["NL/A_b@2021"]), ("TROMSØ", ["NO/Tromsø@2021"]), ("", everybody), ("%", []), ("!", [])):
         assert [x.population for x in populations(store, text)] == [x.population for x in populations(mirror, text)] == names
     assert populations(store, "a_b")[0].codings == (("age/years",), ("sex",))
-    store.close()
+
+
+def test_tokens_and_names_in_every_store(store):
+    first, second = signer(), signer()
+    record = store.submit(make(AGES, holder="Statistics Office", key=first))
+    store.check_name("statistics office", first.public)
+    with pytest.raises(AccessError, match="another key"):
+        store.check_name("Statistics Office", second.public)
+    token = store.add_token("A hospital", holder="Statistics Office")
+    store.tokens.admit_record(token, record)
+    with pytest.raises(AccessError, match="another holder"):
+        store.tokens.admit_record(token, make(AGES, holder="B", key=first))
+    with pytest.raises(AccessError, match="another key"):
+        store.tokens.admit_record(token, make(AGES, holder="Statistics Office", key=second))
+    assert store.knows_token(token)
+    assert not store.knows_token(token[:-1])
 
 
 SHARES = {"F": 0.5062, "M": 0.4938}

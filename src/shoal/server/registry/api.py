@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Coroutine
+from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -68,14 +69,17 @@ def create_router(
 def _add_page(router: APIRouter, store: Store) -> None:
     """The page "How exposed am I?": made anew when the log has grown; after it is loaded it asks for nothing."""
     kept: dict[str, bytes] = {}
+    one_at_a_time = Lock()
 
     @router.get("/exposed", summary="How exposed am I? A page that computes in the browser", response_class=Response)
     def page(request: Request) -> Response:
         head = store.head()[1]
-        if head not in kept:
-            kept.clear()
-            kept[head] = render(places_of(store), share_step=SHARE_STEP).encode("utf-8")
-        return Response(kept[head], media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy()})
+        with one_at_a_time:
+            body = kept.get(head)
+            if body is None:
+                kept.clear()
+                body = kept[head] = render(places_of(store), share_step=SHARE_STEP).encode("utf-8")
+        return Response(body, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy()})
 
 
 def _answer(request: Request, body: bytes) -> Response:

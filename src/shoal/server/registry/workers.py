@@ -97,16 +97,23 @@ def _begin(url: str, seconds: float) -> None:
         raise _OutOfTimeError
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGVTALRM, stop)
+    if hasattr(signal, "setitimer"):  # elsewhere only the waiting is bounded
+        signal.signal(signal.SIGVTALRM, stop)
     _OPEN.update(registry=Registry(Store(url)), seconds=seconds)
 
 
 def _work(question: Question) -> str | None:
     """The answer as JSON; nothing where time ran out. What is wrong with a question is raised."""
-    signal.setitimer(signal.ITIMER_VIRTUAL, _OPEN["seconds"])
+    _allow(_OPEN["seconds"])
     try:
         return json.dumps(answer(_OPEN["registry"], question))
     except _OutOfTimeError:
         return None
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _allow(0.0)
+
+
+def _allow(seconds: float) -> None:
+    """Begin to count the processor time of a question; with 0 stop counting."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
