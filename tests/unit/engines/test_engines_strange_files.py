@@ -181,10 +181,10 @@ def test_folders_that_name_different_columns(tmp_path: Path) -> None:
 
 
 def test_a_pattern_of_other_files_says_what_it_opens(tmp_path: Path) -> None:
-    written(tmp_path / "a.csv", b"a\n1\n")
+    written(tmp_path / "a.doc", b"a\n1\n")
     with pytest.raises(UnreadableError, match="not a whole Parquet file"):
-        open_table(tmp_path / "*.csv")
-    with pytest.raises(UnreadableError, match="opens Parquet files"):
+        open_table(tmp_path / "*.doc")
+    with pytest.raises(UnreadableError, match="opens Parquet or CSV files"):
         open_table(tmp_path)
 
 

@@ -98,7 +98,8 @@ def _files(path: Path) -> list[Path]:
     found = [p for p in found if not any(part.startswith((".", "_")) for part in p.relative_to(root).parts)]
     if not found:
         raise UnreadableError(
-            f"no Parquet file is found at '{path}'.", hint="A folder or pattern opens Parquet files; open other files one by one."
+            f"no Parquet or CSV file is found at '{path}'.",
+            hint="A folder or pattern opens Parquet or CSV files; open other files one by one.",
         )
     return sorted(found)
 
