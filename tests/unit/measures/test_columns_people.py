@@ -74,6 +74,8 @@ def test_a_topic_of_places_or_firms_keeps_names_from_being_people() -> None:
         ("Nombre d'enfants à charge", "family"),
         ("subj_last", "person_name"),
         ("customer", "person_number"),
+        ("citizen", "nationality"),
+        ("child", "family"),
         ("observaciones", "text"),
         ("turno", None),
         ("situacao_final", None),

@@ -242,9 +242,8 @@ RECORDS: tuple[Topic, ...] = (
         0.93,
         _PERSON_WORDS
         + " u+id uid uids user+id userid hid hhid hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
-        + " ".join(
-            f"={p}" for p in _PERSON if len(p) > 4 and p not in ("household", "people", "human", "personal", "family", "familia")
-        ),
+        + "=patient =participant =subject =respondent =customer =client =member =user =employee =student =passenger "
+        "=donor =kunde =klant =cliente =paciente =paziente =proband",
         18,
     ),
     Topic(
