@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from shoal.errors import ShoalError, UsageError
 from shoal.server.studio import forms, packed
 from shoal.server.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
-from shoal.server.studio.improve import levels_of
+from shoal.server.studio.search import levels_of
 from shoal.workspace import edits
 from shoal.workspace.rows import Job, Made
 
