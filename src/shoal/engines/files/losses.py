@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engines.core.kinds import is_nested
+from shoal.model.plan import Step
 from shoal.model.roles import NUMBERS, Column
 
 NAMES = {
@@ -56,6 +57,13 @@ def _listed(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMES
     shown = ", ".join(names[:MOST_NAMES])
     return f"{shown} and {more} more columns" if more > 0 else shown
+
+
+def read_as_text(columns: Sequence[Column], steps: Sequence[Step]) -> tuple[str, ...]:
+    """What a step takes as text although the source keeps it in a type of its own: durations and nested values."""
+    moved = {name for s in steps if s.publishes in ("own", "groups") for name in s.columns}
+    odd = [c.name for c in columns if c.name in moved and (pa_type(c, pa.types.is_duration) or pa_type(c, is_nested))]
+    return (f"Steps take durations and nested values as text: {', '.join(odd)} is published as text.",) if odd else ()
 
 
 def pa_type(column: Column, test: Callable[[Any], bool]) -> bool:

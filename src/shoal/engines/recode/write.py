@@ -16,7 +16,7 @@ from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.losses import not_kept
+from shoal.engines.files.losses import not_kept, read_as_text
 from shoal.engines.files.readers import expected_rows
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
@@ -107,6 +107,7 @@ def recode(
                 form = output_format(target, format)
                 staged = any(is_staged(s) for s in plan.steps)
                 told = not_kept(job.columns, form, staged=staged, notes=int(relation.details.get("notes") or 0))
+                told += read_as_text(relation.columns, plan.steps)
                 job.to_file(target, form, raw, _hidden(plan, names, kept))
         else:
             job.to_table(engine, str(target))
@@ -140,6 +141,7 @@ def _by_codes(
     if progress is not None:
         progress(1.0, "written")
     told = not_kept(rows.columns, format, notes=int(relation.details.get("notes") or 0))
+    told += read_as_text(relation.columns, plan.steps)
     return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),), not_kept=told)
 
 
@@ -170,7 +172,8 @@ def told_before(relation: Relation, schema: Schema, plan: Plan, out: str | Path,
     bare = {c.name: replace(c, kind="text", stored=None, form="") for c in schema.columns if c.name in changed}
     columns = [bare.get(c.name, c) for c in schema.columns if c.name not in dropped]
     staged = any(is_staged(s) for s in plan.steps)
-    return not_kept(columns, output_format(target, format), staged=staged, notes=int(relation.details.get("notes") or 0))
+    found = not_kept(columns, output_format(target, format), staged=staged, notes=int(relation.details.get("notes") or 0))
+    return found + read_as_text(schema.columns, plan.steps)
 
 
 def _compared(plan: Plan, names: Sequence[str], kept: Any, unit: str | None, class_map: Any) -> list[str]:
