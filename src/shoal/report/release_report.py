@@ -22,6 +22,10 @@ from shoal.report.numbers import number, percent, risk
 from shoal.report.pages import page
 
 NOT_STATED = "not stated"
+NOT_SEARCHED = (
+    "The loss at other sizes of the smallest group was not searched: that is done where one level per column is chosen, a k is "
+    "asked for, and the table has few enough classes and levels. It is searched for a while by:"
+)
 FISHES = 50
 SIGNS = {"holds": "✓ holds", "warning": "⚠ warning", "broken": "✕ broken"}
 
@@ -169,7 +173,7 @@ def _under(members: Mapping[int, int], k: int) -> str:
 def _frontier(body: Certificate) -> list[Block]:
     points = body.utility.frontier
     if len(points) < 2:
-        return []
+        return [Words(NOT_SEARCHED, code="shoal compare ORIGINAL FOLDER")]
     words = "Each dot is the best plan for that smallest group at the allowed suppression."
     return [Figure(svg(frontier(plain(points), asked=body.threshold.smallest_class)), words)]
 
