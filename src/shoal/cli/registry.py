@@ -222,6 +222,7 @@ def list_populations(
 def seed(
     registry: Filled,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with the public population tables.")] = None,
+    generated: Annotated[bool, typer.Option("--generated", help="Only generated people, no real places.")] = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Fill a registry with a first set of records: the real places in Shoal and generated people, or the public tables given."""
@@ -230,7 +231,7 @@ def seed(
     with _shared.progress("summarising populations") as told:
         store = _registry_holder.store_of(registry)
         found = fill(store, data, progress=told)
-        if data is None:
+        if data is None and not generated:
             found = fill_built_in(store, found)
     if as_json:
         _shared.put_json(found)

@@ -171,7 +171,8 @@ def test_asking_makes_no_registry(shoal, tmp_path):
 
 
 def test_seed_and_token_tell_json(shoal):
-    assert shoal("registry", "seed", "--registry", "seed.db")["records"] > 100
+    made_up = shoal("registry", "seed", "--registry", "seed.db", "--generated")
+    assert (made_up["records"] > 100, made_up["source"]) == (True, "generated people")
     assert len(shoal("registry", "token", "A hospital", "--registry", "seed.db")["token"]) > 30
 
 
