@@ -188,3 +188,10 @@ def test_what_cannot_be_compared_is_refused() -> None:
         shoal.compare({"a": [1]}, pa.table({"a": pa.array([], pa.int64())}))
     with pytest.raises(MissingColumnError):
         shoal.compare({"a": [1], "b": [2]}, {"a": [1]}, quasi=["b"])
+
+
+def test_columns_that_cannot_be_read_are_not_counted_as_kept_and_infinite_numbers_are_values() -> None:
+    c = compared({"age": ["young"] * 8, "sex": SEX, "ill": ILL})
+    assert "the cells of the 2 that can be read keep 100 % of the detail" in c.sentence
+    infinite = {"x": [1.0, float("inf"), 3.0]}
+    assert shoal.compare(infinite, infinite, models=False, frontier=False).columns[0].kind == "unchanged"

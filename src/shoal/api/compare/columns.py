@@ -120,7 +120,8 @@ def _numbers(values: Any) -> tuple[FloatArray | None, IntArray | None]:
 
     kind = values.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), None
+        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return (numbers, None) if bool(np.isfinite(numbers).all()) else (None, None)  # infinite: values, not amounts
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         plain = values.cast(pa.timestamp("us"), safe=False)
         days = plain.cast(pa.int64()).to_numpy(zero_copy_only=False) / 86_400_000_000

@@ -103,7 +103,9 @@ class Comparison:
         said = [f"{after:,} records stand for {before:,}", f"{len(self.columns)} of {total} columns are published"]
         detail = self.overall.get("granularity")
         if detail is not None:
-            said.append(f"their cells keep {_share(1 - detail)} of the detail")
+            read = sum(c.losses["granularity"] is not None for c in self.columns)
+            whose = "their cells" if read == len(self.columns) else f"the cells of the {read} that can be read"
+            said.append(f"{whose} keep {_share(1 - detail)} of the detail")
         if self.queries is not None and self.queries.queries:
             said.append(f"counts asked of it are typically off by {_share(self.queries.median)}")
         return f"{'; '.join(said)}."
