@@ -114,7 +114,7 @@ def test_codes_with_leading_zeros_and_long_codes_are_no_amounts() -> None:
 @pytest.mark.parametrize(("gap", "direct"), [(0, True), (1, False)])
 def test_numbers_without_a_gap_number_the_rows(gap: int, direct: bool) -> None:
     values = [str(n) for n in range(1, 40)] + [str(40 + gap)]
-    assert ("number the rows" in found("progress", values, kind="integer", each=1).reason) == direct
+    assert ("numbers the rows" in found("progress", values, kind="integer", each=1).reason) == direct
 
 
 def test_seconds_since_1970_are_times() -> None:

@@ -100,6 +100,7 @@ HEALTH: tuple[Topic, ...] = (
         "diagnosis or health",
         "nominal",
         0.9,
+        "=ill =illness =malade =enfermo =ziek =doente =malato "
         "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
         "gravedad* schweregrad* ernst+ziekte aeterm aesev aeser aedecod aellt aebodsys mhterm mhdecod ae+* adverse* "
         "side+effect* icpc* hauptdiagnose* nebendiagnose* nebendiag* diagnose* diagnostico* diagnosi* diagnostic* ecog "

@@ -29,7 +29,7 @@ def row_numbers(seen: Seen) -> Decision | None:
         seen.topic is not None and seen.topic.scale in ("date", "number")
     ):
         return None
-    return Decision(Role.DIRECT, "its values number the rows without a gap", 0.85, "record_number", 18, Scale.ID)
+    return Decision(Role.DIRECT, "it numbers the rows without a gap", 0.85, "record_number", 18, Scale.ID)
 
 
 def people(seen: Seen) -> Decision | None:
