@@ -116,7 +116,7 @@ def test_inspect(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert found["suggested"]["direct"] == ["name"]
     assert found["suggested"]["quasi"] == ["age", "sex", "town"]  # what others may know; illness is not
-    assert found["columns"][4]["confidence"] < 0.5  # 'ill' says nothing by its name
+    assert found["columns"][4]["role"] == "sensitive"  # 'ill' names an illness
     assert all(c["reason"] and 0 < c["confidence"] <= 1 for c in found["columns"])
     code, shown, _ = run(capsys, "inspect", table)
     assert code == 0
