@@ -80,7 +80,7 @@ def asked() -> list[str]:
         for scope in ("rows", "cells"):
             plan = Plan(tuple(through.values()), Suppression(5, ("na]me", "n"), scope, "z"))
             rows = published(engine, table._relation, list(NATIVE), through, "z", None, stack)
-            out = final(engine, suppressed(engine, rows, plan, None, stack), plan, flags=True)
+            out = final(engine, suppressed(engine, rows, plan, None, stack), plan)
             engine.asked.append(engine.render(out))
             engine.create_table("new.t", out)
     return engine.asked + engine.made

@@ -135,6 +135,7 @@ def test_a_draft_reads_back_any_name():
     ]
     quasi = Thing(value="quasi")
     facts = {"reason": "r", "role": quasi, "mark": "", "confidence": 0.4, "change": "c", "missing_values": (), "missing": ()}
+    facts |= {"kind": "text", "scale": Thing(value="nominal")}
     columns = [Thing(name=n, **facts) for n in names]
     policy = shoal.Policy.parse(draft_policy(Thing(columns=columns, unit=None, weight=None)))
     assert list(policy.quasi) == names

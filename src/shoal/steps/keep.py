@@ -27,6 +27,8 @@ class Keep(ExpressionStep):
 
     kind: ClassVar[str] = "keep"
     codes_apart: ClassVar[bool] = False
+    in_order: ClassVar[bool] = True
+    """Whether the column counts in the order of rows that random steps draw in."""
 
     def _column(self, column: Column) -> Column:
         return column

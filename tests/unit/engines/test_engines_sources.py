@@ -79,7 +79,7 @@ def test_parquet_of_two_schemas_or_broken(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-20])
     with pytest.raises(UnreadableError, match="not a whole Parquet file"):
         open_table(tmp_path / "b.parquet")
-    with pytest.raises(UnreadableError, match="no Parquet file"):
+    with pytest.raises(UnreadableError, match="no Parquet or CSV file"):
         open_table(tmp_path / "c*.parquet")
 
 

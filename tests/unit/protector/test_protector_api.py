@@ -163,7 +163,7 @@ def test_one_bad_lookup_does_not_spoil_the_others(sqlite_house: House) -> None:
             return list(await asyncio.gather(*(client.post(f"{BASE}/domains/d/find", json={"identity": x}) for x in ids)))
 
     answers = dict(zip(ids, asyncio.run(run()), strict=True))
-    assert answers.pop("\u00e9" * 4000).status_code == 400
+    assert answers.pop("\u00e9" * 4000).status_code in (400, 403), "too long, or behind the five that were let through"
     assert sorted(a.status_code for a in answers.values()) == [200, 200, 200, 200, 200, 403], "five are let through, in any order"
     for identity, answer in answers.items():
         if answer.status_code == 200:

@@ -73,6 +73,18 @@ def test_case_apostrophes_hyphens_blanks_and_both_codes_of_a_country_make_no_dif
     assert key_of("UK/Leeds@2019") != key_of("UK/Leeds@2020")
 
 
+@pytest.mark.parametrize("name", ["Gəncə", "GƏNCƏ", "Ɔkwɔ", "Ɗan Musa", "Ɖafɔ"])
+def test_letters_of_living_alphabets_are_taken_in_both_cases(name):
+    found = Population.parse(f"AZ/{name}@2021")
+    assert Population.parse(found.key).key == found.key == Population.parse(f"AZ/{name.lower()}@2021").key
+
+
+@pytest.mark.parametrize("letter", "\u0251\u2c6d\u0250\u2c6f\u0261\ua7ac")
+def test_letters_of_phonetic_alphabets_are_refused_in_both_cases(letter):
+    with pytest.raises(UsageError, match="pass for others"):
+        Population.parse(f"NL/{letter}msterdam@2021")
+
+
 @given(st.text(max_size=30))
 def test_a_canonical_name_is_its_own_canonical_form(text):
     try:

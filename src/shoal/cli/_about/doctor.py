@@ -16,6 +16,7 @@ from shoal.errors import ShoalError
 EXTRAS = {
     "postgres": ("psycopg", "PostgreSQL tables, vault and registry on PostgreSQL"),
     "mysql": ("pymysql", "MySQL and MariaDB tables"),
+    "lake": ("deltalake", "Delta and Iceberg tables"),
     "mssql": ("pyodbc", "SQL Server tables (experimental)"),
     "spark": ("pyspark", "Spark tables"),
     "stats": ("pyreadstat", "SPSS, Stata and SAS files"),

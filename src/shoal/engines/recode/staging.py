@@ -79,7 +79,8 @@ class Staging:
         self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
         tables = self._described(engine.stream(source.query), engine, relation, source, originals)
         if ordered:
-            order = [self._place(c.name, originals) for c in relation.columns]
+            beside = {c for s in self.plan.steps if not getattr(s, "in_order", True) for c in s.columns}
+            order = [self._place(c.name, originals) for c in relation.columns if c.name not in beside]
             tables = in_order(_keyed(tables, order, len(originals) - len(self.originals)), self.folder, self.held)
         tables = self._chosen(tables, [s for s in self.steps if isinstance(s, RowStep)])
         for i, group in enumerate(self._groups()):

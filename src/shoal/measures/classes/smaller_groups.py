@@ -20,8 +20,8 @@ def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     and the share is its mean over everybody. At :math:`g = N` it is the share that is one of a kind now; in a group of one
     everybody is.
 
-    >>> alone_in_groups(ClassCounts((1, 1, 2)), (1, 2, 4))
-    [1.0, 0.8333333333333334, 0.5]
+    >>> [round(share, 9) for share in alone_in_groups(ClassCounts((1, 1, 2)), (1, 2, 4))]
+    [1.0, 0.833333333, 0.5]
     """
     from scipy.special import gammaln
 

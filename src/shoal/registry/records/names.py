@@ -27,6 +27,8 @@ _ONE_SPELLING = str.maketrans(
 _TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "BOPOMOFO": "CJK", "HANGUL": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 _PHONETIC = ((0x01C0, 0x01C3), (0x0250, 0x02AF), (0x1D00, 0x1DBF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF), (0xAB30, 0xAB6F))
 """Latin letters of no town: clicks, phonetic alphabets, letters of scholars. Some look like ordinary ones."""
+_LIVING = frozenset("ɓɔɖɗəɛɣɨɩɲʋ")
+"""Letters of these alphabets that towns are written with: Gəncə, Ɔkwɔ, Ɗan Musa."""
 
 
 @lru_cache(maxsize=50_000)
@@ -41,6 +43,7 @@ def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61) -
         raise _misshaped(what)
     if not _ASCII.match(name):
         _check_letters(name, what, _SIGNS + more)
+        _check_letters(unicodedata.normalize("NFC", name.casefold()), what, _SIGNS + more)  # what it is compared by
     return name
 
 
@@ -55,11 +58,16 @@ def _check_letters(name: str, what: str, signs: str) -> None:
         or kinds[:1] in (["Mn"], ["Mc"])
     ):
         raise _misshaped(what)
-    if unicodedata.normalize("NFKC", name) != name or any(a <= ord(c) <= b for c in letters for a, b in _PHONETIC):
+    if unicodedata.normalize("NFKC", name) != name or any(_of_no_town(c) for c in letters):
         raise _look_alike(what)
     scripts = {_script(c) for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
     if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and look(name).isascii()):
         raise _look_alike(what)
+
+
+def _of_no_town(letter: str) -> bool:
+    """Whether a letter, or the small letter that goes with it, belongs to no living alphabet."""
+    return any(a <= ord(c) <= b and c not in _LIVING for c in letter + letter.lower() for a, b in _PHONETIC)
 
 
 def _script(letter: str) -> str:

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -190,6 +190,12 @@ def _texts_as_numbers(column: Any) -> npt.NDArray[Any] | None:
     return None
 
 
+class Beside(Keep):
+    """A true value carried along: the rows are ordered, and random steps draw, as in the release that does not have it."""
+
+    in_order: ClassVar[bool] = False
+
+
 def _mark(prepared: Prepared) -> str:
     """What the names of the true columns begin with: no column of the table does."""
     mark = "true "
@@ -212,7 +218,7 @@ def _pairs(prepared: Prepared, decision: Decision, changed: Sequence[str], stage
     covered = {c for s in steps if not isinstance(s, RowStep) for c in s.columns}
     mapped = set(decision.class_map.column_names) if decision.class_map is not None else set()
     steps += [Drop(n) for n in prepared.schema.names if n not in covered and n not in mapped]
-    steps += [Keep(f"{mark}{n}") for n in changed]
+    steps += [Beside(f"{mark}{n}") for n in changed]
     plan = Plan(tuple(steps), decision.plan.suppression, decision.plan.seed, shuffle=False)
     hidden = stage / ".pairs"
     hidden.mkdir(mode=0o700)
