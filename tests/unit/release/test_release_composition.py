@@ -155,7 +155,7 @@ def test_a_column_shown_earlier_that_is_a_quasi_identifier_now(tmp_path):
 @pytest.mark.parametrize("role", ["sensitive", "insensitive"])
 def test_noise_twice_is_said(tmp_path, role):
     rows = table([(a, z, 7 * i % 23) for i, (a, z, _) in enumerate(CELLS)])
-    noisy = {**asked(0, 0), "transform": {"s": {"noise": {"scale": 2.0}}}}
+    noisy = {**asked(0, 0), "transform": {"s": {"noise": {"scale": 12.0}}}}
     noisy["roles"] = {"quasi": noisy["roles"]["quasi"], role: ["s"]}
     found = twice(tmp_path, rows, noisy, rows, noisy)
     attacks = json.loads((found / "certificate.json").read_text())["attacks"]
