@@ -73,6 +73,8 @@ def test_help_all_explains_what_the_short_help_only_names() -> None:
     assert "Number columns with the same name" not in short
     assert "Number columns with the same name" in long
     assert "--help-all" not in long
+    assert "Objections  --exclude, --exclude-by" in shoal("anonymize", "--help").stdout
+    assert "Event tables" not in shoal("predict", "zipf", "--help").stdout, "one alone makes no group"
 
 
 def test_quiet_leaves_the_exit_code_errors_and_json(table: Path) -> None:

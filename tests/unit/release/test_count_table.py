@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import build
 from shoal.errors import DataError, InfeasibleError, UsageError
-from shoal.release.counts.cross import JOINED, MISSING
+from shoal.release.counts.cross import JOINED, MISSING, Crossed, alone
 
 
 def some_people(seed: int, n: int = 600) -> dict[str, list[str]]:
@@ -59,6 +59,18 @@ def test_rare_categories_that_are_enough_together_take_no_other() -> None:
     assert shoal.count_table({"x": column}, rows="x", threshold=10).crossed.labels[0] == ("a", JOINED)
 
 
+def test_rare_categories_take_others_until_they_are_exactly_enough() -> None:
+    enough = ["a"] * 40 + ["b"] * 5 + ["c"] * 5
+    assert shoal.count_table({"x": enough}, rows="x", threshold=10).crossed.joined == (2,)
+    fewer = ["a"] * 40 + ["b"] * 30 + ["c"] * 4 + ["d"] * 5
+    found = shoal.count_table({"x": fewer}, rows="x", threshold=10).crossed
+    assert (found.labels[0], found.joined) == (("a", JOINED), (3,))
+
+
+def test_lines_without_anybody_tell_nothing() -> None:
+    assert alone(Crossed(("a", "b"), (("x", "y"), ("u", "v")), np.array([[12, 3], [0, 0]]), (0, 0))) == 2
+
+
 def test_nothing_but_rare_categories_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="too few people"):
         shoal.count_table({"x": ["a", "b", "c"]}, rows="x", threshold=10)
@@ -87,7 +99,8 @@ def test_lines_with_all_people_in_one_cell_are_told() -> None:
 
 def test_a_wide_table_is_refused_in_words() -> None:
     with pytest.raises(UsageError, match="2,500 cells"):
-        shoal.count_table({"x": [str(i % 2600) for i in range(26_000)]}, rows="x")
+        shoal.count_table({"x": [str(i % 2500) for i in range(25_000)]}, rows="x")
+    assert shoal.count_table({"x": [str(i % 2499) for i in range(24_990)]}, rows="x").cells == 2500
 
 
 @pytest.mark.parametrize("method", ["suppress", "round"])
