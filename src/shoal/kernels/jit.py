@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import os
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -54,6 +55,10 @@ def plain(kernel: F) -> F:
     return cast(F, getattr(kernel, "py_func", kernel))
 
 
+_JOINING = threading.RLock()  # kernels call one another, so all of them share it
+_BEHIND: dict[int, Kernel] = {}  # the kernel behind each of numba's forms, by the form's id: forms live as long as the process
+
+
 class Kernel:
     """A function that numba takes over when it is first called."""
 
@@ -76,27 +81,34 @@ class Kernel:
 
     def compiler(self, *, cache: bool = True) -> Any:
         """numba's form of the function. Kernels that it calls are found among the names of its module, so they are put there."""
-        if self._compiler is None or not cache:
-            import numba
+        with _JOINING:
+            if self._compiler is None or not cache:
+                self._compiler = self._joined(cache)  # only whole: another thread may call it from here on
+            return self._compiler
 
-            njit_with: Any = numba.njit
-            options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
-            self._compiler = njit_with(**options)(self.py_func)
-            names = self.py_func.__globals__
-            for name in self.py_func.__code__.co_names:
-                if isinstance(names.get(name), Kernel):
-                    self._called[name] = names[name]
-            names.update({name: called.compiler(cache=cache) for name, called in self._called.items()})
-            self._watch_callees()
-        return self._compiler
+    def _joined(self, cache: bool) -> Any:
+        import numba
+
+        njit_with: Any = numba.njit
+        options = {"nogil": True, "cache": cache and _cache_is_writable(), "error_model": "numpy", **self._options}
+        names = self.py_func.__globals__
+        for name in self.py_func.__code__.co_names:
+            called = names.get(name)
+            if kernel := called if isinstance(called, Kernel) else _BEHIND.get(id(called)):
+                self._called[name] = kernel
+        names.update({name: called.compiler(cache=cache) for name, called in self._called.items()})
+        compiler = njit_with(**options)(self.py_func)
+        _BEHIND[id(compiler)] = self
+        self._watch_callees(compiler)
+        return compiler
 
     def files(self) -> set[str]:
         """The files that the compiled code comes from: its own, and those of all kernels that it calls."""
         return {self.py_func.__code__.co_filename}.union(*(called.files() for called in self._called.values()))
 
-    def _watch_callees(self) -> None:
+    def _watch_callees(self, compiler: Any) -> None:
         """Have cached code thrown away where a kernel it calls has changed: numba looks at the file of the caller only."""
-        file: Any = getattr(getattr(self._compiler, "_cache", None), "_cache_file", None)
+        file: Any = getattr(getattr(compiler, "_cache", None), "_cache_file", None)
         if hasattr(file, "_source_stamp"):
             stats = [os.stat(name) for name in sorted(self.files()) if os.path.exists(name)]
             file._source_stamp = tuple((s.st_mtime_ns, s.st_size) for s in stats)

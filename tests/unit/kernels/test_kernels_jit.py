@@ -31,6 +31,17 @@ def test_a_kernel_is_compiled_again_when_one_it_calls_has_changed(tmp_path: Path
     assert found == [["40", "0"], ["40", "1"], ["250", "0"], ["250", "1"]]
 
 
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
+def test_a_second_caller_of_the_same_kernel_knows_what_it_calls(tmp_path: Path) -> None:
+    """The first caller puts numba's form of the called kernel in the place of the kernel: the second finds it there."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "outer.py").write_text(OUTER + OUTER[OUTER.index("@") :].replace("outer", "further").replace("10", "100"))
+    (tmp_path / "inner.py").write_text(INNER.format(1))
+    code = "import outer; print(outer.outer(3), outer.further(3), outer.outer.files() == outer.further.files())"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["40", "400", "True"]
+
+
 WAITING = """
 import sys
 import numpy as np
@@ -58,3 +69,36 @@ def test_numba_is_loaded_when_it_pays(rows: str, waited: int) -> None:
         [sys.executable, "-c", WAITING.replace("{rows}", rows)], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["True", str(waited)]
+
+
+TOGETHER = """
+import threading
+from shoal.kernels import jit
+import outer
+made = jit.Kernel.compiler
+def slow(self, *, cache=True):  # the first thread is held between the outer kernel and the one it calls
+    if self is outer.inner and threading.current_thread() is first:
+        entered.set()
+        gone.wait(2)
+    return made(self, cache=cache)
+jit.Kernel.compiler = slow
+entered, gone, found = threading.Event(), threading.Event(), []
+def call():
+    try:
+        found.append(str(outer.outer(3)))
+    except Exception as error:
+        found.append(type(error).__name__)
+    gone.set()
+first, second = threading.Thread(target=call), threading.Thread(target=call)
+first.start(); entered.wait(); second.start(); first.join(); second.join()
+print(*found)
+"""
+
+
+@pytest.mark.skipif(not HAVE_NUMBA, reason="nothing is compiled without numba")
+def test_two_threads_may_be_the_first_to_call_a_kernel(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "outer.py").write_text(OUTER)
+    (tmp_path / "inner.py").write_text(INNER.format(1))
+    done = subprocess.run([sys.executable, "-c", TOGETHER], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["40", "40"]
