@@ -18,7 +18,7 @@ SIGNS = (
     (b"\0" * 12 + b"\xc2\xea\x81\x60", ".sas7bdat"),
     (b"\x1f\x8b", ".gz"),
     (b"\x28\xb5\x2f\xfd", ".zst"),
-    (b"PK\x03\x04", ".xlsx"),
+    (b"PK\x03\x04", ".zip"),
 )
 """How files of each kind begin."""
 OTHERS = (
@@ -48,7 +48,7 @@ def ending_of(head: bytes, name: str) -> str:
         )
     for sign, ending in SIGNS:
         if head.startswith(sign):
-            return _packed(ending, name)
+            return ".xlsx" if ending == ".zip" and _workbook(head) else _packed(ending, name)
     for sign, what in OTHERS:
         if head.startswith(sign):
             raise DataError(f"Found: {what}, which is no table.", hint=READS)
@@ -61,6 +61,11 @@ def ending_of(head: bytes, name: str) -> str:
     if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
         raise DataError("Found: a web page, which is no table.", hint=READS)
     return ".tsv" if name.lower().endswith((".tsv", ".tab")) else ".csv"
+
+
+def _workbook(head: bytes) -> bool:
+    """Whether a zip begins as a workbook does: the name of its first file stands at byte 30."""
+    return head[30:].startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
 
 
 def _packed(ending: str, name: str) -> str:

@@ -24,7 +24,7 @@ from shoal.measures.classes.missing import adds_up
 from shoal.measures.metrics import metric
 from shoal.model.counts.classes import ClassCounts
 
-HELPERS = ("all_subsets", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
+HELPERS = ("all_subsets", "coarser_classes", "subset_count", "worst_subsets", "column_contributions", "uniqueness_matrix")
 LARGEST_NUMBER = 100_000
 """More subsets than this are refused with the number that was asked for."""
 
@@ -136,6 +136,20 @@ def _from_base(counts: ClassCounts, sets: Sequence[tuple[str, ...]]) -> Iterator
         places = [at[n] for n in names]
         grouping = group_codes([counts.codes[j] for j in places], [cards[j] for j in places])
         yield _described(names, ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n)))
+
+
+def coarser_classes(counts: ClassCounts, columns: Sequence[str]) -> ClassCounts:
+    """The sizes of the classes over some of the columns, from those over all; everybody must be in one class.
+
+    >>> c = ClassCounts((1, 1, 2), columns=("a", "b"), codes=([0, 0, 1], [0, 1, 1]))
+    >>> coarser_classes(c, ["a"]).sizes.tolist()
+    [2, 2]
+    """
+    if not adds_up(counts):
+        raise UsageError("people are in several classes, so they cannot be added up.", hint="Count the table again.")
+    codes = [counts.codes[counts.column(name)] for name in columns]
+    grouping = group_codes(codes, [int(c.max()) + 1 for c in codes])
+    return ClassCounts(sum_by(grouping.ids, counts.sizes, grouping.n))
 
 
 def _described(names: tuple[str, ...], counts: ClassCounts) -> Subset:

@@ -1,4 +1,4 @@
-"""Answers of the library that pages ask for again and again: each is worked out once, in a thread, and kept for a while.
+"""Answers of the library that pages ask for: worked out in counting processes, each kept for a while.
 
 A page waits a little for an answer that is being worked out; then it says so and looks again.
 """
@@ -10,20 +10,17 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-import shoal
-from shoal.api.improve import Improvement, improve
 from shoal.api.improve.improvement import freed
 from shoal.api.inspect import Inspection
-from shoal.api.measurement import Measurement
-from shoal.engines.table import Table
 from shoal.release.policy.policy import Policy
+from shoal.server.studio.counting.counters import Counters
+from shoal.server.studio.counting.process import Question, itself
 from shoal.workspace import Workspace
 from shoal.workspace.rows import Kept
 
@@ -32,8 +29,9 @@ PATIENCE = 2.5
 WHILE_CHANGING = 300.0
 """Seconds that a change waits for one: it is made, or said not to be; it is never lost."""
 patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
-KEPT = 12
+KEPT = 200
 """Answers that are kept; the one that nobody asked for longest goes first."""
+View = Callable[..., Any]
 
 
 class StillCounting(Exception):
@@ -41,75 +39,77 @@ class StillCounting(Exception):
 
 
 class Answers:
-    """Inspections, measurements and prepared counts of one workspace's tables."""
+    """What pages know of one workspace's tables."""
 
-    def __init__(self, workspace: Workspace, *, threads: int = 2) -> None:
+    def __init__(self, workspace: Workspace, *, processes: int = 2) -> None:
         self._workspace = workspace
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="answers")
+        self._counters = Counters(processes)
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, ...], Future[tuple[Any, Table]]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, ...], Future[Any]] = OrderedDict()
 
-    def inspection(self, kept: Kept) -> Inspection:
-        found: Inspection = self._ask((kept.id, "inspect"), kept, lambda table: shoal.inspect(table))
+    def warm(self) -> None:
+        """Start the counting processes."""
+        self._counters.warm()
+
+    def opened(self, kept: Kept) -> None:
+        """Whether a table can be read; why not is raised."""
+        self._ask(self._question(kept, "table"))
+
+    def columns(self, kept: Kept) -> Inspection:
+        """What each column seems to be."""
+        found: Inspection = self._ask(self._question(kept, "columns", work=itself))
         return found
 
-    def measured(self, kept: Kept, policy: Policy) -> Measurement:
-        """The numbers of the table as it is, under the roles of a policy."""
+    def measured(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
+        """``view(measurement, *given)`` of the table as it is, under the roles of a policy."""
         said = {
             "quasi": list(policy.quasi),
             "sensitive": list(policy.sensitive),
             "unit": policy.unit,
             "described": [dict(policy.scale), _lists(policy.order), _lists(policy.missing_values)],
         }
+        return self._ask(self._question(kept, "measure", _digest(said), policy, view, given))
 
-        def measure(table: Table) -> Measurement:
-            told = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
-            return shoal.measure(told, quasi=list(policy.quasi), sensitive=list(policy.sensitive), unit=policy.unit)
-
-        found: Measurement = self._ask((kept.id, "measure", _digest(said)), kept, measure)
-        return found
-
-    def improvement(self, kept: Kept, policy: Policy) -> Improvement:
-        """The table counted for trying levels; the levels that the policy fixes play no part in it."""
+    def improvement(self, kept: Kept, policy: Policy, view: View, *given: Any) -> Any:
+        """``view(improvement, *given)`` of the counts for trying levels; the levels that the policy fixes play no part in it."""
         free = replace(freed(policy), about={})
-        found: Improvement = self._ask((kept.id, "improve", _digest(free.to_json())), kept, lambda table: improve(table, free))
-        return found
+        return self._ask(self._question(kept, "improve", _digest(free.to_json()), free, view, given))
 
     def forget(self, table_id: str) -> None:
         """Whatever is known of a table."""
         with self._lock:
-            gone = [self._known.pop(key) for key in list(self._known) if key[0] == table_id]
-        for one in gone:
-            _closed(one)
+            for key in [key for key in self._known if key[0] == table_id]:
+                del self._known[key]
+        self._counters.forget(table_id)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._counters.close()
         with self._lock:
-            for one in self._known.values():
-                _closed(one)
             self._known.clear()
 
-    def _ask(self, key: tuple[str, ...], kept: Kept, work: Callable[[Table], Any]) -> Any:
-        def worked_out() -> tuple[Any, Table]:
-            table = shoal.open(self._workspace.tables.path(kept))
-            try:
-                return work(table), table
-            except BaseException:
-                table.close()
-                raise
+    def _question(
+        self,
+        kept: Kept,
+        kind: str,
+        key: str = "",
+        policy: Policy | None = None,
+        work: View | None = None,
+        given: tuple[Any, ...] = (),
+    ) -> Question:
+        return Question(0, kept.id, str(self._workspace.tables.path(kept)), kind, key, policy, work, given)
 
-        old: list[Future[tuple[Any, Table]]] = []
+    def _ask(self, asked: Question) -> Any:
+        name = "" if asked.work is None else f"{asked.work.__module__}.{asked.work.__qualname__}"
+        key = (asked.table_id, asked.kind, asked.key, name, _digest(asked.given))
         with self._lock:
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = self._pool.submit(worked_out)
+                found = self._known[key] = self._counters.ask(asked)
             self._known.move_to_end(key)
             while len(self._known) > KEPT:
-                old.append(self._known.popitem(last=False)[1])
-        for one in old:
-            _closed(one)
+                self._known.popitem(last=False)
         try:
-            return found.result(patience.get())[0]
+            return found.result(patience.get())
         except NotYet:
             raise StillCounting from None
         except BaseException:
@@ -125,13 +125,3 @@ def _lists(given: Any) -> dict[str, list[str]]:
 
 def _digest(said: Any) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode("utf-8")).hexdigest()
-
-
-def _closed(answer: Future[tuple[Any, Table]]) -> None:
-    """Close the table of an answer, now or when it has come."""
-
-    def close(done: Future[tuple[Any, Table]]) -> None:
-        with suppress(BaseException):
-            done.result()[1].close()
-
-    answer.add_done_callback(close)

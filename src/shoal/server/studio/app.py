@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -11,11 +10,8 @@ from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-import shoal
-from shoal.api.improve import improve as improve_table
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
-from shoal.release.policy.policy import Policy
 from shoal.server.common import LOOPBACK, status_of
 from shoal.server.studio import improve, jobs, measure, pages, policy, prove, tables, understand
 from shoal.server.studio.answers import Answers, StillCounting
@@ -39,7 +35,7 @@ def create_app(
     told: Callable[[str], Any] | None = None,
 ) -> FastAPI:
     """The studio of a workspace. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
-    studio = Studio(workspace, Answers(workspace), Runner(workspace, workers=workers), limit)
+    studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -47,7 +43,7 @@ def create_app(
         studio.runner.start()
         if not any(job.open for job in workspace.jobs.all()):
             workspace.releases.sweep()
-        threading.Thread(target=_warm, daemon=True).start()
+        studio.answers.warm()
         yield
         studio.runner.close()
         studio.answers.close()
@@ -107,14 +103,3 @@ def _back(request: Request) -> str:
     if len(parts) > 3 and parts[1] == "t":
         return f"/t/{parts[2]}/{'prove' if parts[3] == 'release' else 'measure'}"
     return "/"
-
-
-def _warm() -> None:
-    """Load and compile what the first table needs, while somebody still looks for it."""
-    with contextlib.suppress(Exception):
-        people = shoal.datasets.people(400, seed=1).select(["date_of_birth", "sex", "postcode", "diagnosis"])
-        shoal.inspect(people)
-        shoal.measure(people, quasi=["date_of_birth", "sex"], sensitive=["diagnosis"]).worst_subsets(1)
-        words: dict[str, Any] = {"sensitive": ["diagnosis"], "insensitive": ["postcode"], "k": 3, "allow": {"suppress": 1}}
-        asked = Policy.of(quasi=["date_of_birth", "sex"], **words)
-        improve_table(people, asked).at({"date_of_birth": 4})

@@ -13,6 +13,7 @@ from shoal.report.numbers import percent
 from shoal.server.studio import words
 from shoal.server.studio.here import Here, Studio
 from shoal.server.studio.search import search_of
+from shoal.server.studio.views import improved
 from shoal.workspace import edits
 
 
@@ -43,7 +44,9 @@ def _finite(said: str) -> float:
 
 def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     wanted = {name: _whole(value) for name, value in _numbered(at, fields, "level.").items()}
-    studio.answers.improvement(at.kept, at.policy).checked(wanted)
+    tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
+    if any(level > tops.get(name, -1) for name, level in wanted.items()):
+        raise UsageError("there is no such level.", hint="Choose one of those shown.")
     moved = [c for c, level in wanted.items() if c in at.policy.quasi and level != (at.policy.quasi[c].min_level or 0)]
     said = ", ".join(f"{words.plain(c)}: level {wanted[c]}" for c in moved[:2]) or "levels as they are"
     return said, edits.with_levels(at.step.policy, wanted), at.step.locked
@@ -55,7 +58,7 @@ def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, t
     widths = [_finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
     whole = [int(w) if w.is_integer() else w for w in widths]
     text = edits.with_bands(at.step.policy, name, whole)
-    studio.answers.improvement(at.kept, Policy.parse(text))
+    studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
     said = f"bands of {', '.join(f'{w:g}' for w in whole)}" if whole else "bands as Shoal builds them"
     return f"{words.plain(name)}: {said}", text, at.step.locked
 

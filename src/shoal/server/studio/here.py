@@ -54,7 +54,7 @@ class Here:
 def here(studio: Studio, table_id: str) -> Here:
     """The table and its policy; the first time, the roles are guessed and that is its first step."""
     kept = studio.workspace.tables.get(table_id)
-    found = studio.answers.inspection(kept)
+    found = studio.answers.columns(kept)
     step = studio.workspace.history.now(kept.id)
     if step is None:
         step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found))

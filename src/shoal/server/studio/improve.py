@@ -10,16 +10,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.api.improve import Improvement, Tried, ways
 from shoal.errors import ShoalError
 from shoal.report.charts import Chart, frontier
-from shoal.report.numbers import number, percent
-from shoal.server.studio import changes, words
+from shoal.server.studio import changes
 from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
 from shoal.server.studio.search import is_taken, levels_of, search_of
+from shoal.server.studio.views import improved
 from shoal.workspace.rows import Job
 
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
+FIRST = "x-shoal-first"
+"""A script that sends this header gets the numbers first and asks for the rest of the page afterwards."""
 Change = Callable[[Here, dict[str, str]], tuple[str, str, tuple[str, ...]]]
 
 
@@ -32,11 +33,11 @@ def create_router(studio: Studio) -> APIRouter:
         if not at.policy.quasi:
             return table_page(request, studio, at, "improve", tried=None, job=None)
         try:
-            found = studio.answers.improvement(at.kept, at.policy)
+            found = shown(studio, at, whole=FIRST not in request.headers)
         except ShoalError as error:
             problem = {"found": error.message, "do": error.hint}
             return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
-        return table_page(request, studio, at, "improve", **shown(at, found, search_of(studio, at)))
+        return table_page(request, studio, at, "improve", **found)
 
     def changing(path: str, change: Change) -> None:
         @router.post("/t/{table_id}/" + path, name=path)
@@ -68,97 +69,27 @@ def create_router(studio: Studio) -> APIRouter:
     return router
 
 
-def shown(at: Here, found: Improvement, job: Job) -> dict[str, Any]:
-    """What the page shows."""
-    levels = levels_of(at, found.heights)
-    tried = found.at(levels)
-    plans = [p for p in job.found.get("plans", []) if p["name"]]
-    for p in plans:
-        p["taken"], p["mark"] = is_taken(at, p), MARKS[p["name"]]
+def shown(studio: Studio, at: Here, *, whole: bool = True) -> dict[str, Any]:
+    """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers."""
+    job = search_of(studio, at)
+    levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
+    told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
+    rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels) if whole else {"ways": []}
+    plans = [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
-    met = [v.met for v in tried.verdicts] + [tried.suppress_met, tried.loss_met]
+    places = {c.name: i for i, c in enumerate(at.columns)}
     return {
-        "tried": tried,
-        "said": _said(found, tried),
-        "met_count": (sum(met), len(met)) if tried.k is not None else (0, len(found.policy.requirements) + 2),
-        "cells": _cells(found, tried),
-        "ways": _ways(at, found, levels) if not tried.met else [],
+        **told,
+        **rest,
+        "ways": [{**w, "column": places[w["column"]] if w["column"] is not None else None} for w in rest["ways"]],
+        "whole": whole,
         "job": job,
         "plans": plans,
         "frontier": _frontier(at, job),
         "found_problem": job.found.get("problem", "") if not plans else "",
         "offers": offers,
-        "sliders": _sliders(at, found, levels),
-        "asked_k": max(found.policy.smallest_class, 2),
-        "asked_out": f"{100 * found.policy.suppress:g}",
-        "lost": found.left_out(tried),
-        "least": found.policy.cells.minimum,
-        "verdicts": [
-            {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
-        ],
+        "sliders": [{**_slider(at, name, places[name], levels[name]), **s} for name, s in told["stops"].items()],
     }
-
-
-def _said(found: Improvement, tried: Tried) -> tuple[str, str]:
-    """The verdict in a sentence."""
-    if tried.met:
-        out = f"{words.people(tried.suppressed)} {'is' if tried.suppressed == 1 else 'are'} left out."
-        return f"Everyone hides among at least {tried.k:,}.", out if tried.suppressed else "Nobody is left out."
-    if tried.k is None:
-        return "Not yet: nobody would be left.", f"Everybody is in a group smaller than {found.policy.smallest_class:,}."
-    if not tried.suppress_met:
-        return f"Not yet: {percent(tried.left_out)} would be left out.", f"You allow {percent(found.policy.suppress)}."
-    if not tried.loss_met:
-        return f"Not yet: {percent(tried.loss)} of the detail would be lost.", f"You allow {percent(tried.loss_limit)}."
-    failed = next(v for v in tried.verdicts if not v.met)
-    return "Not yet:", failed.sentence
-
-
-def _cells(found: Improvement, tried: Tried) -> list[dict[str, Any]]:
-    k = max(found.policy.smallest_class, 2)
-    smallest = f"{tried.k:,}" if tried.k is not None else "none"
-    return [
-        {
-            "name": "Smallest group",
-            "asked": f"asked {k:,}",
-            "value": smallest,
-            "unit": "people",
-            "met": tried.k is not None and tried.k >= k,
-            "word": "under",
-        },
-        {
-            "name": "Detail lost",
-            "asked": f"loss {tried.loss:.3f}",
-            "value": percent(tried.loss),
-            "unit": "",
-            "met": tried.loss_met,
-            "word": "over",
-        },
-        {
-            "name": "Left out",
-            "asked": f"allowed {percent(found.policy.suppress)}",
-            "value": percent(tried.left_out),
-            "unit": words.people(tried.suppressed),
-            "met": tried.suppress_met,
-            "word": "over",
-        },
-    ]
-
-
-def _ways(at: Here, found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
-    out = []
-    places = {c.name: i for i, c in enumerate(at.columns)}
-    for way in ways(found, levels):
-        if way.column:
-            top = found.heights[way.column]
-            said = "hidden" if way.level == top else f"level {way.level} of {top}"
-            cost = f"{percent(way.tried.left_out)} out"
-            told = f"{words.plain(way.column)}: {said}"
-            out.append({"column": places[way.column], "level": way.level, "words": told, "cost": cost})
-        else:
-            said = f"Allow {percent(way.suppress)} left out"
-            out.append({"column": None, "suppress": way.suppress, "words": said, "cost": f"{percent(way.tried.left_out)} out"})
-    return out
 
 
 def _frontier(at: Here, job: Job) -> Chart | None:
@@ -166,30 +97,15 @@ def _frontier(at: Here, job: Job) -> Chart | None:
     return frontier(points, asked=job.found.get("asked", 2), title="Plans", width=440) if len(points) > 1 else None
 
 
-def _sliders(at: Here, found: Improvement, levels: Mapping[str, int]) -> list[dict[str, Any]]:
-    places = {c.name: i for i, c in enumerate(at.columns)}
-    out = []
-    for name, top in found.heights.items():
-        previews = found.shown(name)
-        stops = []
-        for p in previews:
-            label = "hidden" if p.level == top else p.shown[0][0] if p.shown else f"level {p.level}" if p.level else "as it is"
-            stops.append({"level": p.level, "label": label})
-        out.append(
-            {
-                "number": places[name],
-                "name": name,
-                "level": levels[name],
-                "height": top,
-                "before": previews[0].groups,
-                "after": previews[levels[name]].groups,
-                "stops": stops,
-                "locked": name in at.step.locked,
-                "weight": f"{at.policy.quasi[name].weight:g}",
-                "bands": _widths(at, name),
-            }
-        )
-    return out
+def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "name": name,
+        "level": level,
+        "locked": name in at.step.locked,
+        "weight": f"{at.policy.quasi[name].weight:g}",
+        "bands": _widths(at, name),
+    }
 
 
 def _widths(at: Here, name: str) -> str | None:

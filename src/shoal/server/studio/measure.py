@@ -10,18 +10,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.api.measurement import Measurement
 from shoal.errors import UsageError
 from shoal.measures.columns.finding import Scale
 from shoal.model.roles import Role
 from shoal.release.policy.presets import PRESETS
-from shoal.report.charts import class_sizes, fish
-from shoal.report.charts.shoal_sign import caption
 from shoal.server.studio import words
 from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.server.studio.views import measured
 from shoal.workspace import edits
 
-FISHES = 50
 LETTERS = {Role.DIRECT: "D", Role.QUASI: "Q", Role.SENSITIVE: "S", Role.INSENSITIVE: "I"}
 CHOICES = (
     ("D", "direct", "names a person: removed"),
@@ -44,10 +41,11 @@ def create_router(studio: Studio) -> APIRouter:
     @router.get("/t/{table_id}/measure")
     def measure(request: Request, table_id: str) -> Response:
         at = here(studio, table_id)
-        m = studio.answers.measured(at.kept, at.policy) if at.policy.quasi else None
-        if m is not None:
+        m = None
+        if at.policy.quasi:
+            m = studio.answers.measured(at.kept, at.policy, measured.shown, max(at.policy.smallest_class, 2))
             _told(studio, at, m)
-        return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, m))
+        return table_page(request, studio, at, "measure", **shown(at, m), why=_why(request, studio, at))
 
     def changed(request: Request, table_id: str, change: Callable[[Here, dict[str, str]], tuple[str, str]]) -> Any:
         async def done() -> Response:
@@ -113,7 +111,7 @@ def _audience(at: Here, fields: dict[str, str]) -> tuple[str, str]:
     return f"{said.get(preset, preset)} will see it", edits.with_preset(at.step.policy, preset)
 
 
-def shown(at: Here, m: Measurement | None) -> dict[str, Any]:
+def shown(at: Here, m: dict[str, Any] | None) -> dict[str, Any]:
     """What the page shows; numbers are the library's."""
     roles = {
         **dict.fromkeys(at.policy.direct, Role.DIRECT),
@@ -139,49 +137,19 @@ def shown(at: Here, m: Measurement | None) -> dict[str, Any]:
         "m": m,
         "shoal_sign": None,
     }
-    return out if m is None else out | _numbers(at, m)
+    return out if m is None else out | m
 
 
-def _numbers(at: Here, m: Measurement) -> dict[str, Any]:
-    total, k = m.crowds.n_members, max(at.policy.smallest_class, 2)
-    sizes: dict[int, int] = {}
-    for size, members in zip(m.crowds.sizes.tolist(), m.crowds.members.tolist(), strict=True):
-        sizes[int(size)] = sizes.get(int(size), 0) + int(members)
-    worst = next(iter(m.worst_subsets(1, up_to=2)), None) if m.knows_subsets else None
-    numbers = [
-        {"value": f"{m.unique:,}", "words": "people are one of a kind", "why": "unique"},
-        {
-            "value": f"{m.k:,}",
-            "words": "person in the smallest group" if m.k == 1 else "people in the smallest group",
-            "why": "k",
-            "bad": f"you ask for {k:,}" if m.k < k else "",
-        },
-        {"value": words.in_n(m.risk.prosecutor.mean), "words": "average chance to name a row's owner", "why": "chance"},
-    ]
-    if worst is not None:
-        by = f"singled out by {words.several(worst.columns)}"
-        numbers.append({"value": f"{worst.unique:,}", "words": by, "why": "worst"})
-    return {
-        "said": words.headline(m),
-        "shoal_sign": fish(total, m.unique, fishes=FISHES) if total else None,
-        "sign_words": caption(total, FISHES, alone=m.unique > 0),
-        "numbers": numbers,
-        "sizes": class_sizes(sizes, k, title="How many people share a group"),
-        "notes": [note for note in m.notes if "δ" not in note and "journalist" not in note][:3],
-    }
-
-
-def _told(studio: Studio, at: Here, m: Measurement) -> None:
+def _told(studio: Studio, at: Here, m: dict[str, Any]) -> None:
     """Keep what the card says, where it changed."""
-    said = " ".join(words.headline(m))
-    new = {"sentence": said, "unique": m.unique, "people": m.crowds.n_members, "k": m.k}
+    new = {"sentence": " ".join(m["said"]), "unique": m["unique"], "people": m["people"], "k": m["k"]}
     if any(at.kept.told.get(name) != value for name, value in new.items()):
         studio.workspace.tables.tell(at.kept.id, new)
 
 
-def _why(request: Request, m: Measurement | None) -> dict[str, Any] | None:
+def _why(request: Request, studio: Studio, at: Here) -> dict[str, Any] | None:
     """The explanation of a number, as the command line gives it."""
     asked = EXPLAINED.get(request.query_params.get("why", ""))
-    if asked is None or m is None:
+    if asked is None or not at.policy.quasi:
         return None
-    return {"title": "Why this number?", "lines": [line for line in str(m.explain(asked)).splitlines() if line.strip()]}
+    return {"title": "Why this number?", "lines": studio.answers.measured(at.kept, at.policy, measured.why, asked)}

@@ -17,6 +17,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.server.studio import forms, packed
 from shoal.server.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
 from shoal.server.studio.search import levels_of
+from shoal.server.studio.views import improved
 from shoal.workspace import edits
 from shoal.workspace.rows import Job, Made
 
@@ -118,10 +119,10 @@ def _ready(studio: Studio, at: Here) -> bool:
     if not at.policy.quasi:
         return False
     try:
-        found = studio.answers.improvement(at.kept, at.policy)
+        tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
+        return bool(studio.answers.improvement(at.kept, at.policy, improved.met, levels_of(at, tops)))
     except ShoalError:
         return False
-    return found.at(levels_of(at, found.heights)).met
 
 
 def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:

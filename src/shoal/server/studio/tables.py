@@ -16,6 +16,7 @@ from shoal.errors import ShoalError
 from shoal.report.charts import fish
 from shoal.server.common import status_of
 from shoal.server.studio import forms
+from shoal.server.studio.answers import WHILE_CHANGING, patience
 from shoal.server.studio.here import LOOK, THEMES, Studio, fields_of, page, require_ours, to
 from shoal.workspace.rows import Kept
 
@@ -118,10 +119,11 @@ def home_page(request: Request, studio: Studio, error: ShoalError | None = None)
 def _taken(studio: Studio, arrived: Any, name: str) -> Kept:
     """A table that can be opened; what cannot leaves nothing behind."""
     kept = studio.workspace.tables.add(arrived, name)
+    patience.set(WHILE_CHANGING)
     try:
-        with shoal.open(studio.workspace.tables.path(kept)) as table:
-            studio.workspace.tables.tell(kept.id, {"columns": len(table.schema.names)})
+        studio.answers.opened(kept)
     except BaseException:
+        studio.answers.forget(kept.id)
         studio.workspace.tables.delete(kept.id)
         raise
     return kept

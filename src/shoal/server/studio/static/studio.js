@@ -14,20 +14,23 @@ function say(words) {
 
 // --- swap: a form is sent, the answer's bar, page and title take the place of ours; focus stays where it was -----------------
 let turn = 0;
+let asked = 0; // what a person sent and still waits for; pages that come by themselves never overtake it
 async function swap(url, options = {}, quietly = false) {
+  if (quietly && asked) return;
   const mine = ++turn;
-  if (!quietly) document.body.classList.add("waiting");
-  let answer;
+  if (!quietly) { asked += 1; document.body.classList.add("waiting"); }
+  let text, answer;
   try {
     answer = await fetch(url, { credentials: "same-origin", ...options });
+    text = await answer.text();
   } catch {
-    document.body.classList.remove("waiting");
     say("The studio does not answer. Is it still running?");
     return;
+  } finally {
+    if (!quietly) asked -= 1;
+    if (!asked) document.body.classList.remove("waiting");
   }
-  const text = await answer.text();
   if (mine !== turn) return;
-  document.body.classList.remove("waiting");
   const next = new DOMParser().parseFromString(text, "text/html");
   const at = document.activeElement;
   const focus = at?.id;
@@ -49,7 +52,7 @@ function send(form, button) {
   const data = new FormData(form, button);
   if (form.method === "get") return swap(`${form.action}?${new URLSearchParams(data)}`);
   const files = form.enctype === "multipart/form-data";
-  return swap(form.action, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token() } });
+  return swap(form.action, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token(), "X-Shoal-First": "1" } });
 }
 
 document.addEventListener("submit", (event) => {
@@ -124,6 +127,7 @@ function listen(box) {
   };
 }
 function begin() {
+  if (document.querySelector("[data-more]")) swap(location.href, {}, true);
   const box = document.querySelector("[data-job]");
   if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }
 }
