@@ -26,6 +26,7 @@ class ShoalError(Exception):
     exit_code: ClassVar[int] = 3
 
     def __init__(self, message: str, *, hint: str = "", **details: Any) -> None:
+        message, hint = (text.encode("utf-8", "backslashreplace").decode() for text in (message, hint))  # no lone surrogates
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json as jsonlib
 import os
 import sys
 from pathlib import Path
@@ -111,6 +112,10 @@ def init(
     secrets: Annotated[Path, typer.Option("--secrets", help="New folder for the first token, code and shares (mode 0700).")],
     domain: Annotated[str | None, typer.Option("--domain", help="Make this domain at once.")] = None,
     kind: Annotated[str, typer.Option("--kind", help="Kind of its pseudonyms.")] = "random",
+    auditor_key: Annotated[
+        str,
+        typer.Option("--auditor-key", help="Public key the auditor made (`recipient`). Without it the vault is for trying out."),
+    ] = "",
     key_file: KeyFile = None,
     key_share: KeyShares = None,
     anchor: AnchorFile = None,
@@ -122,24 +127,30 @@ def init(
     provider = master_key(key_file, key_share)
     new_folder(secrets)
     try:
-        made = Vault.create(vault, key=provider, owner=owner, auditor=auditor, anchor=anchor)
+        made = Vault.create(vault, key=provider, owner=owner, auditor=auditor, auditor_key=auditor_key, anchor=anchor)
     except BaseException:
         secrets.rmdir()
         raise
-    parts = {
-        "owner.token": made.owner_token,
-        "owner.share": made.owner_share,
-        "auditor.code": made.auditor_code,
-        "auditor.share": made.auditor_share,
-    }
+    parts = {"owner.token": made.owner_token, "owner.share": made.owner_share}
+    if not auditor_key:
+        parts |= {"auditor.code": made.auditor_code, "auditor.share": made.auditor_share}
+    else:
+        parts["auditor.sealed"] = jsonlib.dumps({"vault": made.vault.id, "sealed": made.auditor_sealed})
     for name, text in parts.items():
         with secret_file(secrets / name) as put:
             put(text)
     if domain is not None:
         made.vault.login(made.owner_token).create_domain(domain, kind=kind)
     result = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(parts), "domain": domain}
+    result["trial"] = not auditor_key
     words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
     tell(result, words, as_json=json)
+    if not auditor_key:
+        _shared.say(
+            "Careful: you hold the means of two people, so this vault is for trying out, and says so for ever. In earnest the "
+            "auditor makes a key (`shoal vault recipient`), and you give its public half with --auditor-key."
+        )
+    made.vault.close()
 
 
 @opening

@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
 from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
 from shoal.protector.crypto.secret import Secret
-from shoal.protector.log import audit, shares
+from shoal.protector.log import audit, beginning, shares
 from shoal.protector.people import accounts, enrolment
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
@@ -48,13 +49,17 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Created:
     """A new vault, and the secrets that are shown once: the owner's token, the code with which the auditor claims hers, and
-    their shares for the log."""
+    their shares for the log.
+
+    Where the auditor gave her key, code and share are only in ``auditor_sealed``, which she alone opens (:func:`opened_by`).
+    """
 
     vault: Vault
     owner_token: str
     auditor_code: str
     owner_share: str
     auditor_share: str
+    auditor_sealed: str = ""
 
     @functools.cached_property
     def auditor_token(self) -> str:
@@ -63,6 +68,12 @@ class Created:
 
     def __repr__(self) -> str:
         return "<Created: tokens and shares are attributes>"
+
+
+def opened_by(secret: str, sealed: str, vault_id: str) -> tuple[str, str]:
+    """The auditor's enrolment code and share, opened with the secret of the key they were sealed to."""
+    found = recipients.unseal(secret, sealed, vault_id)
+    return str(found["code"]), str(found["share"])
 
 
 class Vault:
@@ -93,11 +104,19 @@ class Vault:
         key: KeyProvider,
         owner: str,
         auditor: str,
+        auditor_key: str = "",
         anchor: str | Path | None = None,
         clock: Callable[[], float] = _time.time,
     ) -> Created:
-        """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten."""
+        """Make a vault at a path (SQLite) or PostgreSQL URL; nothing that exists is overwritten.
+
+        ``auditor_key`` is a public key that the auditor made (:func:`shoal.protector.crypto.recipients.generate`): what is hers
+        is sealed to it, so that whoever makes the vault never holds the means of two people. Without it, one person does: the
+        vault is for trying out, and says so for ever (:meth:`status`, :func:`care.verify_log`).
+        """
         provider = require_provider(key)
+        if auditor_key:
+            recipients.check(auditor_key)
         if accounts.same_name(owner, auditor):
             raise UsageError("owner and auditor must be two people.", hint="Name another auditor.")
         head.require_separation(place, provider)
@@ -120,26 +139,29 @@ class Vault:
 
         try:
             fresh.create(Mark(0, 0, audit.ZERO))
-            return vault._begin(prepare, owner, auditor)
+            return vault._begin(prepare, owner, auditor, auditor_key)
         except BaseException:
             fresh.path.unlink(missing_ok=True)
             engine.dispose()
             raise
 
-    def _begin(self, prepare: Callable[[Connection], None], owner: str, auditor: str) -> Created:
+    def _begin(self, prepare: Callable[[Connection], None], owner: str, auditor: str, auditor_key: str) -> Created:
         """The first transaction: tables, keys, the first two people."""
         with self.store.write(prepare) as tx:
             now = tx.now(self._open.clock)
             audit.new_signer(tx)
-            pair = shares.create(tx)
+            own, other = shares.create(tx)
+            beginning.begin(tx, auditor_key)
             for name, role in ((owner, "owner"), (auditor, "auditor")):
                 accounts.add(tx, name, [role], now)
                 self._open.recorder.remember_actor(tx, name)
             code = enrolment.new_code()
             enrolment.invite(tx, auditor, [code], now)
-            tokens = accounts.issue_token(tx, owner), code
-            self._open.recorder.record(tx, now, owner, "create", detail="vault")
-        return Created(self, *tokens, *pair)
+            token = accounts.issue_token(tx, owner)
+            self._open.recorder.record(tx, now, owner, "create", detail="vault" if auditor_key else "trial vault, by one person")
+        if not auditor_key:
+            return Created(self, token, code, own, other)
+        return Created(self, token, "", own, "", recipients.seal(auditor_key, {"code": code, "share": other}, self.id))
 
     @classmethod
     def open(
@@ -149,9 +171,13 @@ class Vault:
         key: KeyProvider,
         anchor: str | Path | None = None,
         accept: tuple[str, str] | None = None,
+        maintenance: bool = False,
         clock: Callable[[], float] = _time.time,
     ) -> Vault:
         """Open a vault; an older or damaged database is refused.
+
+        ``maintenance``: the key is used by a person and not by the service. Then it comes in shares, from two people at least
+        (unless the vault is for trying out), and the log says so.
 
         ``accept`` are the tokens of an owner and of a second person (another owner, or the auditor): with them, a machine that
         has no anchor yet (or one that contradicts a database restored on purpose) takes the present state as its beginning. The
@@ -167,11 +193,33 @@ class Vault:
                 vault_id, root = head.read(connection, provider, place=database.describe(place))
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault.store.require_own_tables()
+            if maintenance:
+                vault._require_shares(provider)
             vault._meet_anchor(accept)
+            if maintenance:
+                vault._log_maintenance(provider)
         except BaseException:
             engine.dispose()
             raise
         return vault
+
+    def _require_shares(self, key: KeyProvider) -> None:
+        """Refuse a whole key in one person's hands."""
+        with self.store.read() as tx:
+            trial = beginning.is_trial(tx)
+        if not trial and not getattr(key, "shares", ()):
+            raise AccessError(
+                "the key of this vault stays with its service; here it is used by two people with their shares only.",
+                hint="Work with --vault https://… or unix:…; for maintenance give --key-share twice.",
+                reason="maintenance",
+            )
+
+    def _log_maintenance(self, key: KeyProvider) -> None:
+        given = getattr(key, "shares", ())
+        if given:
+            with self.store.write() as tx:
+                detail = "shares " + ", ".join(str(n) for n in given)
+                self._open.recorder.record(tx, tx.now(self._open.clock), "", "maintenance", detail=detail)
 
     def _meet_anchor(self, accept: tuple[str, str] | None) -> None:
         anchor = self.store.anchor
@@ -255,6 +303,8 @@ class Vault:
                 "key_kept_in": "environment" if self._open.key_location == "environment" else "another place",
                 "anchor": str(self.store.anchor.path.name) if self.store.anchor else "",
                 "domains": len(tx.all(DOMAIN)),
+                "trial": beginning.is_trial(tx),
+                "auditor_key": beginning.auditor_key(tx),
                 "signing_keys": audit.signing_keys(tx),
             }
 

@@ -337,3 +337,38 @@ def test_a_release_takes_its_pseudonyms_from_the_vault(
     assert published == {line.split(",")[0].strip('"') for line in (tmp_path / "out.csv").read_text().split()[1:]}
     plan = json.loads((tmp_path / "rel" / "plan.json").read_text())
     assert (tmp_path / "hands" / "Olga.token").read_text().strip() not in json.dumps(plan)
+
+
+def test_a_vault_in_earnest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Key in shares, auditor with a key of her own: one share, or the whole key, opens nothing here."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("SHOAL_VAULT", "SHOAL_VAULT_TOKEN", "SHOAL_VAULT_KEY", "SHOAL_VAULT_KEY_FILE", "SHOAL_VAULT_ANCHOR"):
+        monkeypatch.delenv(name, raising=False)
+    for folder in ("data", "ben"):
+        (tmp_path / folder).mkdir()
+
+    def run(*words: str, code: int = 0, at: bool = True, shares: tuple[int, ...] = (1, 3)) -> Any:
+        where = ["--vault", "data/a.vault", "--anchor", "anchor", *(f"--key-share=parts/{n}.share" for n in shares)]
+        with pytest.raises(SystemExit) as stop:
+            main(["vault", *words, "--json", *(where if at else [])])
+        out = capsys.readouterr()
+        assert stop.value.code == code, out.err
+        return json.loads(out.out)
+
+    run("key", "--shares", "3", "--needed", "2", "--out", "parts", at=False)
+    public = run("recipient", "--out", "ben/secret", at=False)["public"]
+    made = run("init", "--owner", "Anna", "--auditor", "Ben", "--auditor-key", public, "--secrets", "hands")
+    assert (made["trial"], made["secrets"]) == (False, ["auditor.sealed", "owner.share", "owner.token"])
+    run("enrol", "--code-file", "hands/auditor.sealed", "--token-out", "anna.token", code=1)
+    claim = ["enrol", "--code-file", "hands/auditor.sealed", "--secret-file", "ben/secret", "--token-out", "ben/token"]
+    run(*claim, code=2)  # the share needs its file
+    run(*claim, "--share-out", "ben/share")
+    assert stat.S_IMODE((tmp_path / "ben" / "share").stat().st_mode) == 0o600
+    status = run("status")
+    assert (status["trial"], status["auditor_key"]) == (False, public)
+    run("status", shares=(2,), code=2)
+    verdict = run("audit", "--verify", "--token-file", "ben/token", shares=(2, 3))
+    assert (verdict["ok"], verdict["trial"]) == (True, False)
+    events = run("audit", "--token-file", "ben/token")["events"]
+    told = [e["detail"] for e in events if e["action"] == "maintenance"]
+    assert told[-2:] == ["shares 2, 3", "shares 1, 3"]

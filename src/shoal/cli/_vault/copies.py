@@ -95,7 +95,7 @@ def serve(
         from shoal.server.protector import api
     except ImportError:
         raise need("server", "fastapi") from None
-    place = opened(vault, key_file, key_share, anchor)
+    place = opened(vault, key_file, key_share, anchor, maintenance=False)
     where = f"unix:{socket}" if socket is not None else f"http{'s' if tls_cert else ''}://{host}:{port}"
     _shared.say(f"Serving the vault on {where} (stop with Ctrl-C)")
     api.serve(place, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)

@@ -200,6 +200,9 @@ def rotate(
     session: Any,
     domain: Annotated[str | None, typer.Option("--domain", help="New data keys for this domain.")] = None,
     master: Annotated[Path | None, typer.Option("--new-key-file", help="Change to this master key.")] = None,
+    master_shares: Annotated[
+        list[Path] | None, typer.Option("--new-key-share", help="The same from shares of it (repeat).")
+    ] = None,
     signing: Annotated[bool, typer.Option("--signing", help="New key for signing the log.")] = False,
     destroy: Annotated[int | None, typer.Option("--destroy", help="With --domain: destroy this retired key version.")] = None,
 ) -> Answer:
@@ -208,14 +211,16 @@ def rotate(
 
     care = care_of(session)
 
-    if sum((domain is not None, master is not None, signing)) != 1:
-        raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, or --signing.")
+    if sum((domain is not None, master is not None, bool(master_shares), signing)) != 1:
+        raise UsageError("say which key to change.", hint="--domain NAME, --new-key-file FILE, --new-key-share or --signing.")
     if domain is not None and destroy is not None:
         made = care.destroy_key(session, domain, destroy).key_id
     elif domain is not None:
         made = care.rotate_domain(session, domain).key_id
     elif master is not None:
         made = care.rotate_master(session, keys.from_file(master))
+    elif master_shares:
+        made = care.rotate_master(session, keys.from_shares([read_secret(share) for share in master_shares]))
     else:
         made = care.rotate_signer(session)
     return {"key_id": made}, f"Now in use: key {made}."
@@ -240,7 +245,7 @@ def shred(
 @acting
 def limit(
     session: Any,
-    action: Annotated[str, typer.Argument(help="find, translate, request, reveal or pseudonymize.")],
+    action: Annotated[str, typer.Argument(help="find, translate, request, reveal, pseudonymize or honeytoken.")],
     most: Annotated[int | None, typer.Option("--max", help="Records allowed in the window.")] = None,
     alarm: Annotated[int | None, typer.Option("--alarm", help="Records that raise an alarm.")] = None,
     hours: Annotated[float, typer.Option("--hours", help="Length of the window.")] = 24.0,

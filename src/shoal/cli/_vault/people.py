@@ -120,7 +120,8 @@ def audit(
         anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
         require_ok(verdict.ok, verdict.problems)
-        return verdict.to_json(), f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
+        words = f"The log holds: {verdict.events} events, {verdict.checkpoints} signed checkpoints."
+        return verdict.to_json(), words + (" A trial vault: one person began it alone." if verdict.trial else "")
     if report is not None or plot is not None:
         rows = care.report(session, period=report or "month", by=by)
         if plot is not None:

@@ -64,11 +64,32 @@ def enrol(
     vault: Any,
     code_file: Annotated[list[Path], typer.Option("--code-file", help="File with a half of your code (give both).")],
     token_out: TokenOut,
+    secret: Annotated[Path | None, typer.Option("--secret-file", help="For a code sealed to your key (`recipient`).")] = None,
+    share_out: Annotated[Path | None, typer.Option("--share-out", help="With --secret-file: new file for your share.")] = None,
 ) -> Answer:
     """Claim your own token with the code you were given, once."""
+    if (secret is None) != (share_out is None):
+        raise UsageError(
+            "--secret-file and --share-out go together.", hint="The first auditor's code and share are sealed to her."
+        )
     with secret_file(token_out) as put:
-        put(vault.enrol(*(read_secret(file) for file in code_file)))
+        if secret is None or share_out is None:
+            codes = [read_secret(file) for file in code_file]
+        else:
+            codes = [_unsealed(code_file[0], secret, share_out)]
+        put(vault.enrol(*codes))
     return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
+
+
+def _unsealed(file: Path, secret: Path, share_out: Path) -> str:
+    """The auditor's code from what `init` sealed to her; her share goes into its own file."""
+    from shoal.protector.vault import opened_by
+
+    body = read_json(file, "what `shoal vault init` sealed for the auditor")
+    code, share = opened_by(read_secret(secret), str(body.get("sealed", "")), str(body.get("vault", "")))
+    with secret_file(share_out) as put:
+        put(share)
+    return code
 
 
 def recipient(

@@ -94,8 +94,16 @@ def session(place: str, key_file: Path | None, shares: list[Path] | None, token_
     return opened(place, key_file, shares, anchor).login(text)
 
 
-def opened(place: str, key_file: Path | None, shares: list[Path] | None, anchor: Path | None, **options: Any) -> Any:
-    """The vault: through its service, which holds the key, or opened here with the key."""
+def opened(
+    place: str,
+    key_file: Path | None,
+    shares: list[Path] | None,
+    anchor: Path | None,
+    *,
+    maintenance: bool = True,
+    **options: Any,
+) -> Any:
+    """The vault: through its service, which holds the key, or opened here with the key, which is maintenance."""
     from shoal.protector.remote import RemoteVault, is_remote
     from shoal.protector.vault import Vault
 
@@ -103,7 +111,7 @@ def opened(place: str, key_file: Path | None, shares: list[Path] | None, anchor:
         if options.get("accept") is not None:
             raise UsageError("this is done on the machine of the vault itself.", hint="Name its database and key there.")
         return RemoteVault(place)
-    return Vault.open(place, key=master_key(key_file, shares), anchor=anchor, **options)
+    return Vault.open(place, key=master_key(key_file, shares), anchor=anchor, maintenance=maintenance, **options)
 
 
 def care_of(session: Any) -> Any:

@@ -87,8 +87,10 @@ def apply_grant(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any], *, en
     """Set the roles of an actor."""
     actor = tx.get(ACTOR, what["name"])
     assert actor is not None
-    actor["roles"] = list(accounts.check_roles(what["roles"]))
-    actor["enabled"] = enabled
+    roles = list(accounts.check_roles(what["roles"]))
+    if not enabled or not set(actor["roles"]) <= set(roles):
+        actor["losses"] = actor.get("losses", 0) + 1
+    actor["roles"], actor["enabled"] = roles, enabled
     tx.put(ACTOR, what["name"], actor)
     log_grant(frame, tx, now, what["name"], what["roles"] if enabled else ())
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.frame import Frame
 from shoal.protector.pseudonyms import self_generated
-from shoal.protector.pseudonyms.identities import encoded
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import SETTING
@@ -29,7 +28,7 @@ class HolderActions:
             name = entry_of(opened, given["pseudonym"])
             if tx.get(SETTING, name) is not None:
                 raise AccessError("this pseudonym is registered already.", reason="replay")
-            sealed = "" if identity is None else opened.holder_box.seal(encoded([identity])[0], given["pseudonym"].encode()).hex()
+            sealed = "" if identity is None else _sealed(opened, identity, given["pseudonym"])
             tx.put(SETTING, name, {"public": given["public_key"], "identity": sealed})
             frame.log(tx, now, "register", domain=domain, linked=identity is not None)
 
@@ -56,6 +55,14 @@ class HolderActions:
         if opened.domain.kind != "self-generated":
             raise UsageError(f"the vault makes the pseudonyms of domain '{name}'.", hint="Use a domain of kind 'self-generated'.")
         return opened
+
+
+def _sealed(opened: OpenDomain, identity: str, pseudonym: str) -> str:
+    """The identity, cleaned by the domain's rules, sealed beside its pseudonym."""
+    plain = opened.plain(identity)
+    if not plain:
+        raise UsageError("an identity has at least one character.", hint="Leave it out where no way back is agreed.")
+    return opened.holder_box.seal(plain, pseudonym.encode()).hex()
 
 
 def sealed_identity(tx: Tx, opened: OpenDomain, pseudonym: str) -> bytes | None:

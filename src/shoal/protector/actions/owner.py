@@ -132,6 +132,7 @@ class OwnerActions:
         """
         with self._frame.acting("honeytoken", domain) as (tx, now):
             opened = self._frame.open_domain(tx, domain)
+            self._frame.count(tx, now, "honeytoken", "", 1, domain=domain)  # planting tells a pseudonym of whomever one names
             made = honeytokens.plant(tx, opened, identity, Context(role, relation), now)
             self._frame.log(tx, now, "honeytoken", domain=domain)
         return made

@@ -10,7 +10,7 @@ from shoal.protector.actions import honeytokens
 from shoal.protector.actions.frame import Frame, log_names
 from shoal.protector.people import enumeration
 from shoal.protector.pseudonyms.domains import Context
-from shoal.protector.pseudonyms.identities import encoded, text_column
+from shoal.protector.pseudonyms.identities import text_column
 from shoal.protector.store.database import Tx
 
 NAMES_LOGGED = 100
@@ -54,7 +54,7 @@ class PseudonymActions:
             frame.count(tx, now, "find", purpose, len(identities), domain=domain)
             found = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            planted = honeytokens.touched(tx, opened, encoded(identities))
+            planted = honeytokens.touched_by(tx, opened, text_column(list(identities))[0])
             self._watch(tx, now, "find", domain, purpose, identities, missed=found.count(None), planted=planted)
         return found
 

@@ -16,7 +16,6 @@ from shoal.protector.actions.holders import entry_of
 from shoal.protector.care.shredding import scrub, signed
 from shoal.protector.log import audit
 from shoal.protector.pseudonyms import references
-from shoal.protector.pseudonyms.identities import encoded
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import blobs, entries, pages
 from shoal.protector.store.database import Tx
@@ -102,10 +101,8 @@ def _subject(session: Session, domain: str, identity: str) -> str:
 
 
 def _plain(opened: OpenDomain, identity: str) -> bytes:
-    from shoal.protector.pseudonyms.identities import text_column
-
-    (text,) = opened.cleaned(text_column([identity])[0]).to_pylist()
-    return opened.matched(encoded([text or ""])[0])
+    """The identity as it is compared."""
+    return opened.matched(opened.plain(identity))
 
 
 def _slots(tx: Tx, opened: OpenDomain, identity: bytes) -> NDArray[np.int64]:

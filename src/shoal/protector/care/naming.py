@@ -34,7 +34,8 @@ def subject_of(
     """
     keyring = owner.vault.keyring
     with owner.vault.store.read() as tx:
-        name = keyring.opened(tx, keyring.domain(tx, domain)).subject(identity.encode("utf-8", "replace"))
+        opened = keyring.opened(tx, keyring.domain(tx, domain))
+        name = opened.subject(opened.plain(identity))
     with _together(owner, auditor, name, reason) as tx:
         shares.join(tx, owner_share, auditor_share)
     return name

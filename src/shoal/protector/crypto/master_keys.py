@@ -55,14 +55,15 @@ class KeyProvider(Protocol):
 
 
 class LocalKey:
-    """A master key held in this process: AES-256-GCM under 32 random bytes."""
+    """A master key held in this process: AES-256-GCM under 32 random bytes; ``shares`` are the numbers it was joined from."""
 
-    def __init__(self, secret: Secret, *, location: str) -> None:
+    def __init__(self, secret: Secret, *, location: str, shares: tuple[int, ...] = ()) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         check_strength(secret)
         self._box = AESGCM(secret.expose())
         self._location = location
+        self.shares = shares
         self._key_id = _fingerprint(secret)
 
     @property
@@ -168,7 +169,7 @@ def from_shares(texts: Sequence[str]) -> LocalKey:
         raise KeyRefusedError(
             f"{needed_shares} different shares are needed, {len(parts)} were given.", hint="Ask another holder."
         )
-    key = LocalKey(Secret(shamir.joined(parts)), location="shares")
+    key = LocalKey(Secret(shamir.joined(parts)), location="shares", shares=tuple(sorted(parts)))
     if key.key_id != key_id:
         raise KeyRefusedError("the shares do not give the key they name: one of them is altered.")
     return key

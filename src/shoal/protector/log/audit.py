@@ -19,6 +19,7 @@ from typing import Any
 from shoal.errors import DataError, TamperError
 from shoal.protector.crypto import base32
 from shoal.protector.crypto.secret import Secret
+from shoal.protector.log.beginning import is_trial
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
@@ -30,7 +31,7 @@ EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
 SIGNED_AT_ONCE = frozenset(
-    {"reveal", "approve", "shred", "rotate", "resolve", "create", "checkpoint", "grant", "agreed", "anchor", "enrol"}
+    "reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance correct".split()
 )
 _BLOCK = 128
 _CHUNK = 2000
@@ -41,7 +42,8 @@ ZERO = b"\0" * 32
 class Verdict:
     """The result of checking the log: ``ok``, how many events and checkpoints, and every problem in words.
 
-    ``accepted`` lists every state that two people accepted in place of the one this machine knew.
+    ``accepted`` lists every state that two people accepted in place of the one this machine knew; ``trial`` says that one
+    person alone began the vault.
     """
 
     ok: bool
@@ -50,10 +52,12 @@ class Verdict:
     head: str
     problems: tuple[str, ...] = ()
     accepted: tuple[dict[str, Any], ...] = ()
+    trial: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
             "accepted": list(self.accepted),
+            "trial": self.trial,
             "ok": self.ok,
             "events": self.events,
             "checkpoints": self.checkpoints,
@@ -173,7 +177,7 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: i
             f"{len(accepted)} times a state was accepted in place of the one this machine knew, {acknowledged} are acknowledged; "
             + _told(accepted[-1])
         )
-    return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems), accepted)
+    return Verdict(not problems, max(hashes), signed, hashes[max(hashes)].hex(), tuple(problems), accepted, is_trial(tx))
 
 
 def _acceptances(tx: Tx) -> Iterator[dict[str, Any]]:

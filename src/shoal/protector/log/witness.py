@@ -24,6 +24,8 @@ _SECONDS = 20.0
 def check(places: Sequence[str]) -> None:
     """Refuse places that cannot be witnesses."""
     for place in places:
+        if not place.isprintable():
+            raise UsageError("a witness is a file or an https:// address.")
         parts = urlsplit(place)
         local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
         if parts.scheme not in ("", "https") and not local:

@@ -51,11 +51,15 @@ TOKEN_PREFIX = "shoal-"  # noqa: S105  the public start of every token, for secr
 
 @dataclass(frozen=True)
 class Caller:
-    """The person behind a token: name, the roles this token may use, the domains it may touch (none: all)."""
+    """The person behind a token: name, the roles this token may use, the domains it may touch (none: all).
+
+    ``losses`` counts how often rights were taken away from the person: what was approved before one of these stays dead.
+    """
 
     name: str
     roles: frozenset[str]
     domains: frozenset[str] = frozenset()
+    losses: int = 0
 
     def require(self, action: str, domain: str | None = None) -> None:
         """Refuse what none of the roles permits."""
@@ -170,7 +174,7 @@ def caller(tx: Tx, digest: str, time: float) -> Caller:
     if token is None or actor is None or expired or not actor["enabled"]:
         raise AccessError("the token is not valid.", hint="Ask an owner of the vault for a new one.", reason="token")
     roles = frozenset(token["scopes"]) & frozenset(actor["roles"])
-    return Caller(actor["name"], roles, frozenset(token["domains"]))
+    return Caller(actor["name"], roles, frozenset(token["domains"]), actor.get("losses", 0))
 
 
 def revoke_tokens(tx: Tx, name: str) -> int:

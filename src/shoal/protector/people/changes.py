@@ -35,6 +35,7 @@ class Change:
     status: Status = "pending"
     second: str = ""
     tokens: tuple[str, ...] = field(default=(), repr=False)
+    losses: tuple[int, ...] = field(default=(), repr=False)
     code: str = field(default="", repr=False)
 
     @property
@@ -64,7 +65,8 @@ class SecondPersonNeeded(AccessError):
 def propose(tx: Tx, action: str, what: Mapping[str, Any], *, proposer: str, token: str, time: float, code: str = "") -> Change:
     """A new change that waits for its second person."""
     name = "CHG-" + base32.encode(os.urandom(5))
-    change = Change(name, action, dict(what), proposer, time, tokens=(token,), code=code)
+    losses = (accounts.caller(tx, token, time).losses,)
+    change = Change(name, action, dict(what), proposer, time, tokens=(token,), losses=losses, code=code)
     _save(tx, change)
     return change
 
@@ -86,8 +88,10 @@ def decide(tx: Tx, change_id: str, *, second: str, token: str, agree: bool, time
     if time >= change.expires:
         raise AccessError(f"{change.id} has expired.", hint="It can be proposed again.", reason="expired")
     if agree:
-        _require_rights(tx, change.tokens[0], "owner", change, time)
-    decided = replace(change, status="confirmed" if agree else "denied", second=second, tokens=(*change.tokens, token))
+        _require_rights(tx, 0, "owner", change, time)
+    status: Status = "confirmed" if agree else "denied"
+    losses = (*change.losses, accounts.caller(tx, token, time).losses)
+    decided = replace(change, status=status, second=second, tokens=(*change.tokens, token), losses=losses)
     _save(tx, decided)
     return decided
 
@@ -99,18 +103,19 @@ def use(tx: Tx, change: Change, *, time: float) -> Change:
         raise AccessError(f"{found.id} is {found.status}: a second person has to confirm it first.", reason="unapproved")
     if time >= found.expires:
         raise AccessError(f"{found.id} has expired.", hint="It can be proposed again.", reason="expired")
-    _require_rights(tx, found.tokens[0], "owner", found, time)
-    _require_rights(tx, found.tokens[1], "confirm", found, time)
+    _require_rights(tx, 0, "owner", found, time)
+    _require_rights(tx, 1, "confirm", found, time)
     used = replace(found, status="used", code="")
     _save(tx, used)
     return used
 
 
-def _require_rights(tx: Tx, token: str, wanted: str, change: Change, time: float) -> None:
-    """The person behind the token still has the right by which the change was proposed or confirmed."""
+def _require_rights(tx: Tx, which: int, wanted: str, change: Change, time: float) -> None:
+    """The first (0) or second (1) person has had the right by which the change was proposed or confirmed ever since."""
     try:
-        found = accounts.caller(tx, token, time)
+        found = accounts.caller(tx, change.tokens[which], time)
         able = wanted in found.roles or any(wanted in accounts.PERMITS[role] for role in found.roles)
+        able &= found.losses == change.losses[which]
     except AccessError:
         able = False
     if not able:
@@ -134,4 +139,4 @@ def _save(tx: Tx, change: Change) -> None:
 
 
 def _parsed(body: dict[str, Any]) -> Change:
-    return Change(**{**body, "tokens": tuple(body["tokens"])})
+    return Change(**{**body, "tokens": tuple(body["tokens"]), "losses": tuple(body["losses"])})

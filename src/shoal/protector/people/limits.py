@@ -39,6 +39,7 @@ DEFAULTS: dict[str, tuple[Limit, ...]] = {
     "request": (Limit(DAY, 1_000, 100),),
     "reveal": (Limit(DAY, 1_000, 100),),
     "pseudonymize": (Limit(HOUR, 200_000, 100_000), Limit(DAY, 1_000_000, 500_000)),
+    "honeytoken": (Limit(DAY, 100, 20),),
 }
 """What holds until two people say otherwise. Who may pseudonymise or find can try identities out, so that is bounded too;
 for a bulk import the limits are raised, and put back afterwards. Reveals always have a bound."""

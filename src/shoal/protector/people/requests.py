@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -24,13 +25,14 @@ Status = Literal["pending", "approved", "denied", "withdrawn", "delivered"]
 
 LONGEST_LIFE = 30 * 86400.0
 MOST_RECORDS = 10_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Request:
     """A request to reveal; ``flagged`` when it names a honeytoken, ``recipient`` the key its answer is sealed to.
 
-    ``approved`` is the digest that was approved, when, and by which token.
+    ``approved`` is the digest that was approved, when, by which token, and how often its person had lost rights by then.
     """
 
     id: str
@@ -48,7 +50,7 @@ class Request:
     relation: str = ""
     flagged: bool = False
     recipient: str = ""
-    approved: tuple[str, float, str] = ("", 0.0, "")
+    approved: tuple[str, float, str, int] = ("", 0.0, "", 0)
 
     @property
     def digest(self) -> str:
@@ -100,8 +102,8 @@ def create(
     unique = tuple(dict.fromkeys(pseudonyms))
     if not unique or len(unique) > MOST_RECORDS:
         raise UsageError(f"a request names 1 to {MOST_RECORDS:,} pseudonyms; found {len(unique):,}.")
-    if any(not p or len(p) > 20_000 for p in unique):
-        raise UsageError("a pseudonym in the request is empty or too long.")
+    if any(not p or len(p) > 20_000 or _SURROGATE.search(p) for p in unique):
+        raise UsageError("a pseudonym in the request is empty, too long, or no text.")
     for what, text in (("purpose", purpose), ("case number", case)):
         if not text.strip() or len(text) > 200:
             raise UsageError(f"a request needs a {what} of at most 200 characters.", hint="Say why, for which case.")
@@ -162,7 +164,8 @@ def decide(
     if approve and request.flagged:
         raise AccessError(f"{request.id} is held back.", hint="Ask the owner of the vault.", reason="honeytoken")
     status: Status = "approved" if approve else "denied"
-    decided = replace(request, status=status, approver=approver, approved=(request.digest, time, token))
+    losses = accounts.caller(tx, token, time).losses
+    decided = replace(request, status=status, approver=approver, approved=(request.digest, time, token, losses))
     save(tx, decided)
     return decided
 
@@ -178,18 +181,19 @@ def deliver(tx: Tx, request_id: str, *, requester: str, time: float) -> Request:
         raise AccessError(f"{request.id} is {request.status}: a second person has to approve it first.", reason="unapproved")
     if time >= request.expires:
         raise AccessError(f"{request.id} has expired.", hint="Make a new request.", reason="expired")
-    _require_approval(tx, request)
+    _require_approval(tx, request, time)
     delivered = replace(request, status="delivered")
     save(tx, delivered)
     return delivered
 
 
-def _require_approval(tx: Tx, request: Request) -> None:
-    """The approval is for this very request, and its approver still has the right to give it."""
-    digest, when, token = request.approved
+def _require_approval(tx: Tx, request: Request, time: float) -> None:
+    """The approval is for this very request, and its approver has had the right to give it ever since."""
+    digest, _, token, losses = request.approved
     try:
-        approver = accounts.caller(tx, token, when)
+        approver = accounts.caller(tx, token, time)
         able = approver.name == request.approver and "approver" in approver.roles and approver.reaches(request.domain)
+        able &= approver.losses == losses
     except AccessError:
         able = False
     if not able:

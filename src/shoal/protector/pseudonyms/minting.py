@@ -62,6 +62,11 @@ class OpenDomain(Opaque):
         """An Arrow column of identities by the domain's rules of cleaning."""
         return cleaning.cleaned(column, self.domain.clean)
 
+    def plain(self, identity: str) -> bytes:
+        """One identity as it is kept: cleaned by the domain's rules, as UTF-8."""
+        (text,) = self.cleaned(text_column([identity])[0]).to_pylist()
+        return encoded([text or ""])[0]
+
     def frame(self, context: Context, time: float) -> bytes:
         return context.frame(self.domain, self.domain.renewal.epoch(day(time)))
 

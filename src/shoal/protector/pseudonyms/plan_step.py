@@ -111,4 +111,4 @@ def from_environment() -> Any:
         return RemoteVault(place).login(token)
     file = os.environ.get("SHOAL_VAULT_KEY_FILE")
     key = keys.from_file(file) if file else keys.from_env()
-    return Vault.open(place, key=key).login(token)
+    return Vault.open(place, key=key, maintenance=True).login(token)

@@ -35,7 +35,9 @@ def connect(place: str | Path) -> Engine:
         )
     if "key=" in rest.lower().replace("sslkey=", ""):
         raise UsageError("the vault's URL holds a key: keys in configuration are refused.", hint="Use keys.from_env().")
-    return create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
+    engine = create_engine(f"postgresql+psycopg://{rest}", hide_parameters=True, pool_size=8, max_overflow=24)
+    event.listen(engine, "connect", _require_own_names)
+    return engine
 
 
 def describe(place: str | Path) -> str:
@@ -63,6 +65,16 @@ def _sqlite_settings(connection: Any, record: Any) -> None:
     )
     for setting in settings:
         connection.execute(f"PRAGMA {setting}").fetchall()
+
+
+def _require_own_names(connection: Any, record: Any) -> None:
+    """Refuse a server whose settings let somebody's functions stand in for PostgreSQL's own (``search_path``)."""
+    (path,) = connection.execute("SHOW search_path").fetchone()
+    connection.rollback()
+    if "pg_catalog" in str(path):
+        raise TamperError(
+            "the database's search_path puts other functions before PostgreSQL's own.", hint="Take pg_catalog out of it."
+        )
 
 
 def _make_private(file: Path) -> None:

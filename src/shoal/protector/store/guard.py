@@ -69,6 +69,10 @@ def _made_on_sqlite() -> dict[str, str]:
     return {name: _squeezed(sql) for name, sql in rows}
 
 
+_STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
+"""What ANALYZE leaves behind."""
+
+
 def _strange_on_sqlite(connection: Connection) -> set[str]:
     """The database file is the vault's alone: whatever the vault did not make does not belong there."""
     made = _made_on_sqlite()
@@ -76,7 +80,7 @@ def _strange_on_sqlite(connection: Connection) -> set[str]:
     strange = set()
     for kind, name, sql in execute(connection, "sqlite", "SELECT type, name, sql FROM sqlite_master").fetchall():
         found[name] = _squeezed(sql)
-        if name not in made and not str(name).startswith("sqlite_stat"):
+        if name not in made and (kind, name) not in _STATISTICS:
             strange.add(f"a {kind} was added")
         elif name in made and found[name] != made[name]:
             strange.add(f"the {kind} '{name}' was altered")
@@ -90,12 +94,15 @@ def _squeezed(sql: Any) -> str:
 _ON_POSTGRESQL = """
 SELECT t.name,
   c.relkind, c.relrowsecurity, c.relhassubclass, c.relispartition,
-  (SELECT count(*) FROM pg_trigger g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal),
+  (SELECT count(*) FROM pg_trigger g WHERE g.tgrelid = c.oid),
   (SELECT count(*) FROM pg_rewrite r WHERE r.ev_class = c.oid),
   (SELECT count(*) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype NOT IN ('p', 'n')),
   (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attgenerated::text, ','
      ORDER BY a.attnum)
-     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+  c.relpersistence::text,
+  (SELECT count(*) + 100 * count(*) FILTER (WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
+     FROM pg_index i WHERE i.indrelid = c.oid)
 FROM unnest(?::text[]) AS t(name) LEFT JOIN pg_class c ON c.oid = to_regclass(t.name)
 """
 
@@ -105,20 +112,20 @@ def _strange_on_postgresql(connection: Connection, dialect: str) -> set[str]:
     made = _made_on_postgresql()
     strange = set()
     rows = execute(connection, dialect, _ON_POSTGRESQL, sorted(made)).fetchall()
-    for name, kind, policies, children, part, triggers, rules, checks, columns in rows:
-        if (kind.decode() if isinstance(kind, bytes) else kind) != "r" or part:
+    for name, kind, policies, children, part, triggers, rules, checks, columns, kept, indexes in rows:
+        if (kind.decode() if isinstance(kind, bytes) else kind) != "r" or part or kept != "p":
             strange.add(f"'{name}' is not a plain table")
             continue
         if triggers or rules:
             strange.add(f"a trigger or rule was added to '{name}'")
-        if policies or children or checks or columns != made[name]:
+        if policies or children or checks or (columns, indexes) != made[name]:
             strange.add(f"the table '{name}' was altered")
     return strange
 
 
 @functools.cache
-def _made_on_postgresql() -> dict[str, str]:
-    """The columns of each table as PostgreSQL describes them."""
+def _made_on_postgresql() -> dict[str, tuple[str, int]]:
+    """The columns of each table as PostgreSQL describes them, and the number of its indexes."""
     from sqlalchemy.dialects import postgresql
 
     from shoal.protector.store.schema import metadata
@@ -129,5 +136,6 @@ def _made_on_postgresql() -> dict[str, str]:
     for table in metadata.sorted_tables:
         types = [(c.name, str(c.type.compile(described()))) for c in table.columns]
         parts = [(name, text.partition("(")) for name, text in types]
-        made[table.name] = ",".join(f"{name} {words[base]}{bracket}{size} " for name, (base, bracket, size) in parts)
+        columns = ",".join(f"{name} {words[base]}{bracket}{size} " for name, (base, bracket, size) in parts)
+        made[table.name] = (columns, 1 + len(table.indexes))
     return made

@@ -248,6 +248,7 @@ class Domains(BaseModel):
 
 class Verdict(BaseModel):
     accepted: list[dict[str, Any]]
+    trial: bool
     ok: bool
     events: int
     checkpoints: int
