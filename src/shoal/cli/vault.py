@@ -47,6 +47,7 @@ def register(app: typer.Typer) -> None:
     from shoal.cli._vault import holder as _vault_holder
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
+    from shoal.cli._vault import rights as _vault_rights
     from shoal.cli._vault import second as _vault_second
 
     vault = Commands(name="vault", help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -61,6 +62,7 @@ def register(app: typer.Typer) -> None:
     _vault_people.register(vault)
     _vault_second.register(vault)
     _vault_owner.register(vault)
+    _vault_rights.register(vault)
     _vault_holder.register(vault)
     _vault_copies.register(vault)
     app.add_typer(vault)
@@ -141,7 +143,7 @@ def init(
             put(text)
     if domain is not None:
         made.vault.login(made.owner_token).create_domain(domain, kind=kind)
-    result = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(parts), "domain": domain}
+    result: dict[str, Any] = {"vault": made.vault.id, "master_key": provider.key_id, "secrets": sorted(parts), "domain": domain}
     result["trial"] = not auditor_key
     words = f"Vault {made.vault.id[:8]} is made. Hand the files in {secrets} to their owners and delete them here."
     tell(result, words, as_json=json)

@@ -15,18 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
 from shoal.protector.actions.requests import Revealed
-from shoal.protector.care.checking import Findings
-from shoal.protector.log.audit import Verdict
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.people.limits import Limit
 from shoal.protector.people.requests import Request
 from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.identities import text_column
+from shoal.protector.remote_care import RemoteCare, quoted
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 BASE = "/vault/v1"
@@ -167,7 +166,7 @@ class RemoteSession:
         each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))
         coded = None if each else column.dictionary_encode()
         sent = (column if coded is None else coded.dictionary).drop_null().to_pylist()
-        made = self._in_parts(f"/domains/{_q(domain)}/pseudonyms", "identities", sent, told)
+        made = self._in_parts(f"/domains/{quoted(domain)}/pseudonyms", "identities", sent, told)
         if coded is not None:
             out = pa.DictionaryArray.from_arrays(coded.indices, pa.array(made, pa.string())).cast(pa.string())
         else:
@@ -183,23 +182,23 @@ class RemoteSession:
         return self.find_many(domain, [identity], **told)[0]
 
     def find_many(self, domain: str, identities: Sequence[str], **told: str) -> list[str | None]:
-        return self._in_parts(f"/domains/{_q(domain)}/finds", "identities", list(identities), told)
+        return self._in_parts(f"/domains/{quoted(domain)}/finds", "identities", list(identities), told)
 
     def translate(
         self, pseudonyms: Sequence[str], *, source: str, target: str, version: int | None = None, **told: str
     ) -> list[str | None]:
         body = {"target": target, "key_version": version, **told}
-        return self._in_parts(f"/domains/{_q(source)}/translate", "pseudonyms", list(pseudonyms), body)
+        return self._in_parts(f"/domains/{quoted(source)}/translate", "pseudonyms", list(pseudonyms), body)
 
     def register(self, domain: str, registration: Mapping[str, str], *, identity: str | None = None) -> None:
-        self.call("POST", f"/domains/{_q(domain)}/holders", {**registration, "identity": identity})
+        self.call("POST", f"/domains/{quoted(domain)}/holders", {**registration, "identity": identity})
 
     def challenge(self, domain: str, pseudonym: str) -> str:
-        return str(self.call("POST", f"/domains/{_q(domain)}/challenge", {"pseudonym": pseudonym})["challenge"])
+        return str(self.call("POST", f"/domains/{quoted(domain)}/challenge", {"pseudonym": pseudonym})["challenge"])
 
     def check_ownership(self, domain: str, pseudonym: str, challenge: str, proof: str) -> bool:
         body = {"pseudonym": pseudonym, "challenge": challenge, "proof": proof}
-        return bool(self.call("POST", f"/domains/{_q(domain)}/prove", body)["done"])
+        return bool(self.call("POST", f"/domains/{quoted(domain)}/prove", body)["done"])
 
     # -- requesters and approvers ------------------------------------------------------------------------------------
 
@@ -213,16 +212,16 @@ class RemoteSession:
         return [_request(r) for r in self.call("GET", "/requests")["requests"]]
 
     def approve(self, request_id: str, *, digest: str | None = None) -> Request:
-        return _request(self.call("POST", f"/requests/{_q(request_id)}/approve", {"digest": digest}))
+        return _request(self.call("POST", f"/requests/{quoted(request_id)}/approve", {"digest": digest}))
 
     def deny(self, request_id: str) -> Request:
-        return _request(self.call("POST", f"/requests/{_q(request_id)}/deny"))
+        return _request(self.call("POST", f"/requests/{quoted(request_id)}/deny"))
 
     def withdraw(self, request_id: str) -> Request:
-        return _request(self.call("POST", f"/requests/{_q(request_id)}/withdraw"))
+        return _request(self.call("POST", f"/requests/{quoted(request_id)}/withdraw"))
 
     def reveal(self, request_id: str) -> Revealed:
-        found = self.call("POST", f"/requests/{_q(request_id)}/reveal")
+        found = self.call("POST", f"/requests/{quoted(request_id)}/reveal")
         asked = next((r for r in self.requests() if r.id == found["request"]), None)
         made = asked or Request(found["request"], "", "", tuple(found["identities"]), "", "", 0.0, 0.0, status="delivered")
         return Revealed(made, found["identities"], found["sealed"])
@@ -237,12 +236,12 @@ class RemoteSession:
 
     def allow_translation(self, source: str, target: str, *, allowed: bool = True) -> Domain:
         return Domain.from_json(
-            self.call("POST", f"/domains/{_q(source)}/allow", {"target": target, "allowed": allowed})["settings"]
+            self.call("POST", f"/domains/{quoted(source)}/allow", {"target": target, "allowed": allowed})["settings"]
         )
 
     def plant_honeytoken(self, domain: str, identity: str, *, role: str = "", relation: str = "") -> str | None:
         body = {"identity": identity, "role": role, "relation": relation}
-        made: str | None = self.call("POST", f"/domains/{_q(domain)}/honeytokens", body)["pseudonym"]
+        made: str | None = self.call("POST", f"/domains/{quoted(domain)}/honeytokens", body)["pseudonym"]
         return made
 
     def add_actor(self, name: str, roles: Sequence[str]) -> Change:
@@ -252,14 +251,14 @@ class RemoteSession:
         self, name: str, *, scopes: Iterable[str] = (), domains: Iterable[str] = (), expires: float | None = None
     ) -> Change:
         body = {"scopes": list(scopes), "domains": list(domains), "expires": expires}
-        return _change(self.call("POST", f"/actors/{_q(name)}/tokens", body))
+        return _change(self.call("POST", f"/actors/{quoted(name)}/tokens", body))
 
     def grant(self, name: str, roles: Sequence[str], *, enabled: bool = True) -> Change | None:
-        found = self.call("POST", f"/actors/{_q(name)}/grant", {"roles": list(roles), "enabled": enabled})
+        found = self.call("POST", f"/actors/{quoted(name)}/grant", {"roles": list(roles), "enabled": enabled})
         return None if found is None else _change(found)
 
     def revoke_tokens(self, name: str) -> int:
-        return int(self.call("POST", f"/actors/{_q(name)}/revoke")["revoked"])
+        return int(self.call("POST", f"/actors/{quoted(name)}/revoke")["revoked"])
 
     def set_limit(self, action: str, limit: Limit, *, purpose: str = "*") -> Change:
         body = {"action": action, "seconds": limit.seconds, "max": limit.max, "alarm": limit.alarm, "purpose": purpose}
@@ -270,62 +269,16 @@ class RemoteSession:
         return [_change(c) for c in found]
 
     def confirm(self, change_id: str) -> Change:
-        return _change(self.call("POST", f"/changes/{_q(change_id)}/confirm"))
+        return _change(self.call("POST", f"/changes/{quoted(change_id)}/confirm"))
 
     def refuse(self, change_id: str) -> Change:
-        return _change(self.call("POST", f"/changes/{_q(change_id)}/refuse"))
+        return _change(self.call("POST", f"/changes/{quoted(change_id)}/refuse"))
 
     def status(self) -> dict[str, Any]:
         return dict(self.call("GET", "/status"))
 
     def __repr__(self) -> str:
         return "<RemoteSession>"
-
-
-class RemoteCare:
-    """The functions of :mod:`shoal.protector.care` that go over HTTP; the others need the machine of the vault."""
-
-    def verify_log(self, session: RemoteSession, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Verdict:
-        body = {"anchors": [dict(a) for a in anchors], "acknowledged": acknowledged}
-        return _verdict(session.call("POST", "/audit/verify", body))
-
-    def verify(self, session: RemoteSession, *, acknowledged: int = 0) -> Findings:
-        found = session.call("GET", f"/verify?acknowledged={acknowledged}")
-        return Findings(found["ok"], found["rows"], found["objects"], _verdict(found["log"]), tuple(found["problems"]))
-
-    def read_log(self, session: RemoteSession, *, last: int = 100) -> list[dict[str, Any]]:
-        return list(session.call("GET", f"/audit/events?last={last}")["events"])
-
-    def report(self, session: RemoteSession, *, period: str = "month", by: str = "actor") -> list[dict[str, Any]]:
-        return list(session.call("GET", "/audit/report?" + urlencode({"period": period, "by": by}))["reveals"])
-
-    def reveals(self, session: RemoteSession, **asked: str) -> list[dict[str, Any]]:
-        given = {name: value for name, value in asked.items() if value}
-        return list(session.call("GET", "/audit/reveals?" + urlencode(given))["reveals"])
-
-    def checkpoint(self, session: RemoteSession) -> dict[str, Any]:
-        return dict(session.call("POST", "/checkpoint"))
-
-    def rotate_domain(self, session: RemoteSession, name: str) -> Domain:
-        session.call("POST", f"/domains/{_q(name)}/rotate")
-        return next(d for d in session.domains() if d.name == name)
-
-    def destroy_key(self, session: RemoteSession, name: str, version: int) -> Domain:
-        session.call("POST", f"/domains/{_q(name)}/destroy", {"version": version})
-        return next(d for d in session.domains() if d.name == name)
-
-    def rotate_signer(self, session: RemoteSession) -> str:
-        return str(session.call("POST", "/rotate-signing")["key_id"])
-
-    def shred(self, session: RemoteSession, name: str, *, confirm: str) -> dict[str, Any]:
-        return dict(session.call("POST", f"/domains/{_q(name)}/shred", {"confirm": confirm}))
-
-    def __getattr__(self, name: str) -> Any:
-        raise UsageError("this is done on the machine of the vault itself.", hint="Name its database and key there.")
-
-
-def _q(text: str) -> str:
-    return quote(text, safe="")
 
 
 def _request(found: Mapping[str, Any]) -> Request:
@@ -337,7 +290,3 @@ def _request(found: Mapping[str, Any]) -> Request:
 
 def _change(found: Mapping[str, Any]) -> Change:
     return Change(**{name: value for name, value in found.items() if name != "expires"})
-
-
-def _verdict(found: Mapping[str, Any]) -> Verdict:
-    return Verdict(**{**found, "problems": tuple(found["problems"]), "accepted": tuple(found["accepted"])})

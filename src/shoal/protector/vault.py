@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from shoal.errors import AccessError, DataError, TamperError, UsageError
+from shoal.protector.actions import maintenance as maintenance_mode
 from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
@@ -51,7 +52,8 @@ class Created:
     """A new vault, and the secrets that are shown once: the owner's token, the code with which the auditor claims hers, and
     their shares for the log.
 
-    Where the auditor gave her key, code and share are only in ``auditor_sealed``, which she alone opens (:func:`opened_by`).
+    Where the auditor gave her key, code and share are only in ``auditor_sealed``; she alone opens it
+    (:func:`.log.beginning.opened_by`).
     """
 
     vault: Vault
@@ -68,12 +70,6 @@ class Created:
 
     def __repr__(self) -> str:
         return "<Created: tokens and shares are attributes>"
-
-
-def opened_by(secret: str, sealed: str, vault_id: str) -> tuple[str, str]:
-    """The auditor's enrolment code and share, opened with the secret of the key they were sealed to."""
-    found = recipients.unseal(secret, sealed, vault_id)
-    return str(found["code"]), str(found["share"])
 
 
 class Vault:
@@ -161,7 +157,7 @@ class Vault:
             self._open.recorder.record(tx, now, owner, "create", detail="vault" if auditor_key else "trial vault, by one person")
         if not auditor_key:
             return Created(self, token, code, own, other)
-        return Created(self, token, "", own, "", recipients.seal(auditor_key, {"code": code, "share": other}, self.id))
+        return Created(self, token, "", own, "", beginning.sealed(auditor_key, code, other, self.id))
 
     @classmethod
     def open(
@@ -194,32 +190,14 @@ class Vault:
             vault = cls(head.new_store(engine, vault_id, root, provider, anchor), root, str(place), provider, clock)
             vault.store.require_own_tables()
             if maintenance:
-                vault._require_shares(provider)
+                maintenance_mode.require_shares(vault._open, provider)
             vault._meet_anchor(accept)
             if maintenance:
-                vault._log_maintenance(provider)
+                maintenance_mode.log(vault._open, provider)
         except BaseException:
             engine.dispose()
             raise
         return vault
-
-    def _require_shares(self, key: KeyProvider) -> None:
-        """Refuse a whole key in one person's hands."""
-        with self.store.read() as tx:
-            trial = beginning.is_trial(tx)
-        if not trial and not getattr(key, "shares", ()):
-            raise AccessError(
-                "the key of this vault stays with its service; here it is used by two people with their shares only.",
-                hint="Work with --vault https://… or unix:…; for maintenance give --key-share twice.",
-                reason="maintenance",
-            )
-
-    def _log_maintenance(self, key: KeyProvider) -> None:
-        given = getattr(key, "shares", ())
-        if given:
-            with self.store.write() as tx:
-                detail = "shares " + ", ".join(str(n) for n in given)
-                self._open.recorder.record(tx, tx.now(self._open.clock), "", "maintenance", detail=detail)
 
     def _meet_anchor(self, accept: tuple[str, str] | None) -> None:
         anchor = self.store.anchor

@@ -17,8 +17,8 @@ from shoal.protector import Limit, Vault, care, keys
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import LocalKey
 from shoal.protector.crypto.secret import Secret
+from shoal.protector.log.beginning import opened_by
 from shoal.protector.people.limits import DEFAULTS
-from shoal.protector.vault import opened_by
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the test client's own change of HTTP library

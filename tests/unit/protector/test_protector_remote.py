@@ -251,3 +251,39 @@ def test_serving_alone_and_the_whole_service(sqlite_house: House) -> None:
             assert f"shoal_vault_audit_events {tx.state.audit_seq}\n" in told.text
         assert client.post("/vault/v1/enrol", json={"codes": ["x" * 5000]}).status_code == 413
         assert client.post("/vault/v1/enrol", json={"codes": ["enrol-x"]}).status_code == 401
+
+
+def test_rights_and_corrections_through_the_service(
+    served: tuple[House, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house, place = served
+    who = people(served)
+    otto, udo, olga = (who[name] for name in ("Otto", "Udo", "Olga"))
+    otto.create_domain("d")
+    made = olga.pseudonymize("d", ["0012", "0021"])
+    files = {}
+    for name, text in {"one": "0021", "into": "0012", "token": house.tokens["Otto"]}.items():
+        files[name] = tmp_path / f"{name}.txt"
+        files[name].write_text(text)
+        files[name].chmod(0o600)
+
+    def correct(*words: str, code: int) -> dict[str, Any]:
+        line = ["vault", "correct", "d", "--identity-file", str(files["one"]), *words, "--json", "--vault", place]
+        with pytest.raises(SystemExit) as stop:
+            main([*line, "--token-file", str(files["token"])])
+        assert stop.value.code == code
+        return dict(json.loads(capsys.readouterr().out))
+
+    correct(code=2)
+    correct("--split", "--into-file", str(files["into"]), code=2)
+    merging = ["--into-file", str(files["into"])]
+    udo.confirm(correct(*merging, code=1)["error"]["message"].split()[0])
+    assert set(correct(*merging, code=0)) == {"domain", "merged", "into"}
+    assert olga.pseudonymize("d", ["0021"]) == made[:1]
+    held = agree(otto, udo, lambda: otto.care.export(otto, "d", "0021"))
+    assert sorted(held["pseudonyms"]) == sorted(made)
+    udo.confirm(correct("--split", code=1)["error"]["message"].split()[0])
+    assert set(correct("--split", code=0)) == {"domain", "split", "from"}
+    assert olga.pseudonymize("d", ["0021"]) == made[1:]
+    assert agree(otto, udo, lambda: otto.care.forget(otto, "d", "0021"))["records"] == 1
+    assert olga.find_many("d", ["0012", "0021"]) == [made[0], None]

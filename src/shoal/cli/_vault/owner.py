@@ -56,8 +56,6 @@ def register(vault: typer.Typer) -> None:
     vault.command("checkpoint")(checkpoint)
     vault.command("anchor")(anchor_command)
     vault.command("witness")(witness)
-    vault.command("forget")(forget)
-    vault.command("export")(export)
 
 
 @acting
@@ -305,35 +303,6 @@ def witness(
         raise UsageError("name witnesses, or say --none.")
     change = session.set_witness(places or [])
     return {"places": places or [], "change": change.id}, waits(change)
-
-
-@acting
-def export(
-    session: Any,
-    domain: Name,
-    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the person's identity.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="New file (JSON, mode 0600).")],
-) -> Answer:
-    """What a domain holds about a person: pseudonyms, and who was told the identity, when and what for. Takes two people."""
-    with secret_file(out) as put:
-        found = care_of(session).export(session, domain, read_secret(identity_file))
-        put(jsonlib.dumps(found, ensure_ascii=False, indent=1))
-    told = {"pseudonyms": len(found["pseudonyms"]), "told": len(found["told"]), "out": str(out)}
-    return told, f"{told['pseudonyms']} pseudonyms, told {told['told']} times: in {out}."
-
-
-@acting
-def forget(
-    session: Any,
-    domain: Name,
-    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with the identity (or the self-made pseudonym).")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="New file for the signed certificate.")],
-) -> Answer:
-    """Overwrite everything a domain holds about a person. Takes two people; cannot be undone."""
-    with secret_file(out) as put:
-        certificate = care_of(session).forget(session, domain, read_secret(identity_file))
-        put(jsonlib.dumps(certificate, indent=1, sort_keys=True))
-    return certificate, f"{certificate['records']} records overwritten. Rotate the domain's key, and destroy older backups."
 
 
 def anchor_command(

@@ -7,6 +7,7 @@
 
 from shoal.protector.care.checking import Findings, checkpoint, verify, verify_log
 from shoal.protector.care.copies import Backup, backup, copy, restore
+from shoal.protector.care.correcting import merge, split
 from shoal.protector.care.forgetting import export, forget
 from shoal.protector.care.naming import resolve, subject_of
 from shoal.protector.care.reports import read_log, report, reveals
@@ -23,6 +24,7 @@ __all__ = [
     "destroy_key",
     "export",
     "forget",
+    "merge",
     "read_log",
     "report",
     "resolve",
@@ -32,6 +34,7 @@ __all__ = [
     "rotate_master",
     "rotate_signer",
     "shred",
+    "split",
     "subject_of",
     "verify",
     "verify_log",

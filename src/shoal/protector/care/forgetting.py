@@ -15,7 +15,7 @@ from shoal.errors import UsageError
 from shoal.protector.actions.holders import entry_of
 from shoal.protector.care.shredding import scrub, signed
 from shoal.protector.log import audit
-from shoal.protector.pseudonyms import references
+from shoal.protector.pseudonyms import merges, references
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import blobs, entries, pages
 from shoal.protector.store.database import Tx
@@ -37,19 +37,22 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
     with session.frame.acting("export", domain) as (tx, now):
         session.frame.use(tx, now, change)
         opened = session.frame.open_domain(tx, domain)
-        slots = _slots(tx, opened, _plain(opened, identity)) if opened.domain.kind == "random" else np.empty(0, dtype=np.int64)
+        person = _person(tx, opened, identity)
+        slots = _slots(tx, opened, person) if opened.domain.kind == "random" else np.empty(0, dtype=np.int64)
         records = pages.at(tx, opened.keys, slots)
         blocks = np.empty((len(slots), 2), dtype=">u8")
         blocks[:, 0] = (opened.keys.number << pages.SLOT_BITS) + slots
         blocks[:, 1] = records["nonce"]
         made = references.tokens(opened.keys, blocks)
-        told = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subject in e.get("subjects", ())]
+        subjects = {opened.subject(one) for one in person}
+        told = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subjects & set(e.get("subjects", ()))]
         session.frame.log(tx, now, "export", domain=domain, subjects=[subject])
     prefix = opened.domain.prefix
     names = ("time", "action", "actor", "purpose", "case", "request", "target")
     return {
         "domain": domain,
         "subject": subject,
+        "merged": sorted(subjects - {subject}),
         "pseudonyms": [references.token_text(prefix, row.tobytes()) for row in made],
         "told": [{name: event[name] for name in names if name in event} for event in told],
     }
@@ -69,8 +72,11 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
         if opened.domain.kind == "self-generated":
             gone, count = _forget_holder(tx, opened, identity)
         else:
-            gone, count = _forget_records(tx, opened, _slots(tx, opened, _plain(opened, identity)))
-        name = tx.remove_once(SETTING, f"name {subject}")
+            person = _person(tx, opened, identity)
+            gone, count = _forget_records(tx, opened, _slots(tx, opened, person))
+            gone += _forget_merges(tx, opened, person)
+        names = {subject} | {opened.subject(one) for one in person} if opened.domain.kind == "random" else {subject}
+        gone += [name for name in (tx.remove_once(SETTING, f"name {one}") for one in sorted(names)) if name is not None]
         session.frame.log(tx, now, "forget", domain=domain, count=count, key=opened.domain.key_id)
         body = {
             "format": FORMAT,
@@ -83,7 +89,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
             "audit_seq": tx.state.audit_seq,
             "audit_head": tx.state.audit_head,
         }
-    scrub(vault, [*gone, *([name] if name is not None else [])])
+    scrub(vault, gone)
     with vault.store.read() as tx:
         return signed(tx, body)
 
@@ -105,7 +111,20 @@ def _plain(opened: OpenDomain, identity: str) -> bytes:
     return opened.matched(opened.plain(identity))
 
 
-def _slots(tx: Tx, opened: OpenDomain, identity: bytes) -> NDArray[np.int64]:
+def _person(tx: Tx, opened: OpenDomain, identity: str) -> set[bytes]:
+    """Every identity of the person, also those that were merged."""
+    return merges.person(opened, merges.read(tx, opened), opened.plain(identity))
+
+
+def _forget_merges(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes]:
+    """Take a person out of the list of merged identities; the list as it was sealed."""
+    known = merges.read(tx, opened)
+    kept = {one: into for one, into in known.items() if one not in person}
+    before = merges.write(tx, opened, kept) if kept != known else None
+    return [] if before is None else [before]
+
+
+def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:
     """Every slot with a record of the person, under whatever role, relation, period or transaction: all pages are read."""
     keys, known = opened.keys, tx.rows(opened.keys.number)
     found: list[int] = []
@@ -115,7 +134,7 @@ def _slots(tx: Tx, opened: OpenDomain, identity: bytes) -> NDArray[np.int64]:
         records = pages.read(tx, keys, numbers).reshape(-1)
         heads = np.flatnonzero(pages.is_head(records))
         texts = pages.texts(tx, keys, records[heads])
-        mine = [int(h) for h, (_, text) in zip(heads, texts, strict=True) if opened.matched(text) == identity]
+        mine = [int(h) for h, (_, text) in zip(heads, texts, strict=True) if opened.matched(text) in person]
         found += [start * pages.PER_PAGE + place + 1 for place in mine]
     return np.array(found, dtype=np.int64)
 

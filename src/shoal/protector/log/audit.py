@@ -30,9 +30,7 @@ FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
-SIGNED_AT_ONCE = frozenset(
-    "reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance correct".split()
-)
+SIGNED_AT_ONCE = frozenset("reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance".split())
 _BLOCK = 128
 _CHUNK = 2000
 ZERO = b"\0" * 32

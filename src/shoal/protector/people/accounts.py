@@ -39,6 +39,7 @@ PERMITS: Mapping[str, frozenset[str]] = {
             "backup",
             "forget",
             "export",
+            "correct",
             "witness",
         }
     ),

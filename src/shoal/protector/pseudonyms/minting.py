@@ -15,7 +15,7 @@ from shoal.protector.crypto import base32, ciphers
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.crypto.secret import Opaque, Secret
-from shoal.protector.pseudonyms import cleaning, references
+from shoal.protector.pseudonyms import cleaning, merges, references
 from shoal.protector.pseudonyms.domains import REVERSIBLE, Context, Domain, day
 from shoal.protector.pseudonyms.identities import encoded, text_column
 from shoal.protector.store.database import Tx
@@ -38,6 +38,7 @@ class OpenDomain(Opaque):
         self.subjects = crypto.Prf(crypto.derive(base, "audit subjects"))
         self.subject_box = crypto.Box(crypto.derive(base, "audit subject names"))
         self.holder_box = crypto.Box(crypto.derive(base, "self-generated"))
+        self.merge_box = crypto.Box(crypto.derive(base, "merges"))
         self._ciphers: dict[int, Any] = {v: self._cipher(s, v) for v, s in versions.items()}
 
     def _cipher(self, secret: Secret, version: int) -> Any:
@@ -77,7 +78,7 @@ class OpenDomain(Opaque):
                 f"domain '{self.domain.name}' takes the pseudonyms that people made themselves.",
                 hint="Register them with `shoal vault register`; nothing can be pseudonymised into it.",
             )
-        column = self.cleaned(column)
+        column = merges.replaced(tx, self, self.cleaned(column))
         if self.domain.check:
             cleaning.check(column.unique().drop_null().to_pylist(), self.domain.check)
         with _uncollected(len(column)):
@@ -102,7 +103,8 @@ class OpenDomain(Opaque):
                 hint="Pseudonymise the identity instead.",
             )
         frame = self.frame(context, time)
-        identities = [text or "" for text in self.cleaned(text_column(list(identities))[0]).to_pylist()]
+        column = merges.replaced(tx, self, self.cleaned(text_column(list(identities))[0]))
+        identities = [text or "" for text in column.to_pylist()]
         found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in encoded(identities)]
         made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
         texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
@@ -111,7 +113,14 @@ class OpenDomain(Opaque):
     def resolve(
         self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None = None, context: Context | None = None, time: float = 0.0
     ) -> list[bytes | None]:
-        """The identity behind each pseudonym; None for one this domain never made."""
+        """The identity behind each pseudonym (the one that stands for it, where it was merged); None for one never made."""
+        found = self._resolved(tx, pseudonyms, version=version, context=context, time=time)
+        known = merges.read(tx, self)
+        return [None if identity is None else merges.standing(self, known, identity) for identity in found]
+
+    def _resolved(
+        self, tx: Tx, pseudonyms: Sequence[str], *, version: int | None, context: Context | None, time: float
+    ) -> list[bytes | None]:
         kind = self.domain.kind
         if kind not in REVERSIBLE:
             raise AccessError(

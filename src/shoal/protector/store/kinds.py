@@ -1,6 +1,6 @@
 """The kinds of sealed objects that a vault keeps beside its pages of identities."""
 
-DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE, CHANGE, ENROLMENT = range(1, 14)
+DOMAIN, KEY, ACTOR, TOKEN, REQUEST, LIMIT, USAGE, HONEY, SIGNER, SETTING, CHALLENGE, CHANGE, ENROLMENT, MERGES = range(1, 15)
 """What an object is; the number is part of its keyed tag, so it never changes."""
 
 ONCE = SETTING

@@ -69,6 +69,24 @@ def add_owner_routes(router: APIRouter, vault: Vault) -> None:
     async def shred(domain: str, confirm: Annotated[Needed, Body(embed=True)], session: CurrentSession) -> dict[str, Any]:
         return await run_in_threadpool(care.shred, session, domain, confirm=confirm)
 
+    @router.post("/domains/{domain}/merge", summary="Two identities are one person, after a second person confirmed (owner)")
+    async def merge(
+        domain: str, identity: Annotated[Text, Body()], into: Annotated[Text, Body()], session: CurrentSession
+    ) -> dict[str, Any]:
+        return await run_in_threadpool(care.merge, session, domain, identity, into)
+
+    @router.post("/domains/{domain}/split", summary="Take a merge back, after a second person confirmed (owner)")
+    async def split(domain: str, identity: Annotated[Text, Body(embed=True)], session: CurrentSession) -> dict[str, Any]:
+        return await run_in_threadpool(care.split, session, domain, identity)
+
+    @router.post("/domains/{domain}/export", summary="What is held about a person, after a second person confirmed (owner)")
+    async def export(domain: str, identity: Annotated[Text, Body(embed=True)], session: CurrentSession) -> dict[str, Any]:
+        return await run_in_threadpool(care.export, session, domain, identity)
+
+    @router.post("/domains/{domain}/forget", summary="Overwrite all about a person, after a second person confirmed (owner)")
+    async def forget(domain: str, identity: Annotated[Text, Body(embed=True)], session: CurrentSession) -> dict[str, Any]:
+        return await run_in_threadpool(care.forget, session, domain, identity)
+
     @router.post("/domains/{domain}/rotate", summary="New data keys for a domain, after a second person confirmed (owner)")
     async def rotate(domain: str, session: CurrentSession) -> models.KeyInUse:
         return models.KeyInUse(key_id=(await run_in_threadpool(care.rotate_domain, session, domain)).key_id)
