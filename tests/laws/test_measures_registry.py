@@ -18,7 +18,8 @@ from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
-    "classes.individual", "classes.missing", "classes.profile", "classes.smaller_groups", "columns.find",
+    "classes.hit_hardest", "classes.individual", "classes.made_up", "classes.missing", "classes.profile",
+    "classes.smaller_groups", "columns.find",
     "columns.finding", "columns.lattice",
     "columns.scales", "columns.suda",
     "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.posterior", "result.checking", "result.explaining",

@@ -97,6 +97,8 @@ def test_bad_files_get_a_friendly_page_and_leave_nothing(visitor: Visitor, tmp_p
         "a.pdf": b"%PDF-1.4",
         "broken.parquet": b"PAR1" + b"x" * 50 + b"PAR1",
         "twice.csv": b"a,a\n1,2\n",
+        "no rows.csv": b"age,sex\n",
+        "no table.zip": b"PK\x03\x04" + b"\0" * 26 + b"readme.txt",
         "bomb.xlsx": b"PK\x03\x04 not a workbook",
         "large.csv": b"a,b\n" + b"1,2\n" * 750_001,
     }
@@ -180,6 +182,29 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "sha256-" in visitor.http.get(report[0]).headers["content-security-policy"]
     visitor.post("/kept/delete", sure="1")
     assert "Nothing is kept here." in visitor.get("/kept").text
+
+
+def test_a_moved_slider_gets_its_numbers_before_the_rest(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "few.csv"
+    source.write_text("age,sex,ill\n" + "".join(f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    table = visitor.bring(source)
+    visitor.get(f"/t/{table}/improve")
+    first = visitor.http.get(f"/t/{table}/improve", headers={"x-shoal-first": "1"}).text
+    assert "data-more" in first
+    assert "Nearest ways that work" not in first
+    assert "Not yet" in first
+    whole = visitor.get(f"/t/{table}/improve").text
+    assert "data-more" not in whole
+    assert "Nearest ways that work" in whole
+    assert "From raw to safe" in whole
+    assert "age, before and after" in whole
+    assert "sex, before and after" in visitor.get(f"/t/{table}/improve?column=1").text
+    for odd in ("99", "x", "-1"):
+        assert visitor.http.get(f"/t/{table}/improve?column={odd}").status_code == 400
+    assert "such a person would be one of a kind" not in visitor.get(f"/t/{table}/understand").text
+    example = visitor.get(f"/t/{table}/understand?example=3").text
+    assert "Somebody who does not exist" in example
+    visitor.post("/kept/delete", sure="1")
 
 
 def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

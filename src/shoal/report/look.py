@@ -41,6 +41,7 @@ LOOKS = {
     "step": Look(stroke="risk", width=2),
     "band": Look(fill="sea-soft"),
     "dot": Look(fill="sea"),
+    "faint": Look(fill="edge", opacity=0.6),
     "hollow": Look(fill="surface", stroke="sea", width=2),
     "halo": Look(fill="sea-soft", stroke="sea", width=1.5),
     "cross": Look(stroke="risk", width=2),

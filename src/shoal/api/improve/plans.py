@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from shoal.api.improve.improvement import freed
+from shoal.api.improve.improvement import Improvement, freed
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk
@@ -19,6 +19,8 @@ SIZES = (2, 3, 5, 10, 20, 50, 100)
 """Sizes of the smallest group besides the one that is asked for."""
 SECONDS = 8.0
 """Seconds of search for each."""
+MOST_BESIDE = 16
+"""Plans that are tried beside each one found."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Plans:
 
     asked: int
     plans: tuple[NamedPlan, ...]
+    tried: tuple[tuple[int, float], ...] = ()
+    """Smallest group and loss of plans one level beside those found, which lose more."""
     offers: tuple[Mapping[str, Any], ...] = ()
     problem: str = ""
 
@@ -47,6 +51,7 @@ class Plans:
         return {
             "asked": self.asked,
             "plans": [asdict(p) for p in self.plans],
+            "tried": [list(t) for t in self.tried],
             "offers": [dict(o) for o in self.offers],
             "problem": self.problem,
         }
@@ -67,12 +72,14 @@ def find_plans(
     asked, most = max(policy.smallest_class, 2), prepared.base.n_members
     sizes = [asked, *(k for k in SIZES if k != asked and k <= most)]
     found: list[NamedPlan] = []
+    tried: list[tuple[int, float]] = []
     offers: tuple[Mapping[str, Any], ...] = ()
     problem = ""
     for i, k in enumerate(sizes):
         progress(i / len(sizes), f"searching for groups of {k}")
         try:
             found.append(_plan(prepared, policy, k))
+            tried += _beside(prepared, policy, found[-1])
         except InfeasibleError as error:
             if k == asked:
                 problem, offers = error.message, tuple(_offer(a) for a in getattr(error, "alternatives", ())[:6])
@@ -80,20 +87,31 @@ def find_plans(
             if k == asked:
                 problem = error.message
         if best is not None:
-            best(Plans(asked, named(found, asked), offers, problem))
-    return Plans(asked, named(found, asked), offers, problem)
+            best(Plans(asked, named(found, asked), tuple(tried), offers, problem))
+    return Plans(asked, named(found, asked), tuple(tried), offers, problem)
 
 
 def _plan(prepared: Prepared, policy: Policy, k: int) -> NamedPlan:
     """The plan that loses least where every group has k; how much it loses is for people to judge here."""
-    others = tuple(r for r in policy.requirements if not isinstance(r, K | MaxRisk))
-    wanted = replace(policy, requirements=(K(k), *others), method="lattice", loss_limit=1.0, blank_limit=1.0, time_limit=SECONDS)
-    held = replace(prepared, policy=wanted)
-    decision = decide(held)
+    decision = decide(replace(prepared, policy=_at_size(policy, k)))
     base = prepared.base
     records = base.sizes if base.records is None else base.records
     gone = int(records[~decision.stays].sum())
     return NamedPlan(k, dict(decision.levels), float(decision.loss), gone, base.n_records, proven=decision.proven)
+
+
+def _at_size(policy: Policy, k: int) -> Policy:
+    """The policy with another smallest group, and without limits to what is lost."""
+    others = tuple(r for r in policy.requirements if not isinstance(r, K | MaxRisk))
+    return replace(policy, requirements=(K(k), *others), method="lattice", loss_limit=1.0, blank_limit=1.0, time_limit=SECONDS)
+
+
+def _beside(prepared: Prepared, policy: Policy, plan: NamedPlan) -> list[tuple[int, float]]:
+    """The plans one level beside a plan that work too: what the search passed over, for the picture of it."""
+    near = Improvement(replace(prepared, policy=_at_size(policy, plan.k)))
+    moves = [(c, n + d) for c, n in plan.levels.items() for d in (-1, 1) if 0 <= n + d <= near.heights[c]]
+    tries = [near.at({**plan.levels, c: n}) for c, n in moves[:MOST_BESIDE]]
+    return [(plan.k, t.loss) for t in tries if t.met]
 
 
 def named(plans: Sequence[NamedPlan], asked: int) -> tuple[NamedPlan, ...]:

@@ -7,6 +7,7 @@ Colours are classes over the tokens of the page, so a chart follows light, dark 
 from shoal.report.charts.bars import bars
 from shoal.report.charts.boxes import boxes
 from shoal.report.charts.curve import Line, curve
+from shoal.report.charts.effect import before_after
 from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
 from shoal.report.charts.known_records import Hiding, Revealed, known_records, set_sizes
@@ -24,6 +25,7 @@ __all__ = [
     "Line",
     "Revealed",
     "bars",
+    "before_after",
     "boxes",
     "class_sizes",
     "curve",

@@ -11,18 +11,24 @@ from shoal.report.numbers import compact
 
 
 def frontier(
-    points: Sequence[Mapping[str, Any]], *, asked: int = 0, title: str = "Loss of the best plan at each k", width: int = 832
+    points: Sequence[Mapping[str, Any]],
+    *,
+    asked: int = 0,
+    title: str = "Loss of the best plan at each k",
+    width: int = 832,
+    tried: Sequence[tuple[int, float]] = (),
 ) -> Chart:
     """Dots: smallest group (doubling scale) against loss; the chosen plan is a ringed diamond, ``asked`` a dashed line.
 
-    ``width`` is in pixels, for a place with less room.
+    ``tried`` are other plans, small and grey. A point may have a ``name``: it stands beside it, and three names have shapes of
+    their own. ``width`` is in pixels, for a place with less room.
     """
     ks = [int(p["k"]) for p in points]
     losses = [float(p["loss"]) for p in points]
     left, right, floor, ceiling = 64, width - 16, 244, 40
     low, high = min(ks), max(ks)
     up = Scale(low, high, floor - 16, ceiling + 8, log=True)
-    top = nice(max(losses))
+    top = nice(max(losses + [loss for k, loss in tried if low <= k <= high]))
     along = Scale(0, top, left, right)
     marks: list[Mark] = []
     if low < asked <= high:
@@ -30,6 +36,7 @@ def frontier(
     marks += left_axis(up, _apart(sorted(set(ks)), up), left, right, "smallest group (larger is safer)")
     marks += bottom_axis(along, steps(0, top, 6), floor, "loss (less is better)")
     place = [(along(loss), up(k)) for k, loss in zip(ks, losses, strict=True)]
+    marks += [dot(along(loss), up(k), 2, "faint") for k, loss in tried if low <= k <= high]
     marks.append(path(place, "line"))
     if low <= asked <= high:
         marks.append(line(left, up(asked), right, up(asked), "limit"))
@@ -38,7 +45,7 @@ def frontier(
         words = f"you ask for {asked:,}"
         marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
     for p, (x, y) in zip(points, place, strict=True):
-        marks += _chosen(x, y, left) if p.get("chosen") else [dot(x, y, 4.5, "hollow")]
+        marks += _chosen(x, y, left, p.get("name") or "chosen") if p.get("chosen") else _shape(x, y, left, p.get("name", ""))
     told = zip(points, ks, losses, strict=True)
     said = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in told)
     return Chart(width, 292, title, f"{said}.", tuple(marks))
@@ -53,8 +60,22 @@ def _apart(ks: Sequence[int], up: Scale) -> list[float]:
     return kept
 
 
-def _chosen(x: float, y: float, left: float) -> list[Mark]:
+def _shape(x: float, y: float, left: float, name: str) -> list[Mark]:
+    """A plan that is not taken: a circle; the balanced one a diamond, the safest a square."""
+    if name == "balanced":
+        mark = path([(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)], "hollow", closed=True)
+    else:
+        mark = rect(x - 5, y - 5, 10, 10, "hollow") if name == "safest" else dot(x, y, 4.5, "hollow")
+    return [mark, *_beside(x, y, left, name, "t")]
+
+
+def _chosen(x: float, y: float, left: float, name: str) -> list[Mark]:
     diamond = [(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)]
+    return [dot(x, y, 11, "halo"), path(diamond, "dot", closed=True), *_beside(x, y, left, name, "t-ink")]
+
+
+def _beside(x: float, y: float, left: float, name: str, kind: str) -> list[Mark]:
+    if not name:
+        return []
     end = x - 80 > left
-    words = text(x - 18 if end else x + 18, y - 8 if end else y + 20, "chosen", "t-ink", anchor="end" if end else "start")
-    return [dot(x, y, 11, "halo"), path(diamond, "dot", closed=True), words]
+    return [text(x - 18 if end else x + 18, y - 8 if end else y + 20, name, kind, anchor="end" if end else "start")]

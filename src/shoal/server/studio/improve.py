@@ -32,8 +32,10 @@ def create_router(studio: Studio) -> APIRouter:
         at = here(studio, table_id)
         if not at.policy.quasi:
             return table_page(request, studio, at, "improve", tried=None, job=None)
+        number = request.query_params.get("column", "")
+        column = at.column(number) if number else ""
         try:
-            found = shown(studio, at, whole=FIRST not in request.headers)
+            found = shown(studio, at, column, whole=FIRST not in request.headers)
         except ShoalError as error:
             problem = {"found": error.message, "do": error.hint}
             return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
@@ -69,12 +71,14 @@ def create_router(studio: Studio) -> APIRouter:
     return router
 
 
-def shown(studio: Studio, at: Here, *, whole: bool = True) -> dict[str, Any]:
+def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True) -> dict[str, Any]:
     """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers."""
     job = search_of(studio, at)
     levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
     told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
-    rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels) if whole else {"ways": []}
+    rest: dict[str, Any] = {"ways": [], "path": None, "effect": None, "effect_of": column}
+    if whole:
+        rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
     plans = [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}
@@ -93,8 +97,12 @@ def shown(studio: Studio, at: Here, *, whole: bool = True) -> dict[str, Any]:
 
 
 def _frontier(at: Here, job: Job) -> Chart | None:
-    points = [{"k": p["k"], "loss": p["loss"], "chosen": is_taken(at, p)} for p in job.found.get("plans", [])]
-    return frontier(points, asked=job.found.get("asked", 2), title="Plans", width=440) if len(points) > 1 else None
+    found = job.found.get("plans", [])
+    points = [{"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p)} for p in found]
+    if len(points) < 2:
+        return None
+    tried = [(k, loss) for k, loss in job.found.get("tried", [])]
+    return frontier(points, asked=job.found.get("asked", 2), title="Plans", width=440, tried=tried)
 
 
 def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from shoal.server.studio.here import Here, Studio
 from shoal.workspace import edits
 from shoal.workspace.rows import Job
+
+_freed = lru_cache(maxsize=64)(edits.freed)
+_without_k = lru_cache(maxsize=64)(edits.without_k)
 
 
 def search_of(studio: Studio, at: Here, *, again: bool = False) -> Job:
@@ -15,14 +19,14 @@ def search_of(studio: Studio, at: Here, *, again: bool = False) -> Job:
 
     Whoever takes a plan asks for its groups from then on; the search that found it goes on being shown.
     """
-    free = edits.freed(at.step.policy, at.step.locked)
+    free = _freed(at.step.policy, at.step.locked)
     asked: dict[str, Any] = {"policy": free, "locked": list(at.step.locked)}
     if not again:
-        rest = edits.without_k(free)
+        rest = _without_k(free)
         for job in studio.workspace.jobs.of_table(at.kept.id, "plans"):
             if job.asked == asked:
                 return job
-            same = job.asked["locked"] == asked["locked"] and edits.without_k(job.asked["policy"]) == rest
+            same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
             if same and any(is_taken(at, plan) for plan in job.found.get("plans", [])):
                 return job
     job = studio.workspace.jobs.add(at.kept.id, "plans", asked)

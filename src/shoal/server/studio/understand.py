@@ -9,7 +9,7 @@ from starlette.responses import Response
 from shoal.server.studio.here import Studio, here, table_page
 from shoal.server.studio.views import understood
 
-ASKED = ("a", "b", "c", "order")
+ASKED = ("a", "b", "c", "order", "example")
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -21,7 +21,8 @@ def create_router(studio: Studio) -> APIRouter:
         if not at.policy.quasi:
             return table_page(request, studio, at, "understand", m=None)
         asked = {name: value for name, value in request.query_params.items() if name in ASKED and len(value) <= 400}
-        told = studio.answers.measured(at.kept, at.policy, understood.shown, asked)
+        k, least = max(at.policy.smallest_class, 2), at.policy.cells.minimum
+        told = studio.answers.measured(at.kept, at.policy, understood.shown, asked, k, least)
         return table_page(request, studio, at, "understand", **told)
 
     return router

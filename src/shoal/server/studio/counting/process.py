@@ -162,9 +162,8 @@ def _warm() -> None:
     )
     with shoal.open(people) as table:
         first_look(table)
-        understood.shown(_measured(table, asked), {})
-        tried = _improvement(table, asked)
-        improved.shown(tried, {"date_of_birth": 4, "sex": 0})
+        understood.shown(_measured(table, asked), {}, 3, 5)
+        improved.more(_improvement(table, asked), {"date_of_birth": 4, "sex": 0}, "sex")
 
 
 if __name__ == "__main__":

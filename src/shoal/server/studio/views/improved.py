@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.api.improve import Improvement, Tried, ways
+from shoal.api.improve import Improvement, Tried, effect, path, ways
+from shoal.report.charts import Chart, before_after, rising
 from shoal.report.numbers import number, percent
 from shoal.server.studio import words
 
@@ -42,9 +43,39 @@ def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def more(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
-    """What may come a moment later: ways out."""
-    return {"ways": [] if found.at(levels).met else _ways(found, levels)}
+def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
+    """What may come a moment later: ways out, the path from raw to safe, one column before and after."""
+    tried = found.at(levels)
+    name = column if column in found.heights else _most_changed(found, levels)
+    return {
+        "ways": [] if tried.met else _ways(found, levels),
+        "path": _path(found, levels, tried),
+        "effect_of": name,
+        "effect": _effect(found, name, tried),
+    }
+
+
+def _most_changed(found: Improvement, levels: Mapping[str, int]) -> str:
+    """The column with most values that is made coarser; the one with most values where none is."""
+    return max(levels, key=lambda c: (levels[c] > 0, found.shown(c)[0].groups))
+
+
+def _effect(found: Improvement, name: str, tried: Tried) -> Chart:
+    told = effect(found, name, tried)
+    return before_after(told.before, told.after, title=f"{words.plain(name)}, before and after", values=told.values)
+
+
+def _path(found: Improvement, levels: Mapping[str, int], tried: Tried) -> Chart | None:
+    steps = path(found, levels)
+    if not steps or not found.prepared.base.n_members:
+        return None
+    names = [words.plain(name) or "raw" for name, _ in steps]
+    people = [n for _, n in steps]
+    if people[-1] and tried.k is not None:
+        names, people = [*names, "left out"], [*people, 0]
+    asked = max(found.policy.smallest_class, 2)
+    y = f"people in groups under {asked:,}"
+    return rising(names, people, found.prepared.base.n_members, title="From raw to safe", y=y, joined="", width=340)
 
 
 def _said(found: Improvement, tried: Tried) -> tuple[str, str]:

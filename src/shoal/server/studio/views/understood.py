@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from shoal.api.measurement import Measurement
+from shoal.measures.classes.hit_hardest import hit_hardest
+from shoal.measures.classes.made_up import made_up
 from shoal.measures.classes.smaller_groups import alone_in_groups
 from shoal.measures.columns.subsets import coarser_classes, subset_count, uniqueness_matrix
 from shoal.report.charts import Chart, Line, curve, heat_map, rising
@@ -18,27 +20,54 @@ MOST_COLUMNS = 12
 POINTS = 40
 
 
-def shown(m: Measurement, asked: dict[str, str]) -> dict[str, Any]:
-    """What the page shows; ``asked`` are places of columns (a, b, c) and an order."""
+def shown(m: Measurement, asked: dict[str, str], k: int, least: int) -> dict[str, Any]:
+    """What the page shows; ``asked`` are places of columns (a, b, c), an order, and the number of an example.
+
+    ``k`` is the smallest group that is asked for; groups under ``least`` people are not named.
+    """
     quasi = list(m.quasi)
     order = _order(m, asked.get("order", ""))
     names = [quasi[i] for i in order]
     people = [subset_count(m.counts, names[: i + 1], recount=m.recount).unique for i in range(len(names))]
-    total = m.crowds.n_members
+    total, adds = m.crowds.n_members, m.counts.adds_up
+    small = [_under(m, names[: i + 1], k) for i in range(len(names))] if adds else []
     return {
         "m": True,
         "said": _culprit(m, names[-1] if names else ""),
         "quasi": quasi,
         "pairs": _pairs(m, quasi[:MOST_COLUMNS]),
         "pair": _pair(m, quasi, asked),
-        "stairs": rising([words.plain(n) for n in names], people, total, title="What each column adds"),
+        "stairs": rising([words.plain(n) for n in names], people, total, title="What each column adds", outlined=small),
+        "under": k if adds else None,
         "order": [{"name": n, "earlier": _earlier(order, i)} for i, n in enumerate(names)],
         "group": _group(m, names),
+        "example": _example(m, asked.get("example", ""), least),
+        "hit": [
+            {"column": h.column, "group": h.group, "people": h.people, "unique": h.unique, "share": h.share}
+            for h in hit_hardest(m.counts, least=max(least, k))
+        ],
         "worst": m.worst_subsets(6) if m.knows_subsets else [],
         "secrets": [
             {"name": n, "distinct": d.distinct, "alpha": d.alpha, "t": f"{m.closeness[n].t:.3g}"} for n, d in m.diversity.items()
         ],
     }
+
+
+def _under(m: Measurement, names: list[str], k: int) -> int:
+    """People in groups smaller than k by these columns."""
+    sizes = coarser_classes(m.counts, names).sizes
+    return int(sizes[sizes < k].sum())
+
+
+def _example(m: Measurement, said: str, least: int) -> dict[str, Any] | None:
+    """A person who does not exist, and how the crowd shrinks; the number says which of many."""
+    if not said.isdecimal() or len(said) > 6:
+        return None
+    found = made_up(m.counts, least=least, rng=np.random.default_rng(int(said)))
+    if found is None:
+        return {"steps": [], "another": int(said) + 1}
+    steps = [{"column": c, "value": v, "crowd": n} for (c, v), n in zip(found.values, found.crowds, strict=True)]
+    return {"steps": steps, "another": int(said) + 1, "least": least}
 
 
 def _order(m: Measurement, said: str) -> list[int]:
