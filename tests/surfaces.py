@@ -281,6 +281,10 @@ def _registry(it: Walk) -> None:
     it.run("registry query", "registry", "query", *ask)
     it.run("registry analyse", "registry", "analyse", *ask, "--group", "50")
     it.run("registry decide", "registry", "decide", *ask, "--group", "50")
+    said = ["--attributes", "age/years,sex", "--population", "NL/Test@2026", "--title", "People", "--holder", "Office"]
+    it.run("registry catalogue holds", "registry", "catalogue", "holds", *said, "--registry", "r.db", also=False)
+    it.run("registry catalogue list", "registry", "catalogue", "list", "--registry", "r.db")
+    it.run("registry catalogue matches", "registry", "catalogue", "matches", "--registry", "r.db")
     it.run("registry mirror", "registry", "mirror", "copy", "--registry", "r.db", also=False)
 
 

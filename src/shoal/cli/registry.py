@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._registry import catalogue as _registry_catalogue
 from shoal.cli._registry import exposed as _registry_exposed
 from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
@@ -50,6 +52,7 @@ def register(app: typer.Typer) -> None:
         ("seed", seed),
     ):
         group.command(name)(command)
+    group.add_typer(_registry_catalogue.commands(), name="catalogue")
     app.add_typer(group, name="registry")
 
 
@@ -82,6 +85,9 @@ def analyse(
     group: Group,
     registry: Source = "",
     trust: Trust = "",
+    size: Annotated[
+        int | None, typer.Option("--size", min=1, help="How many people live there, if you know: sharpens what neighbours tell.")
+    ] = None,
     my_share: Annotated[
         str,
         typer.Option("--my-share", help="For yourself: the share of people who answer as you do (0.004, 1/250; one per answer)."),
@@ -93,7 +99,7 @@ def analyse(
     from shoal.registry.answer.as_json import analysed
 
     you = one_person(_shares(my_share), group) if my_share else None
-    found = analysed(_asked(registry, trust).query(_split(attributes), population), group)
+    found = analysed(_asked(registry, trust).query(_split(attributes), population, size=size), group)
     if you is not None:
         found["you"] = you
     if as_json:
@@ -161,13 +167,18 @@ def verify(
     if as_json:
         _shared.put_json({"verified": True, **found})
     else:
-        typer.echo(f"Verified: {found['records']:,} records, {found['lines']:,} log lines, {found['statements']:,} statements.")
+        said = f"{found['records']:,} records, {found['lines']:,} log lines, {found['statements']:,} statements"
+        more = f", {found['notices']:,} notices" if found["notices"] else ""
+        typer.echo(f"Verified: {said}{more}.")
 
 
 def mirror(
     folder: Annotated[Path, typer.Argument(help="New folder for the copy.")],
     registry: Annotated[str, typer.Option("--registry", help="SQLite file, database URL or https address of the registry.")],
     earlier: Earlier = None,
+    trust: Annotated[
+        str, typer.Option("--trust", help="Public keys that you trust: the pages show only their records. Default: all.")
+    ] = "",
     as_json: _shared.Json = False,
 ) -> None:
     """Copy a registry as static files that any web server can host and that answer offline."""
@@ -177,7 +188,9 @@ def mirror(
         raise UnreadableError(
             f"there is no registry '{Path(registry).name}'.", hint="Name a SQLite file, a database URL or an address."
         )
-    write_mirror(_registry_holder.submit_to(registry), folder, earlier=earlier, also=_registry_exposed.page_of)
+    write_mirror(
+        _registry_holder.submit_to(registry), folder, earlier=earlier, also=partial(_registry_exposed.pages_of, trust=trust)
+    )
     if as_json:
         _shared.put_json({"folder": str(folder)})
     else:

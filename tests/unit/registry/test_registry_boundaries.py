@@ -15,7 +15,8 @@ from shoal.registry.answer import analyse
 from shoal.registry.answer.answer import ENOUGH, Answer
 from shoal.registry.answer.decide import _people, decide
 from shoal.registry.answer.query import Registry
-from shoal.registry.keep.store import Store, check_time
+from shoal.registry.keep.store import Store
+from shoal.registry.keep.taking import check_time
 from shoal.registry.publish.differencing import refuse
 from shoal.registry.publish.holder import Entry, Ledger, _newest, _stands, propose
 from shoal.registry.publish.noise import check_epsilon
@@ -350,7 +351,7 @@ class TestPredictions:
     @pytest.mark.parametrize("neighbours", [ENOUGH - 1, ENOUGH])
     def test_five_neighbours_tell_a_likelier_value(self, record, neighbours):
         wide = replace(record, population=Population.parse("NL@2021"))
-        asked = Answer(record.codes, record.population, "parent population", (wide,), siblings=lambda: [record] * neighbours)
+        asked = Answer(record.codes, record.population, "parent population", (wide,), siblings=lambda: [[record] * neighbours])
         assert ("neighbours" in asked.unique_share(100).details) is (neighbours == ENOUGH)
 
     @pytest.mark.parametrize("target", [0.0, 1.0, -0.1, 1.1])

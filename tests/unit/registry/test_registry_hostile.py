@@ -145,10 +145,12 @@ def test_times_that_cannot_be_are_refused(store):
 
 
 def test_one_name_under_two_keys_is_pointed_out(store, tmp_path):
-    store.submit(make(AGES, holder="Statistics Office"))
+    first, second = signer(), signer()
+    store.submit(make(AGES, holder="Statistics Office", key=first))
     ask = (["age/years"], "NL/Utrecht@2021")
     assert not any("More than one key" in n for n in Registry(store).query(*ask).notes)
-    store.submit(make(AGES, holder="Statistics Office", population=Population.parse("BE@2021")))
+    store.state(Statement("endorse", second.public, "", "2025-01-01", 1).signed(first))
+    store.submit(make(AGES, holder="Statistics Office", key=second, population=Population.parse("BE@2021")))
     for source in (store, Mirror(write_mirror(store, tmp_path / "mirror"))):
         assert any("More than one key" in n for n in Registry(source).query(*ask).notes)
 

@@ -184,7 +184,7 @@ class TestMirror:
     def test_it_answers_like_the_store_and_verifies(self, store, folder):
         mirror = Mirror(folder)
         assert mirror.topic(("age/years",), "NL/Utrecht@2021") == store.topic(("age/years",), "NL/Utrecht@2021")
-        assert mirror.verify() == {"lines": 2, "records": 2, "statements": 0}
+        assert mirror.verify() == {"lines": 2, "records": 2, "statements": 0, "notices": 0}
         assert mirror.head() == store.head()
 
     def test_an_existing_folder_is_not_touched(self, store, folder):
@@ -257,6 +257,7 @@ class TestQuery:
         ]
         found = answer.unique_share(300)
         assert found.value == max(s.value for s in shares)
+        assert found.grade == "C"
         assert (found.low, found.high) == (min(s.low for s in shares), max(s.high for s in shares))
 
     def test_decide_coarsens_until_the_target_is_met(self, registry):
@@ -283,8 +284,11 @@ class _Only:
     def codings(self, population):
         return [self.record.codes]
 
-    def neighbours(self, codes, area, *, limit=500):
+    def neighbours(self, codes, area, *, limit=500, keys=None):
         return []
+
+    def holders(self, population, *, limit=100):
+        return [self.record.key]
 
     def namesakes(self, holder, key):
         return False

@@ -18,13 +18,14 @@ def exposed(
     population: Annotated[str, typer.Option("--population", help="Where you live: place@period, for instance UK/Leeds@2019.")],
     answers: Annotated[str, typer.Option("--answers", help="Your answers: sex=F,age/years=87. They stay on this computer.")],
     registry: Annotated[str, typer.Option("--registry", help="A mirrored folder, an SQLite file or a database URL.")] = "",
+    trust: Annotated[str, typer.Option("--trust", help="Public keys that you trust, separated by commas.")] = "",
     as_json: _shared.Json = False,
 ) -> None:
     """How many people are like you after each answer, which one gives you away, and what a coarser one would do."""
     from shoal.registry.answer.exposed import exposure
     from shoal.registry.answer.query import Registry
 
-    found = exposure(Registry(registry).source, population, _pairs(answers))
+    found = exposure(Registry(registry).source, population, _pairs(answers), anchors=_shared.names(trust))
     if as_json:
         _shared.put_json(found.to_json())
         return
@@ -46,10 +47,19 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(code.strip(), answer.strip()) for code, _, answer in pairs]
 
 
-def page_of(mirror: Mirror) -> Mapping[str, bytes]:
-    """The page for everything that a mirror knows about single attributes, as a file of the mirror."""
+def pages_of(mirror: Mirror, trust: str = "") -> Mapping[str, bytes]:
+    """The pages of a mirror, of trusted keys or of all: "How exposed am I?" and the catalogue."""
     from shoal.registry.answer.exposed import places_of
+    from shoal.registry.answer.matching import match
+    from shoal.registry.answer.query import Registry
     from shoal.registry.records.record import SHARE_STEP
+    from shoal.report.catalogue import render as render_catalogue
     from shoal.report.exposed import render
 
-    return {"exposed.html": render(places_of(mirror), share_step=SHARE_STEP).encode("utf-8")}
+    anchors = _shared.names(trust)
+    asked = Registry(mirror, anchors=anchors)
+    notices = asked.catalogue(limit=10_000)
+    return {
+        "exposed.html": render(places_of(mirror, anchors=anchors), share_step=SHARE_STEP).encode("utf-8"),
+        "catalogue.html": render_catalogue([n.to_json() for n in notices], match(notices, asked).to_json()).encode("utf-8"),
+    }

@@ -34,19 +34,23 @@ class Answer:
     """Records of the population, in other codings, that cannot be true beside these."""
     strangers: bool = False
     """Whether the asker named whom to trust, and nobody of them publishes anything about it."""
-    siblings: Callable[[], list[Record]] = field(default=list, repr=False, compare=False)
-    """Records of the same quasi-identifier in neighbouring populations: read when a wider population stands in."""
+    rivals: tuple[Answer, ...] = ()
+    """What holders say about the same people who do not vouch for these records, where the asker named nobody to trust."""
+    siblings: Callable[[], list[list[Record]]] = field(default=list, repr=False, compare=False)
+    """Records of the same quasi-identifier in neighbouring populations, by holder: read when a wider one stands in."""
+    size: int | None = None
+    """How many people the population has, where that is known though its record is missing."""
 
     @property
     def best(self) -> Record:
-        """The record to plan by: the cautious one in a dispute, else the newest."""
+        """The record to plan by: the cautious one in a dispute, else the most exact, else the newest."""
         if not self.records:
             raise UsageError(
                 "the registry knows nothing about this question.", hint="Ask a coarser coding or a wider population."
             )
         if self.dispute is not None:
             return self.dispute.cautious
-        return max(self.records, key=newest)
+        return max(self.records, key=_exact_and_new)
 
     @property
     def judged(self) -> tuple[Record, ...]:
@@ -61,11 +65,21 @@ class Answer:
     def unique_share(self, group_size: int) -> Estimate:
         """Expected share of unique people, with its direction of error where the record is not the one asked for.
 
-        Where another record of the population contradicts it, the cautious one of both; a stranger's record bounds nothing.
+        Where another record of the population contradicts it, the cautious one of both, and likewise where holders who do not
+        vouch for each other answer: nobody's word is taken over another's. A stranger's record bounds nothing.
         """
         share = self._of_records(group_size)
         for other in self.doubted:
             share = self._beside(share, other, group_size)
+        if self.rivals:
+            every = [share, *(rival.unique_share(group_size) for rival in self.rivals)]
+            told = "Holders who do not vouch for each other publish about these people: the cautious value of all."
+            low, high = min(e.low for e in every), max(e.high for e in every)
+            value = max(e.value for e in every)
+            share = replace(
+                share, value=value, low=low, high=high, grade="C", level=min(e.level for e in every), log_value=None,
+                notes=(*share.notes, told),
+            )  # fmt: skip
         return _again(share, 0.0, 1.0, "Nobody you trust vouches for it: anything is possible.") if self.strangers else share
 
     def _beside(self, share: Estimate, other: Record, group_size: int) -> Estimate:
@@ -91,11 +105,12 @@ class Answer:
         return share
 
     def cautious(self, every: Sequence[Estimate], pick: Callable[[Iterable[float]], float] = max) -> Estimate:
-        """One estimate for all sides of a dispute: the cautious value, and the ends of all of them."""
+        """One estimate for all sides of a dispute: the cautious value, and the ends of all of them; grade C."""
         if len(every) == 1:
             return every[0]
         return replace(
             max(every, key=lambda e: e.grade),
+            grade="C",
             value=pick(e.value for e in every),
             low=min(e.low for e in every),
             high=max(e.high for e in every),
@@ -106,24 +121,35 @@ class Answer:
     def _from_neighbours(self, share: Estimate, group_size: int) -> Estimate:
         """A wider population proves of a part only how many can be alone; neighbours give a calibrated interval."""
         ceiling = estimate.most_alone(self._cells(), group_size)
-        near = [analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in self.siblings()]
-        if len(near) < ENOUGH:
+        groups = [g for g in self.siblings() if len(g) >= ENOUGH]
+        if not groups:
             note = f"The record is of a wider population: of this one anything between 0% and {ceiling:.0%} is possible."
             wide = replace(share, value=min(share.value, ceiling), low=0.0, high=ceiling, log_value=None)
             return replace(wide, grade="C", notes=(*share.notes, note), details={})
-        values = [e.value for e in near]
-        lowest, middle, highest = min(values), min(stats.median(values), ceiling), max(values)
-        low, high, level = estimate.interval(near)
-        notes = (
+        near = [[analyse.unique_share(r.summary, group_size, sampled=r.sampled) for r in group] for group in groups]
+        found = [
+            estimate.estimate(shares, [r.summary.size for r in group], self.size)
+            for shares, group in zip(near, groups, strict=True)
+        ]
+        values = [e.value for shares in near for e in shares]
+        middle = min(max(f.value for f in found), ceiling)
+        low, high = min(f.low for f in found), max(f.high for f in found)
+        by_size = any(f.by_size for f in found)
+        lowest, half, highest = min(values), min(stats.median(values), ceiling), max(values)
+        notes = [
             "The record is of a wider population, which proves nothing of this one.",
-            f"Of {len(near)} neighbouring populations the lowest has {lowest:.1%}, the middle {middle:.1%}, "
+            f"Of {len(values)} neighbouring populations the lowest has {lowest:.1%}, the middle {half:.1%}, "
             f"the highest {highest:.1%}.",
-            f"An estimate from them: the interval holds for {level:.0%} of places that are like their neighbours.",
-        )
-        details = {"neighbours": {"populations": len(near), "low": lowest, "middle": middle, "high": highest}}
+            f"An estimate from them{' and from its size' if by_size else ''}: the interval holds for {estimate.LEVEL:.0%} of "
+            "places that are like their neighbours.",
+        ]
+        if not {r.key for g in groups for r in g} & {r.key for r in self.records}:
+            notes.append("The neighbours' records are of other holders than the wider one.")
+        details = {"neighbours": {"populations": len(values), "low": lowest, "middle": half, "high": highest}}
         return replace(
-            share, value=middle, low=min(low, middle), high=max(middle, min(high, ceiling)), level=level, grade="C",
-            log_value=None, method="median of neighbouring populations", notes=(*share.notes, *notes), details=details,
+            share, value=middle, low=min(low, middle), high=max(middle, min(high, ceiling)), level=estimate.LEVEL, grade="C",
+            log_value=None, method=f"neighbouring populations{' by size' if by_size else ': their median'}",
+            notes=(*share.notes, *notes), details=details,
         )  # fmt: skip
 
     def _cells(self) -> float:
@@ -144,11 +170,12 @@ def _again(base: Estimate, low: float, high: float, *notes: str) -> Estimate:
     return replace(base, low=min(low, base.value), high=max(high, base.value), grade="C", notes=(*base.notes, *notes))
 
 
-def newest(record: Record) -> tuple[str, int, str]:
-    return record.date, record.version, record.id
+def _exact_and_new(record: Record) -> tuple[float, str, int, str]:
+    """Which of several records that agree is taken: the one with the smallest steps, so that a vague one settles nothing."""
+    return -sum(r.step for r in record.summary.statistics.values()), record.date, record.version, record.id
 
 
 def one_of(records: Sequence[Record]) -> Record:
-    """One record of a topic: the cautious one in a dispute, else the newest."""
+    """One record of a topic: the cautious one in a dispute, else the most exact, else the newest."""
     quarrel = dispute(records)
-    return quarrel.cautious if quarrel else max(records, key=newest)
+    return quarrel.cautious if quarrel else max(records, key=_exact_and_new)

@@ -17,6 +17,7 @@ def shown(answer: Answer) -> dict[str, Any]:
         "fit": answer.fit,
         "best": answer.best.id if answer.records else None,
         "records": [r.to_json() for r in answer.records],
+        "others": sorted({r.id for rival in answer.rivals for r in rival.records} - {r.id for r in answer.records}),
         "dispute": None
         if quarrel is None
         else {"holders": [r.holder for r in quarrel.records], "spread": dict(quarrel.spread), "cautious": quarrel.cautious.id},
@@ -36,7 +37,7 @@ def analysed(answer: Answer, group_size: int) -> dict[str, Any]:
         return {**out, "notes": ["Nothing is known.", *answer.notes], "unique_share": None}
     share = answer.unique_share(group_size)
     out |= {"unique_share": share.to_json(), "unique_people": share.value * group_size, "notes": [*answer.notes, analyse.AVERAGE]}
-    if answer.fit == "exact" and not answer.doubted and not answer.strangers:
+    if answer.fit == "exact" and not answer.doubted and not answer.strangers and not answer.rivals:
         crowds = [analyse.expected_crowd(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
         alike = [analyse.everybody_unique(r.summary, group_size, sampled=r.sampled) for r in answer.judged]
         smallest, sentence = analyse.smallest_group(share, group_size)

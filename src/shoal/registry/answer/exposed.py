@@ -5,13 +5,16 @@ chance S_2 that two people answer alike. With N people and shares s_1 … s_m th
 nothing to do with each other; whatever they have, it lies between :math:`N\max(0,\sum s_i-(m-1))` and :math:`N\min s_i`
 (Fréchet), each share taken at its end. The page in the browser does the same arithmetic in the same order
 (``report/templates/exposed.js``).
+
+Where keys that nobody was asked to choose between say different things, the smallest share and the smallest population count,
+and the grade is C; with anchors only the records of keys that they reach.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +22,8 @@ from shoal.errors import UsageError
 from shoal.registry.answer.answer import one_of
 from shoal.registry.answer.source import RecordSource
 from shoal.registry.records.population import Population, key_of
-from shoal.registry.records.record import SHARE_STEP, Record
+from shoal.registry.records.record import SHARE_STEP, Record, check_key
+from shoal.registry.records.trust import dispute, trusted_keys
 from shoal.registry.records.vocabulary import attribute, label
 
 _WIDTHS = {"age/years": 1, "age/5y": 5, "age/10y": 10, "age/20y": 20}
@@ -65,10 +69,13 @@ class Exposure:
                 "most_telling": self.most_telling, "grade": self.grade}  # fmt: skip
 
 
-def exposure(source: RecordSource, population: str, answers: Sequence[tuple[str, str]]) -> Exposure:
+def exposure(
+    source: RecordSource, population: str, answers: Sequence[tuple[str, str]], *, anchors: Iterable[str] = ()
+) -> Exposure:
     """The crowd of somebody of a population who gives these answers, one after the other.
 
     An answer is the text that the record lists; where a record lists none, the empty text stands for a typical answer.
+    ``anchors`` are public keys that the person trusts.
 
     >>> from shoal.registry.keep.builtin import BuiltIn
     >>> e = exposure(BuiltIn(), "UK/Leeds@2019", [("sex", "F"), ("age/years", "87")])
@@ -76,8 +83,8 @@ def exposure(source: RecordSource, population: str, answers: Sequence[tuple[str,
     ('age/years', 1126)
     """
     people = Population.parse(population)
-    found = [one_of(r) for c in source.codings(str(people)) if len(c) == 1 and (r := source.topic(c, str(people)))]
-    place = place_data(found)
+    counts = _counting(source, anchors)
+    place = place_data(counts(c, str(people)) for c in source.codings(str(people)) if len(c) == 1)
     if place is None:
         raise UsageError("no single attribute is known about this population.", hint="See: shoal registry search NAME")
     if len({attribute(code) for code, _ in answers}) != len(answers):
@@ -85,19 +92,37 @@ def exposure(source: RecordSource, population: str, answers: Sequence[tuple[str,
     return _exposure(str(people), place, answers)
 
 
-def place_data(records: Iterable[Record]) -> dict[str, Any] | None:
-    """What the page needs of one population: its size, and for each attribute the shares or the typical share, and the source."""
-    ordered = sorted(records, key=lambda r: r.codes)
-    if not ordered:
+def _counting(source: RecordSource, anchors: Iterable[str]) -> Callable[[tuple[str, ...], str], list[Record]]:
+    """How the records of a topic are read that count for somebody who trusts these keys, or nobody in particular."""
+    roots = [check_key(key) for key in anchors]
+    trust = trusted_keys(roots, source.statements()) if roots else None
+    return lambda codes, people: [r for r in source.topic(codes, people) if trust is None or r.key in trust]
+
+
+def place_data(topics: Iterable[Sequence[Record]]) -> dict[str, Any] | None:
+    """What the page needs of one population: its size, and for each attribute the shares or the typical share, and the source.
+
+    ``topics`` are the records that count, attribute by attribute.
+    """
+    known = sorted((topic for topic in topics if topic), key=lambda topic: topic[0].codes)
+    if not known:
         return None
-    size, slack = ordered[0].summary.size, ordered[0].summary.slack
-    about = {}
-    for record in ordered:
-        h2 = record.summary.statistics["h2"]
-        typical = [min(1.0, math.exp(-h)) for h in (h2.value, h2.high, h2.low)]
-        told = {"label": label(record.codes[0]), "holder": record.holder, "date": record.date, "source": record.source}
-        about[record.codes[0]] = {**told, "typical": typical, "shares": None if record.shares is None else dict(record.shares)}
-    return {"people": [float(size), float(size - slack), float(size + slack)], "attributes": about}
+    sizes = [r.summary for topic in known for r in topic]
+    people = [min(s.size for s in sizes), min(s.size - s.slack for s in sizes), max(s.size + s.slack for s in sizes)]
+    return {"people": [float(n) for n in people], "attributes": {topic[0].codes[0]: _about(topic) for topic in known}}
+
+
+def _about(topic: Sequence[Record]) -> dict[str, Any]:
+    """One attribute: the cautious of what is said about it, and whether it is in doubt."""
+    record = one_of(topic)
+    listed = [r.shares for r in topic if r.shares is not None]
+    doubt = dispute(topic) is not None or any(shares != listed[0] for shares in listed)
+    ends = [[min(1.0, math.exp(-h)) for h in (s.value, s.high, s.low)] for s in (r.summary.statistics["h2"] for r in topic)]
+    typical = [min(e[0] for e in ends), min(e[1] for e in ends), max(e[2] for e in ends)] if doubt else ends[topic.index(record)]
+    shares = {a: min(s[a] for s in listed if a in s) for s in listed for a in s} if listed else None
+    holders = ", ".join(sorted({r.holder for r in topic})) if doubt else record.holder
+    about = {"label": label(record.codes[0]), "holder": holders, "date": record.date, "source": record.source}
+    return {**about, "typical": typical, "shares": shares, "doubt": doubt}
 
 
 def _exposure(population: str, place: dict[str, Any], answers: Sequence[tuple[str, str]]) -> Exposure:
@@ -112,7 +137,7 @@ def _exposure(population: str, place: dict[str, Any], answers: Sequence[tuple[st
         shares.append(share)
         steps.append(Step(code, answer, share, _crowd(place["people"], shares), tuple(wider)))
     telling = min(range(len(shares)), key=lambda i: shares[i][0], default=None)
-    known = all(place["attributes"][code]["shares"] is not None for code, _ in answers)
+    known = all(place["attributes"][c]["shares"] is not None and not place["attributes"][c]["doubt"] for c, _ in answers)
     return Exposure(
         population, _ends(place["people"]), tuple(steps), None if telling is None else steps[telling].code,
         "B" if known and len(steps) < 2 else "C",
@@ -176,11 +201,12 @@ def _first(answer: str) -> int:
     return int(found[1]) if found else -1
 
 
-def places_of(source: RecordSource, *, most: int = 20_000) -> dict[str, Any]:
-    """Everything that the page needs, by population; of at most so many records."""
-    found: dict[str, list[Record]] = {}
-    for population, codes in source.topics("", limit=most):
-        if len(codes) == 1 and (records := source.topic(codes, population)):
-            found.setdefault(key_of(population), []).append(one_of(records))
-    named = ((str(records[0].population), place_data(records)) for records in found.values())
+def places_of(source: RecordSource, *, most: int = 20_000, anchors: Iterable[str] = ()) -> dict[str, Any]:
+    """Everything that the page needs, by population; of at most so many records, of the keys that the anchors reach or of all."""
+    counts = _counting(source, anchors)
+    found: dict[str, list[list[Record]]] = {}
+    for population, codes in sorted(set(source.topics("", limit=most))):
+        if len(codes) == 1 and (records := counts(codes, population)):
+            found.setdefault(key_of(population), []).append(records)
+    named = ((str(topics[0][0].population), place_data(topics)) for topics in found.values())
     return {name: data for name, data in sorted(named) if data is not None}

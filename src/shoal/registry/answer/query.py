@@ -8,16 +8,19 @@ from functools import cache
 from pathlib import Path
 
 from shoal.errors import UnreadableError, UsageError
-from shoal.registry.answer.answer import Answer, Fit, one_of
+from shoal.registry.answer.answer import ENOUGH, Answer, Fit, one_of
 from shoal.registry.answer.listing import next_steps
 from shoal.registry.answer.source import KeptReadings, RecordSource
+from shoal.registry.answer.view import View
 from shoal.registry.keep.builtin import BuiltIn
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import FLOOR, contradictions, dispute, outlier, trusted_keys
 from shoal.registry.records.vocabulary import canonical, compare
 
-_MOST_NEIGHBOURS = 60
+MOST_RIVALS = 50
+"""Holders that are heard about one population; where more speak, and nobody was named to trust, anything is possible."""
 STRANGERS = "A holder is not endorsed by anybody you trust: the numbers are shown, and prove nothing."
 
 
@@ -33,11 +36,21 @@ class Registry:
         self.anchors = tuple(check_key(key) for key in anchors)
         self._kept = KeptReadings(self.source)
 
-    def query(self, codes: Iterable[str], population: str | Population, *, anchors: Iterable[str] | None = None) -> Answer:
+    def query(
+        self,
+        codes: Iterable[str],
+        population: str | Population,
+        *,
+        anchors: Iterable[str] | None = None,
+        size: int | None = None,
+    ) -> Answer:
         """The best that is known: exact, else another coding, else a parent population, else margins.
 
         Whose word counts is settled before how well it fits: with anchors, records of keys that they reach are looked through
         first, and a stranger's is used only where those know nothing; it then proves nothing (grade C, any share possible).
+        Without anchors nobody's word is taken over another's: what every holder says who does not vouch for the records used
+        is part of the answer, and the cautious numbers of all are given. ``size`` is the number of people of the population,
+        where the asker knows it: it sharpens the estimate from neighbours.
         """
         wanted = canonical(codes)
         people = population if isinstance(population, Population) else Population.parse(population)
@@ -45,16 +58,48 @@ class Registry:
         self._kept.fresh()
         trust = trusted_keys(roots, self._kept.statements()) if roots else None
         if trust is not None:
-            found = self._best(wanted, people, _View(self.source, trust))
+            found = self._best(wanted, people, View(self.source, self._kept, trust), size)
             if found is not None:
                 return found
-        view = _View(self.source, None)
-        found = self._best(wanted, people, view)
+        view = View(self.source, self._kept, None)
+        found = self._best(wanted, people, view, size)
         if found is None:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, wanted, people)))
-        return found if trust is None else replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
+        if trust is None:
+            return self._beside_rivals(found)
+        return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
-    def _best(self, wanted: tuple[str, ...], people: Population, view: _View) -> Answer | None:
+    def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
+        """Current notices about populations whose name contains the text; with anchors those of the keys they reach."""
+        found = self.source.notices.current(text, limit=limit)
+        if not self.anchors:
+            return found
+        trust = trusted_keys(self.anchors, self.source.statements())
+        return [notice for notice in found if notice.key in trust]
+
+    def _beside_rivals(self, answer: Answer) -> Answer:
+        """The answer with what other holders say about the same people who do not vouch for the records it rests on."""
+        place, used = answer.records[0].population, {r.key for r in answer.records}
+        others = [key for key in self.source.holders(str(place), limit=MOST_RIVALS + 1) if key not in used]
+        if len(others) >= MOST_RIVALS:
+            note = f"More than {MOST_RIVALS} holders publish about {place}: say whom you trust (--trust)."
+            return replace(answer, strangers=True, notes=(*answer.notes, note))
+        rivals = []
+        for key in others:
+            reached = trusted_keys([key], self._kept.statements())
+            if used <= reached.keys():
+                continue
+            view = View(self.source, self._kept, reached)
+            found = self._in_population(answer.codes, place, view)
+            if found is not None and not {r.id for r in found[1]} <= {r.id for r in answer.records}:
+                rivals.append(self._answer(Answer(answer.codes, answer.population, *found[:2], size=answer.size), [], view))
+        if not rivals:
+            return answer
+        names = ", ".join(sorted({r.holder for rival in rivals for r in rival.records if r.key not in used}))
+        note = f"Others who do not vouch for these records publish about {place} too: {names}. Say whom you trust (--trust)."
+        return replace(answer, rivals=tuple(rivals), notes=(*answer.notes, note))
+
+    def _best(self, wanted: tuple[str, ...], people: Population, view: View, size: int | None) -> Answer | None:
         """The nearest answer that one view of the records gives, here or in a wider population."""
         for place in [people, *people.parents()]:
             found = self._in_population(wanted, place, view)
@@ -65,11 +110,12 @@ class Registry:
                 fit = "parent population" if fit == "exact" else fit
                 notes.append(f"Nothing is known about {people}; this is about {place}.")
             notes += view.notes()
-            return self._answer(Answer(wanted, people, fit, records, trust=view.trust or {}), notes, view)
+            known = size if size is not None or place == people else view.size_of(people)
+            return self._answer(Answer(wanted, people, fit, records, trust=dict(view.trust or {}), size=known), notes, view)
         return None
 
     def _in_population(
-        self, wanted: tuple[str, ...], people: Population, view: _View
+        self, wanted: tuple[str, ...], people: Population, view: View
     ) -> tuple[Fit, tuple[Record, ...], list[str]] | None:
         exact = view.topic(wanted, str(people))
         if exact:
@@ -89,7 +135,7 @@ class Registry:
             return "coarser coding", coarser, [f"Known only as {', '.join(coarser[0].codes)}."]
         return None
 
-    def _nearest(self, codings: list[tuple[str, ...]], people: Population, view: _View, *, finer: bool) -> tuple[Record, ...]:
+    def _nearest(self, codings: list[tuple[str, ...]], people: Population, view: View, *, finer: bool) -> tuple[Record, ...]:
         """Records of the coding that is least finer (fewest attributes, fewest cells), or least coarser (most of both)."""
         for length in sorted({len(c) for c in codings}, reverse=not finer):
             topics = [view.topic(c, str(people)) for c in codings if len(c) == length]
@@ -98,30 +144,35 @@ class Registry:
                 return sized[0 if finer else -1]
         return ()
 
-    def _answer(self, answer: Answer, notes: list[str], view: _View) -> Answer:
+    def _answer(self, answer: Answer, notes: list[str], view: View) -> Answer:
         records = answer.records
         quarrel = dispute(records) if answer.fit != "margins only" else None
         if quarrel is not None:
             notes.append(f"{len(quarrel.records)} holders publish different numbers; plan by the cautious one.")
         against = self._against(records, view)
-        notes += self._doubts(records, against)
+        notes += self._doubts(records, against, view)
         shared = {r.holder for r in records[:5] if self._kept.namesakes(r.holder, r.key)}
         notes += [
             f"More than one key publishes under the name {name}, or one that looks like it: compare the fingerprints."
             for name in sorted(shared)
         ]
         doubted = tuple({other.id: other for _, other, _ in against}.values())
-        siblings = cache(lambda: self._siblings(answer))
+        siblings = cache(lambda: self._siblings(answer, view))
         return replace(answer, dispute=quarrel, notes=tuple(notes), siblings=siblings, doubted=doubted)
 
-    def _siblings(self, answer: Answer) -> list[Record]:
-        """Records of what was asked for, in populations of the same area and period; spread evenly where there are many."""
-        near = self._kept.neighbours(answer.codes, answer.population.area).all
-        alike = sorted({p for p, _ in near if Population.parse(p).period == answer.population.period})
-        every = -(-len(alike) // _MOST_NEIGHBOURS) or 1
-        return [one_of(found) for p in alike[::every] if (found := self.source.topic(answer.codes, p))]
+    def _siblings(self, answer: Answer, view: View) -> list[list[Record]]:
+        """Records of what was asked for in neighbouring populations, by whose word they are.
 
-    def _against(self, records: tuple[Record, ...], view: _View) -> list[tuple[Record, Record, str]]:
+        Where nobody was named to trust: those of each holder of the wider record, else those of everybody.
+        """
+        if view.trust is None:
+            keys = sorted({r.key for r in answer.records})
+            own = [View(self.source, self._kept, {key: 0}).siblings(answer.codes, answer.population) for key in keys]
+            if any(len(group) >= ENOUGH for group in own):
+                return own
+        return [view.siblings(answer.codes, answer.population)]
+
+    def _against(self, records: tuple[Record, ...], view: View) -> list[tuple[Record, Record, str]]:
         """Records of the answer that cannot be true beside another of their population, with that one and a sentence."""
         found = []
         for record in records[:5]:
@@ -130,52 +181,32 @@ class Registry:
             found += [(record, other, words) for other, words in contradictions(record, [r for t in others for r in t])]
         return found
 
-    def _doubts(self, records: tuple[Record, ...], against: list[tuple[Record, Record, str]]) -> Iterator[str]:
+    def _doubts(self, records: tuple[Record, ...], against: list[tuple[Record, Record, str]], view: View) -> Iterator[str]:
         """Records that stand out from similar ones, or contradict others of their population."""
         for record in records[:5]:
             contradicted = next((words for mine, _, words in against if mine.id == record.id), None)
-            for sentence in (self._odd(record, records), contradicted):
+            for sentence in (self._odd(record, records, view), contradicted):
                 if sentence:
                     yield f"The record of {record.holder} stands out. {sentence}"
 
-    def _odd(self, record: Record, records: tuple[Record, ...]) -> str | None:
+    def _odd(self, record: Record, records: tuple[Record, ...], view: View) -> str | None:
         """A sentence when κ stands out; none where all neighbours lie closer together than what would be odd."""
-        near = self._kept.neighbours(record.codes, record.population.area)
+        near = view.neighbours(record.codes, record.population.area)
         kappa, people = record.summary.statistics["kappa"].value, record.population.key
         if len(near.all) > 4 and len(records) == 1 and near.high - FLOOR <= kappa <= near.low + FLOOR:
             return None
         values = [k for p, k in near.all if p != people]
         values += [r.summary.statistics["kappa"].value for r in records if r.id != record.id and r.topic == record.topic]
-        return outlier(record, values, self._parent(record) if len(values) < 3 else None)
-
-    def _parent(self, record: Record) -> float | None:
-        """κ of the same quasi-identifier in the nearest wider population."""
-        for wider in record.population.parents():
-            found = self.source.topic(record.codes, str(wider))
-            if found:
-                return found[0].summary.statistics["kappa"].value
-        return None
+        return outlier(record, values, _parent(record, view) if len(values) < 3 else None)
 
 
-class _View:
-    """The records that count for one asker: those of trusted keys, or all where nobody was named. The others are named."""
-
-    def __init__(self, source: RecordSource, trust: dict[str, int] | None) -> None:
-        self._source = source
-        self.trust = trust
-        self._aside: set[str] = set()
-
-    def topic(self, codes: tuple[str, ...], population: str) -> tuple[Record, ...]:
-        found = self._source.topic(codes, population)
-        if self.trust is None:
-            return tuple(found)
-        self._aside |= {r.holder for r in found if r.key not in self.trust}
-        return tuple(r for r in found if r.key in self.trust)
-
-    def notes(self) -> list[str]:
-        """Who was set aside on the way to the answer."""
-        names = ", ".join(sorted(self._aside))
-        return [f"Set aside, because nobody you trust endorses them: records of {names}."] if names else []
+def _parent(record: Record, view: View) -> float | None:
+    """κ of the same quasi-identifier in the nearest wider population."""
+    for wider in record.population.parents():
+        found = view.topic(record.codes, str(wider))
+        if found:
+            return found[0].summary.statistics["kappa"].value
+    return None
 
 
 def _open(source: str | Path | RecordSource) -> RecordSource:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement
+
+
+class Catalogue(Protocol):
+    """The notices of what a query reads from."""
+
+    def current(self, text: str = "", *, limit: int = 1000) -> list[Notice]: ...
 
 
 class RecordSource(Protocol):
     """What a query reads from: a store or a mirror."""
 
+    @property
+    def notices(self) -> Catalogue: ...
     def topic(self, codes: Sequence[str], population: str) -> list[Record]: ...
     def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]: ...
     def codings(self, population: str) -> list[tuple[str, ...]]: ...
-    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]: ...
+    def neighbours(
+        self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None
+    ) -> list[tuple[str, float]]: ...
+    def holders(self, population: str, *, limit: int = 100) -> list[str]: ...
     def namesakes(self, holder: str, key: str) -> bool: ...
     def statements(self) -> list[Statement]: ...
     def head(self) -> tuple[int, str]: ...
@@ -35,7 +47,7 @@ class KeptReadings:
     def __init__(self, source: RecordSource) -> None:
         self._source = source
         self._head = ""
-        self._near: dict[tuple[tuple[str, ...], str], Neighbours] = {}
+        self._near: dict[tuple[tuple[str, ...], str, frozenset[str] | None], Neighbours] = {}
         self._names: dict[tuple[str, str], bool] = {}
         self._said: list[Statement] | None = None
 
@@ -45,10 +57,11 @@ class KeptReadings:
         if head != self._head or len(self._near) + len(self._names) > 10_000:
             self._near, self._names, self._said, self._head = {}, {}, None, head
 
-    def neighbours(self, codes: tuple[str, ...], area: str) -> Neighbours:
-        found = self._near.get((codes, area))
+    def neighbours(self, codes: tuple[str, ...], area: str, keys: frozenset[str] | None = None) -> Neighbours:
+        """Those of some keys only, or of all."""
+        found = self._near.get((codes, area, keys))
         if found is None:
-            found = self._near[codes, area] = Neighbours(self._source.neighbours(codes, area))
+            found = self._near[codes, area, keys] = Neighbours(self._source.neighbours(codes, area, keys=keys))
         return found
 
     def namesakes(self, holder: str, key: str) -> bool:

@@ -1,12 +1,14 @@
 """A registry as plain files that any web server can host, and the same read back.
 
 ``index.json`` names the log head and every topic with its current records; ``records/ID.json`` holds one record each, earlier
-and revoked ones too; ``statements.json`` and ``log.jsonl`` the rest.
+and revoked ones too; ``catalogue.json`` every notice and which of them are current; ``statements.json`` and ``log.jsonl`` the
+rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +18,7 @@ from shoal.kernels.signatures import canonical
 from shoal.model import strict_json
 from shoal.model.roles import look
 from shoal.registry.records.chain import START, Replay
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record, check_id
 from shoal.registry.records.trust import Statement
@@ -26,9 +29,17 @@ if TYPE_CHECKING:
 FORMAT = "shoal-registry/1"
 
 
+class Catalogue(Protocol):
+    """The notices of what can be mirrored."""
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Notice, str]]: ...
+
+
 class Source(Protocol):
     """What can be mirrored: a store, or a service over HTTP."""
 
+    @property
+    def notices(self) -> Catalogue: ...
     def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]: ...
     def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]: ...
     def statements(self) -> list[Statement]: ...
@@ -74,9 +85,18 @@ def _write(source: Source, work: Path) -> None:
                 topics.setdefault(_topic(record.codes, str(record.population)), []).append(record.id)
         after = batch[-1][0].id
     (work / "statements.json").write_bytes(canonical([s.to_json() for s in source.statements()]) + b"\n")
+    _write_catalogue(source.notices, work / "catalogue.json")
     index = {"format": FORMAT, "line": line, "head": head or START, "topics": topics}
     index["holders"] = {name: sorted(keys) for name, keys in holders.items()}
     (work / "index.json").write_bytes(canonical(index) + b"\n")
+
+
+def _write_catalogue(notices: Catalogue, path: Path) -> None:
+    every: list[tuple[Notice, str]] = []
+    while page := notices.history(after=every[-1][0].id if every else "", limit=500):
+        every += page
+    current = [notice.id for notice, status in every if status == "current"]
+    path.write_bytes(canonical({"notices": [n.to_json() for n, _ in every], "current": current}) + b"\n")
 
 
 def verify_store(store: Store) -> dict[str, int]:
@@ -88,7 +108,11 @@ def verify_store(store: Store) -> dict[str, int]:
             raise TamperError("a record of the log is missing.", hint="Restore the database from a copy.")
         return Record.from_json(found[0].to_json()).verify()
 
-    replay, after = Replay(record, [s.verify() for s in store.statements()]), 0
+    noticed, shown_notices = list[Notice](), set[str]()
+    while some := store.notices.history(after=noticed[-1].id if noticed else "", limit=500):
+        noticed += [notice.verify() for notice, _ in some]
+        shown_notices |= {notice.id for notice, status in some if status == "current"}
+    replay, after = Replay(record, [s.verify() for s in store.statements()], noticed), 0
     while page := store.log(after=after):
         for entry in page:
             replay.take(entry)
@@ -97,9 +121,14 @@ def verify_store(store: Store) -> dict[str, int]:
     while batch := store.page(after=last, limit=500):
         shown |= {r.id for r in batch}
         last = batch[-1].id
-    if shown != set(replay.current):
+    if shown != set(replay.current) or shown_notices != set(replay.catalogue):
         raise TamperError("the database shows other records than its log leaves current.", hint="Restore it from a copy.")
-    return {"lines": replay.head[0], "records": len(shown), "statements": replay.statements}
+    return {
+        "lines": replay.head[0],
+        "records": len(shown),
+        "statements": replay.statements,
+        "notices": len(shown_notices),
+    }
 
 
 def _topic(codes: Sequence[str], population: str) -> str:
@@ -154,14 +183,21 @@ class Mirror:
         parts = (topic.partition("|") for topic in self.index["topics"])
         return sorted((p, tuple(c.split(","))) for c, _, p in parts if text.casefold() in p.casefold())[:limit]
 
-    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+    def holders(self, population: str, *, limit: int = 100) -> list[str]:
+        """Keys that publish about a population."""
+        found = {r.key for codes in self.codings(population) for r in self.topic(codes, population)}
+        return sorted(found)[:limit]
+
+    def neighbours(
+        self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
         inside = [
             p
             for c, p in sorted(self._topics())
             if c == ",".join(codes) and p.partition("@")[0].rpartition("/")[0] == area.casefold()
         ]
-        found = [(p, r.summary.statistics["kappa"].value) for p in inside[:limit] for r in self.topic(codes, p)]
-        return sorted(found)[:limit]
+        records = ((p, r) for p in inside for r in self.topic(codes, p) if keys is None or r.key in keys)
+        return sorted((p, r.summary.statistics["kappa"].value) for p, r in islice(records, limit))
 
     def namesakes(self, holder: str, key: str) -> bool:
         if self._looks is None:
@@ -175,6 +211,16 @@ class Mirror:
         if not isinstance(said, list):
             raise UnreadableError("'statements.json' of the mirror cannot be read.", hint="Mirror the registry again.")
         return [Statement.from_json(s).verify() for s in said]
+
+    @property
+    def notices(self) -> MirroredNotices:
+        """The catalogue."""
+        found = self._read("catalogue.json")
+        lists = [found.get(name) if isinstance(found, dict) else None for name in ("notices", "current")]
+        if not all(isinstance(each, list) for each in lists):
+            raise UnreadableError("'catalogue.json' of the mirror cannot be read.", hint="Mirror the registry again.")
+        every, current = lists[0] or [], lists[1] or []
+        return MirroredNotices([Notice.from_json(n).verify() for n in every], {str(i) for i in current})
 
     def head(self) -> tuple[int, str]:
         return self.index["line"], self.index["head"]
@@ -203,7 +249,8 @@ class Mirror:
 
         With an ``earlier`` mirror of the same registry: that one's last line must still be there, unchanged.
         """
-        replay = Replay(self._record, self.statements())
+        catalogue = self.notices
+        replay = Replay(self._record, self.statements(), catalogue.every)
         line, head = earlier.head() if earlier is not None else (0, START)
         goes_on = line == 0
         for entry in self._log():
@@ -221,7 +268,26 @@ class Mirror:
             raise TamperError("the index names other records than the log leaves current.", hint="Mirror the registry again.")
         if replay.holders != {name: set(keys) for name, keys in self.index["holders"].items()}:
             raise TamperError("the index names other holders than the records do.", hint="Mirror the registry again.")
-        return {"lines": replay.head[0], "records": len(listed), "statements": replay.statements}
+        if set(replay.catalogue) != catalogue.ids or len(catalogue.every) != len({n.id for n in catalogue.every}):
+            raise TamperError("the catalogue names other notices than the log leaves.", hint="Mirror the registry again.")
+        return {
+            "lines": replay.head[0],
+            "records": len(listed),
+            "statements": replay.statements,
+            "notices": len(catalogue.ids),
+        }
+
+
+class MirroredNotices:
+    """The catalogue of a mirror: every notice, and the ids of the current ones."""
+
+    def __init__(self, every: list[Notice], ids: set[str]) -> None:
+        self.every, self.ids = every, ids
+
+    def current(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
+        """Current notices about populations whose name contains the text."""
+        found = [n for n in self.every if n.id in self.ids and text.casefold() in n.population.key]
+        return sorted(found, key=lambda n: (n.population.key, n.id))[:limit]
 
 
 def _well_formed(index: dict[str, Any]) -> bool:

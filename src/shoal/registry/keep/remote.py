@@ -21,6 +21,7 @@ from typing import Any
 
 from shoal.errors import DataError, EngineError, RequirementError, UsageError
 from shoal.model import strict_json
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement
 
@@ -53,8 +54,9 @@ class Remote:
         self._base = base if base.endswith("/registry/v1") else f"{base}/registry/v1"
         around = [urllib.request.ProxyHandler({})] if here else []  # what is meant for this machine does not leave it
         self._open = urllib.request.build_opener(_Stay, *around).open
+        self.notices = RemoteNotices(self)
 
-    def _call(self, path: str, body: dict[str, Any] | None = None, **asked: Any) -> dict[str, Any]:
+    def call(self, path: str, body: dict[str, Any] | None = None, **asked: Any) -> dict[str, Any]:
         headers = {"Accept": "application/json"}
         if body is not None:
             headers |= {"Content-Type": "application/json", "Authorization": f"Bearer {self._token()}"}
@@ -78,9 +80,9 @@ class Remote:
             raise _unreadable()
         return found
 
-    def _page(self, path: str, name: str, **asked: Any) -> list[dict[str, Any]]:
+    def page(self, path: str, name: str, **asked: Any) -> list[dict[str, Any]]:
         """One page of a listing: a list of objects."""
-        page = self._call(path, **asked).get(name)
+        page = self.call(path, **asked).get(name)
         if not isinstance(page, list) or not all(isinstance(entry, dict) for entry in page):
             raise _unreadable()
         return page
@@ -95,7 +97,7 @@ class Remote:
 
     def submit(self, record: Record) -> Record:
         """Publish a signed record."""
-        self._call("/records", record.to_json())
+        self.call("/records", record.to_json())
         return record
 
     def submit_many(self, records: Sequence[Record]) -> list[Record]:
@@ -107,12 +109,12 @@ class Remote:
 
     def state(self, statement: Statement) -> Statement:
         """Publish an endorsement or revocation."""
-        self._call("/statements", statement.to_json())
+        self.call("/statements", statement.to_json())
         return statement
 
     def query(self, codes: Sequence[str], population: str) -> Known:
         """What the service knows, each record checked here; ``best`` is the one that it plans by."""
-        found = self._call("/query", attributes=",".join(codes), population=population)
+        found = self.call("/query", attributes=",".join(codes), population=population)
         listed, notes = found.get("records"), found.get("notes")
         if not isinstance(listed, list) or not isinstance(notes, list) or not isinstance(found.get("fit"), str):
             raise _unreadable()
@@ -131,13 +133,13 @@ class Remote:
 
     def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         """Lines that follow one on the other; a service that repeats itself is not listened to for ever."""
-        page = self._page("/log", "lines", after=after, limit=limit)
+        page = self.page("/log", "lines", after=after, limit=limit)
         if [line.get("line") for line in page] != list(range(after + 1, after + 1 + len(page))):
             raise _unreadable()
         return page
 
     def history(self, *, after: str = "", limit: int = 500) -> list[tuple[Record, str]]:
-        page = self._page("/history", "records", after=after, limit=limit)
+        page = self.page("/history", "records", after=after, limit=limit)
         found = [(Record.from_json(entry.get("record", {})), str(entry.get("status"))) for entry in page]
         marks = [after, *(record.id for record, _ in found)]
         if any(a >= b for a, b in pairwise(marks)):  # a listing that stands still or turns back would never end
@@ -147,12 +149,39 @@ class Remote:
     def statements(self) -> list[Statement]:
         out: list[Statement] = []
         after: dict[str, Any] = {}
-        while page := self._page("/statements", "statements", limit=500, **after):
+        while page := self.page("/statements", "statements", limit=500, **after):
             out += [Statement.from_json(s) for s in page]
             if len({(s.key, s.number) for s in out}) != len(out):
                 raise _unreadable()
             after = {"after_key": out[-1].key, "after_number": out[-1].number}
         return out
+
+
+class RemoteNotices:
+    """The catalogue of a service."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    def submit(self, notice: Notice) -> Notice:
+        """Publish a signed notice."""
+        self._remote.call("/catalogue", notice.to_json())
+        return notice
+
+    def latest(self, notice: Notice) -> Notice | None:
+        """The newest notice of the same key, kind, title and population, withdrawn or not."""
+        same, after = list[Notice](), ""
+        while page := self.history(after=after, limit=500):
+            same += [n for n, _ in page if n.key == notice.key and n.topic == notice.topic]
+            after = page[-1][0].id
+        return max(same, key=lambda n: n.version, default=None)
+
+    def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Notice, str]]:
+        page = self._remote.page("/catalogue/history", "notices", after=after, limit=limit)
+        found = [(Notice.from_json(entry.get("notice", {})), str(entry.get("status"))) for entry in page]
+        if any(a >= b for a, b in pairwise([after, *(n.id for n, _ in found)])):
+            raise _unreadable()
+        return found
 
 
 @dataclass(frozen=True)

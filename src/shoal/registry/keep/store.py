@@ -8,21 +8,35 @@ Speed    what is asked often is read by plain SQL on the driver's own connection
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import AccessError, DataError, EngineError, TamperError
+from shoal.errors import DataError, EngineError, TamperError
 from shoal.kernels.signatures import canonical
 from shoal.model.roles import look
 from shoal.registry.keep.database import open_database, writing
+from shoal.registry.keep.notices import Notices, withdraw, withdraw_all
+from shoal.registry.keep.taking import (
+    EVERYTHING,
+    HEAD,
+    OWNER,
+    SAID,
+    append,
+    check_key_stands,
+    check_next,
+    check_owner,
+    check_time,
+    revoked,
+    run,
+    take_name,
+)
 from shoal.registry.keep.tokens import Tokens
-from shoal.registry.records.chain import START, digest_of, link
+from shoal.registry.records.chain import START
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import LARGEST_BYTES, Record
-from shoal.registry.records.trust import Statement, trusted_keys
+from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -30,9 +44,10 @@ if TYPE_CHECKING:
 _TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
 _CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
 _NEAR = (
-    "SELECT population, kappa FROM registry_records WHERE codes = ? AND area = ? AND status = 'current' "
+    "SELECT population, kappa FROM registry_records WHERE codes = ? AND area = ? AND status = 'current' {keys}"
     "ORDER BY population, kappa LIMIT ?"
 )
+_HOLDERS = "SELECT DISTINCT key FROM registry_records WHERE population = ? AND status = 'current' ORDER BY key LIMIT ?"
 _PAGE = "SELECT body FROM registry_records WHERE id > ? AND status = 'current' ORDER BY id LIMIT ?"
 _LISTED = (
     "SELECT body FROM registry_records WHERE status = 'current' AND population LIKE ? ESCAPE '!' "
@@ -40,11 +55,8 @@ _LISTED = (
 )
 _EVER = "SELECT body, status FROM registry_records WHERE id > ? ORDER BY id LIMIT ?"
 _ONE = "SELECT body, status FROM registry_records WHERE id = ?"
-_HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
 _LOG = "SELECT line, kind, subject, digest, hash FROM registry_log WHERE line > ? ORDER BY line LIMIT ?"
-_SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
 _NEXT = "SELECT max(number) FROM registry_statements WHERE key = ?"
-_REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
 _SUPERSEDE = (
     "UPDATE registry_records SET status = 'superseded' WHERE codes = ? AND population = ? AND key = ? AND status = 'current'"
 )
@@ -54,13 +66,13 @@ _INSERT = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _STATE = "INSERT INTO registry_statements (key, number, kind, subject, body) VALUES (?, ?, ?, ?, ?)"
-_LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
 _NAMESAKES = (
     "SELECT key FROM registry_records WHERE holder = ? AND key < ? LIMIT 1",
     "SELECT key FROM registry_records WHERE holder = ? AND key > ? LIMIT 1",
 )
-_OWNER = "SELECT key FROM registry_names WHERE holder = ?"
 _MINE = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND key = ? ORDER BY version DESC LIMIT 1"
+_MOST_KEYS = 10_000
+"""Keys that one reading is limited to: more than any database takes are not asked for."""
 
 
 class Store:
@@ -70,6 +82,7 @@ class Store:
         self.engine = open_database(url)
         self.local = self.engine.dialect.name == "sqlite"
         self.tokens = Tokens(self)
+        self.notices = Notices(self)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -80,7 +93,7 @@ class Store:
         with writing(self.engine) as db:
             yield db
 
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of a query on a plain connection of the pool."""
         connection = self.engine.raw_connection()
         try:
@@ -110,76 +123,86 @@ class Store:
 
     def _take(self, db: Connection, record: Record, body: str) -> None:
         _check_new(db, record)
+        take_name(db, record.holder, record.key)
         topic = (_codes(record.codes), record.population.key, record.key)
-        _run(db, _SUPERSEDE, *topic)
+        run(db, _SUPERSEDE, *topic)
         kappa = record.summary.statistics["kappa"].value
         area = record.population.area.casefold()
-        _run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
-        if not _run(db, _OWNER, look(record.holder)):
-            _run(db, "INSERT INTO registry_names (holder, key) VALUES (?, ?)", look(record.holder), record.key)
-        _append(db, "record", record.id, body)
+        run(db, _INSERT, record.id, *topic, area, look(record.holder), record.version, "current", kappa, body)
+        append(db, "record", record.id, body)
 
     def state(self, statement: Statement) -> Statement:
         """Take an endorsement or revocation; numbers of one key must rise, so nothing can be replayed."""
         body = canonical(statement.verify().to_json()).decode("utf-8")
         check_time(statement.date)
         with self._writing() as db:
-            due = int(_run(db, _NEXT, statement.key)[0][0] or 0) + 1
+            due = int(run(db, _NEXT, statement.key)[0][0] or 0) + 1
             if statement.number != due:
                 raise DataError(f"statement {statement.number} came where {due} is next.", hint="A statement cannot be replayed.")
-            if _run(db, _REVOKED, statement.key, statement.key):
+            if revoked(db, statement.key):
                 raise TamperError("the key of this statement was revoked.")
             if statement.kind == "revoke-record":
                 _revoke_record(db, statement)
             if statement.kind == "revoke-key" and statement.subject == statement.key:
-                _run(db, _REVOKE_ALL, statement.key)
-            _run(db, _STATE, statement.key, statement.number, statement.kind, statement.subject, body)
-            _append(db, statement.kind, statement.subject, body)
+                run(db, _REVOKE_ALL, statement.key)
+                withdraw_all(db, statement.key)
+            run(db, _STATE, statement.key, statement.number, statement.kind, statement.subject, body)
+            append(db, statement.kind, statement.subject, body)
         return statement
 
     def next_number(self, key: str) -> int:
         """The number that the next statement of a key must carry."""
-        return int(self._rows(_NEXT, key)[0][0] or 0) + 1
+        return int(self.rows(_NEXT, key)[0][0] or 0) + 1
 
     def get(self, identity: str) -> tuple[Record, str] | None:
         """A record and its status."""
-        rows = self._rows(_ONE, identity)
+        rows = self.rows(_ONE, identity)
         return (Record.stored(rows[0][0]), rows[0][1]) if rows else None
 
     def topic(self, codes: Sequence[str], population: str) -> list[Record]:
         """Current records about one quasi-identifier in one population."""
-        return [Record.stored(body) for (body,) in self._rows(_TOPIC, _codes(codes), key_of(population))]
+        return [Record.stored(body) for (body,) in self.rows(_TOPIC, _codes(codes), key_of(population))]
 
     def latest(self, codes: Sequence[str], population: str, key: str) -> Record | None:
         """The newest record of one holder's key about a topic, revoked or not."""
-        rows = self._rows(_MINE, _codes(codes), key_of(population), key)
+        rows = self.rows(_MINE, _codes(codes), key_of(population), key)
         return Record.stored(rows[0][0]) if rows else None
 
     def codings(self, population: str) -> list[tuple[str, ...]]:
         """Quasi-identifiers of the current records about one population."""
-        return [tuple(codes.split(",")) for (codes,) in self._rows(_CODES, key_of(population))]
+        return [tuple(codes.split(",")) for (codes,) in self.rows(_CODES, key_of(population))]
 
     def page(self, *, after: str = "", limit: int = 100) -> list[Record]:
         """Current records in order of their id, ``limit`` at a time."""
-        return [Record.stored(body) for (body,) in self._rows(_PAGE, after, limit)]
+        return [Record.stored(body) for (body,) in self.rows(_PAGE, after, limit)]
 
     def history(self, *, after: str = "", limit: int = 100) -> list[tuple[Record, str]]:
         """Records ever taken, with their status, in order of their id."""
-        return [(Record.stored(body), status) for body, status in self._rows(_EVER, after, limit)]
+        return [(Record.stored(body), status) for body, status in self.rows(_EVER, after, limit)]
 
     def topics(self, text: str = "", *, limit: int = 1000) -> list[tuple[str, tuple[str, ...]]]:
         """Population and codes of current records whose population contains the text."""
         wanted = "".join(f"!{c}" if c in "!%_" else c for c in text.casefold())
-        found = [Record.stored(body) for (body,) in self._rows(_LISTED, f"%{wanted}%", limit)]
+        found = [Record.stored(body) for (body,) in self.rows(_LISTED, f"%{wanted}%", limit)]
         return [(str(r.population), r.codes) for r in found]
 
-    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
-        """Population and κ of current records of the same quasi-identifier directly inside an area."""
-        return [(str(p), float(k)) for p, k in self._rows(_NEAR, _codes(codes), area.casefold(), limit)]
+    def neighbours(
+        self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """Population and κ of current records of the same quasi-identifier directly inside an area, of some keys or of all."""
+        some = [] if keys is None else sorted(keys)[:_MOST_KEYS]
+        if keys is not None and not some:
+            return []
+        query = _NEAR.format(keys=f"AND key IN ({', '.join('?' * len(some))}) " if some else "")
+        return [(str(p), float(k)) for p, k in self.rows(query, _codes(codes), area.casefold(), *some, limit)]
+
+    def holders(self, population: str, *, limit: int = 100) -> list[str]:
+        """Keys that publish about a population."""
+        return [str(key) for (key,) in self.rows(_HOLDERS, key_of(population), limit)]
 
     def namesakes(self, holder: str, key: str) -> bool:
         """Whether another key publishes, or published, under a name that looks the same."""
-        return any(self._rows(query, look(holder), key) for query in _NAMESAKES)
+        return any(self.rows(query, look(holder), key) for query in _NAMESAKES)
 
     def add_token(self, label: str, *, holder: str = "", key: str = "") -> str:
         """A new token that may publish, for one holder and one key (:mod:`~.keep.tokens`)."""
@@ -190,80 +213,42 @@ class Store:
         return self.tokens.knows(token)
 
     def check_name(self, holder: str, key: str) -> None:
-        """Refuse a name that belongs to another key: the first that published under it, or under one that looks the same.
-
-        It may pass the name on by endorsing the other key; when it is revoked, the name is free. The service and the command
-        line ask this before they take a record.
-        """
-        rows = self._rows(_OWNER, look(holder))
-        if not rows or rows[0][0] == key:
-            return
-        reached = trusted_keys([rows[0][0]], self.statements())
-        if reached and reached.get(key) != 1:
-            raise AccessError(
-                "this holder's name belongs to another key.",
-                hint="Sign with that key, have it endorse yours, or publish under another name.",
-            )
+        """Refuse a name that belongs to another key, before anything is counted; :meth:`submit` refuses it for certain."""
+        check_owner(self.rows(OWNER, look(holder)), key, lambda: self.rows(SAID, *EVERYTHING))
 
     def statements(self, *, after: tuple[str, int] = ("", 0), limit: int = 10**9) -> list[Statement]:
         """Endorsements and revocations in order of key and number."""
-        rows = self._rows(_SAID, after[0], after[0], after[1], limit)
+        rows = self.rows(SAID, after[0], after[0], after[1], limit)
         return [Statement.from_json(json.loads(body)) for (body,) in rows]
 
     def log(self, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
         names = ("line", "kind", "subject", "digest", "hash")
-        return [dict(zip(names, row, strict=True)) for row in self._rows(_LOG, after, limit)]
+        return [dict(zip(names, row, strict=True)) for row in self.rows(_LOG, after, limit)]
 
     def head(self) -> tuple[int, str]:
         """Number and hash of the last log line: what an outside anchor keeps."""
-        rows = self._rows(_HEAD)
+        rows = self.rows(HEAD)
         return (int(rows[0][0]), str(rows[0][1])) if rows else (0, START)
 
 
-def check_time(date: str, before: str = "") -> None:
-    """Refuse a date that is still to come, or before that of the version it follows."""
-    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
-    if datetime.date.fromisoformat(date) > tomorrow:
-        raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
-    if date < before:
-        raise DataError("the date is before that of the version it follows.", hint="Date it today.")
-
-
-def _run(db: Connection, query: str, *values: Any) -> list[Any]:
-    """Run one of the queries above inside a transaction; its rows, if it has any."""
-    done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
-    return list(done.fetchall()) if done.returns_rows else []
-
-
 def _check_new(db: Connection, record: Record) -> None:
-    if _run(db, _ONE, record.id):
+    if run(db, _ONE, record.id):
         raise DataError("this record was submitted before.", hint="Nothing needs to be done.")
-    if _run(db, _REVOKED, record.key, record.key):
-        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
-    mine = _run(db, _MINE, _codes(record.codes), record.population.key, record.key)
+    check_key_stands(db, record.key)
+    mine = run(db, _MINE, _codes(record.codes), record.population.key, record.key)
     latest: dict[str, Any] = json.loads(mine[0][0]) if mine else {"version": 0, "id": None, "date": ""}
-    check_time(record.date, latest["date"])
-    if (record.version, record.supersedes) != (latest["version"] + 1, latest["id"]):
-        raise DataError(
-            f"version {record.version} was submitted where version {latest['version'] + 1} is next.",
-            hint="Old records cannot be put back; publish the next version.",
-        )
-
-
-def _append(db: Connection, kind: str, subject: str, body: str) -> None:
-    last = _run(db, _HEAD)
-    line, previous = (last[0][0] + 1, last[0][1]) if last else (1, START)
-    digest = digest_of(body.encode("utf-8"))
-    _run(db, _LOGGED, line, kind, subject, digest, link(previous, line, kind, subject, digest))
+    check_next((record.version, record.supersedes), latest, record.date)
 
 
 def _revoke_record(db: Connection, statement: Statement) -> None:
-    found = _run(db, "SELECT key FROM registry_records WHERE id = ?", statement.subject)
+    if withdraw(db, statement.subject, statement.key):
+        return
+    found = run(db, "SELECT key FROM registry_records WHERE id = ?", statement.subject)
     if not found or found[0][0] != statement.key:
         raise TamperError(
             "only the holder that signed a record can revoke it.", hint="Publish a record of your own: a dispute shows both."
         )
-    _run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
+    run(db, "UPDATE registry_records SET status = 'revoked' WHERE id = ?", statement.subject)
 
 
 def _codes(codes: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ try:
 except ImportError:
     raise need("server", "sqlalchemy") from None
 
-__all__ = ["LOG", "METADATA", "NAMES", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
+__all__ = ["LOG", "METADATA", "NAMES", "NOTICES", "RECORDS", "STATEMENTS", "TOKENS", "VERSION", "VERSIONS", "sa"]
 
-VERSION = 2
+VERSION = 3
 """The version of these tables; a registry with tables of another version is refused."""
 
 METADATA = sa.MetaData()
@@ -67,4 +67,18 @@ NAMES = sa.Table(
     METADATA,
     sa.Column("holder", sa.String(200), primary_key=True),  # the name as it looks
     sa.Column("key", sa.String(64), nullable=False),  # the first key that published under it
+)
+NOTICES = sa.Table(
+    "registry_notices",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("kind", sa.String(12), nullable=False),
+    sa.Column("title", sa.String(200), nullable=False),  # as it looks
+    sa.Column("population", sa.String(600), nullable=False),
+    sa.Column("key", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(12), nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.UniqueConstraint("kind", "title", "population", "key", "version", name="registry_one_notice"),
+    sa.Index("registry_notice_place", "status", "population"),
 )

@@ -14,6 +14,7 @@ from shoal.errors import AccessError
 from shoal.model.roles import look
 from shoal.registry.keep.database import writing
 from shoal.registry.keep.tables import TOKENS, sa
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record, check_key
 from shoal.registry.records.trust import Statement
 
@@ -49,8 +50,8 @@ class Tokens:
         with self._store.engine.connect() as db:
             return db.execute(sa.select(TOKENS.c.label).where(TOKENS.c.digest == _digest(token))).first() is not None
 
-    def admit_record(self, token: str, record: Record) -> None:
-        """Refuse a record under another name or key than the token's, or under a name that belongs to another key."""
+    def admit_record(self, token: str, record: Record | Notice) -> None:
+        """Refuse a record or notice under another name or key than the token's, or under a name that belongs to another key."""
         self._store.check_name(record.holder, record.key)
         self._bind(token, record.key, look(record.holder))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.errors import TamperError
 from shoal.kernels.signatures import canonical
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.record import Record
 from shoal.registry.records.trust import Statement
 
@@ -26,13 +27,16 @@ def digest_of(body: bytes) -> str:
 
 
 class Replay:
-    """Take the lines of a log one by one; afterwards ``current`` holds the records that count.
+    """Take the lines of a log one by one; afterwards ``current`` holds the records that count, ``catalogue`` the notices.
 
-    ``record`` finds a record by its id and checks its signature; ``said`` are the statements, already checked.
+    ``record`` finds a record by its id and checks its signature; ``said`` and ``noticed`` are the statements and notices,
+    already checked.
     """
 
-    def __init__(self, record: Callable[[str], Record], said: Iterable[Statement]) -> None:
+    def __init__(self, record: Callable[[str], Record], said: Iterable[Statement], noticed: Iterable[Notice] = ()) -> None:
         self._record = record
+        self._noticed = {n.id: n for n in noticed}
+        self.catalogue: dict[str, Notice] = {}
         self._said = {digest_of(canonical(s.to_json())): s for s in said}
         self.head = (0, START)
         self.current: dict[str, Record] = {}
@@ -50,6 +54,8 @@ class Replay:
         self.head = (line, entry["hash"])
         if entry["kind"] == "record":
             self._take_record(entry)
+        elif entry["kind"] == "notice":
+            self._take_notice(entry)
         else:
             self._take_statement(entry)
 
@@ -62,6 +68,14 @@ class Replay:
         self.current[record.id] = record
         self.holders.setdefault(record.holder, set()).add(record.key)
 
+    def _take_notice(self, entry: dict[str, Any]) -> None:
+        notice = self._noticed.pop(entry["subject"], None)
+        if notice is None or digest_of(canonical(notice.to_json())) != entry["digest"]:
+            raise TamperError("a notice of the log is missing or another.", hint="Mirror the registry again.")
+        if notice.supersedes is not None:
+            self.catalogue.pop(notice.supersedes, None)
+        self.catalogue[notice.id] = notice
+
     def _take_statement(self, entry: dict[str, Any]) -> None:
         statement = self._said.pop(entry["digest"], None)
         if statement is None or (statement.kind, statement.subject) != (entry["kind"], entry["subject"]):
@@ -69,5 +83,7 @@ class Replay:
         self.statements += 1
         if statement.kind == "revoke-record":
             self.current.pop(statement.subject, None)
+            self.catalogue.pop(statement.subject, None)
         elif statement.kind == "revoke-key" and statement.key == statement.subject:
             self.current = {i: r for i, r in self.current.items() if r.key != statement.key}
+            self.catalogue = {i: n for i, n in self.catalogue.items() if n.key != statement.key}

@@ -2,7 +2,8 @@
 
 Canonical: Unicode's composed form (NFC), one kind of apostrophe and hyphen, single blanks. Refused: letters of two scripts in one
 name, Cyrillic or Greek letters that together read as Latin ones, letters of phonetic alphabets, digits of other scripts,
-and whatever Unicode itself calls another way to write something (NFKC).
+and whatever Unicode itself calls another way to write something (NFKC). In a country that writes in such a script its names
+are no look-alikes: ``RU/МОСКВА`` is Moscow; two letters of it pass for a Latin code, and stay refused.
 """
 
 from __future__ import annotations
@@ -30,10 +31,24 @@ _PHONETIC = ((0x01C0, 0x01C3), (0x0250, 0x02AF), (0x1D00, 0x1DBF), (0x2C60, 0x2C
 _LIVING = frozenset("ɓɔɖɗəɛɣɨɩɲʋ")
 """Letters of these alphabets that towns are written with: Gəncə, Ɔkwɔ, Ɗan Musa."""
 
+_HOME = {
+    **dict.fromkeys(("BA", "BG", "BY", "KG", "KZ", "ME", "MK", "MN", "RS", "RU", "TJ", "UA", "UZ", "XK"), "CYRILLIC"),
+    **dict.fromkeys(("CY", "GR"), "GREEK"),
+}
+"""Countries whose places are written in letters that may look like Latin ones."""
+_CODE = 2
+"""So many letters pass for a code, whatever country they stand in."""
+
+
+def home_script(country: str) -> str:
+    """The script, other than Latin, in which the places of a country are written; empty where its letters cannot mislead."""
+    return _HOME.get(country.upper(), "")
+
 
 @lru_cache(maxsize=50_000)
-def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61) -> str:
-    """The one form of a name. ``what`` is said in errors; ``more`` are further signs that may stand in it.
+def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61, home: str = "") -> str:
+    """The one form of a name. ``what`` is said in errors; ``more`` are further signs that may stand in it; ``home`` is a script
+    whose letters are expected there.
 
     >>> canonical_name("Genève", "place"), canonical_name("Gene\\u0300ve", "place") == canonical_name("Genève", "place")
     ('Genève', True)
@@ -42,12 +57,12 @@ def canonical_name(text: str, what: str, *, more: str = "", longest: int = 61) -
     if not 0 < len(name) <= longest:
         raise _misshaped(what)
     if not _ASCII.match(name):
-        _check_letters(name, what, _SIGNS + more)
-        _check_letters(unicodedata.normalize("NFC", name.casefold()), what, _SIGNS + more)  # what it is compared by
+        _check_letters(name, what, _SIGNS + more, home)
+        _check_letters(unicodedata.normalize("NFC", name.casefold()), what, _SIGNS + more, home)  # what it is compared by
     return name
 
 
-def _check_letters(name: str, what: str, signs: str) -> None:
+def _check_letters(name: str, what: str, signs: str, home: str) -> None:
     letters = [c for c in name if c not in signs and not (c.isascii() and c.isdigit())]
     kinds = [unicodedata.category(c) for c in letters]
     first = name.removeprefix("'")[:1]
@@ -61,7 +76,8 @@ def _check_letters(name: str, what: str, signs: str) -> None:
     if unicodedata.normalize("NFKC", name) != name or any(_of_no_town(c) for c in letters):
         raise _look_alike(what)
     scripts = {_script(c) for c, k in zip(letters, kinds, strict=True) if k[0] == "L"}
-    if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and look(name).isascii()):
+    at_home = scripts == {home} and len(letters) > _CODE
+    if len(scripts) > 1 or (scripts and scripts != {"LATIN"} and not at_home and look(name).isascii()):
         raise _look_alike(what)
 
 

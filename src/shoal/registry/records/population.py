@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from shoal.errors import UsageError
-from shoal.registry.records.names import canonical_name
+from shoal.registry.records.names import canonical_name, home_script
 from shoal.registry.records.official import place_of
 
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?(\.\.\d{4}(-\d{2}(-\d{2})?)?)?\Z", re.ASCII)
@@ -41,14 +41,16 @@ class Population:
         parts = self.place.split("/")
         if len(parts) > _DEEPEST:
             raise UsageError("the place of the population is not well formed.", hint=_HINT)
-        names = [canonical_name(part, "place") for part in parts]
-        if len(names[0]) == 2 and names[0].isascii():
-            names[0] = _COUNTRIES.get(names[0].upper(), names[0].upper())
+        country = canonical_name(parts[0], "place")
+        if len(country) == 2 and country.isascii():
+            country = _COUNTRIES.get(country.upper(), country.upper())
+        home = home_script(country)
+        names = [country, *(canonical_name(part, "place", home=home) for part in parts[1:])]
         if not _PERIOD.match(self.period):
             raise UsageError("the period of the population is not well formed.", hint=_HINT)
         if len(self.filters) > _MOST_FILTERS:
             raise UsageError("the filter of the population is not well formed.", hint=_HINT)
-        chosen = {f.casefold(): f for f in sorted((_filter(f) for f in self.filters), reverse=True)}
+        chosen = {f.casefold(): f for f in sorted((_filter(f, home) for f in self.filters), reverse=True)}
         object.__setattr__(self, "place", "/".join(names))
         object.__setattr__(self, "filters", tuple(chosen[f] for f in sorted(chosen)))
         object.__setattr__(self, "key", str(self).casefold())
@@ -110,11 +112,11 @@ def key_of(population: str) -> str:
     return Population.parse(population).key
 
 
-def _filter(text: str) -> str:
+def _filter(text: str, home: str) -> str:
     name, equals, value = text.partition("=")
     if not equals:
-        return canonical_name(name, "filter")
-    return f"{canonical_name(name, 'filter')}={canonical_name(value, 'filter', more='+', longest=41)}"
+        return canonical_name(name, "filter", home=home)
+    return f"{canonical_name(name, 'filter', home=home)}={canonical_name(value, 'filter', more='+', longest=41, home=home)}"
 
 
 def _days(period: str) -> tuple[str, str]:

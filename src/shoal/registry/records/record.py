@@ -58,9 +58,7 @@ class Record:
             raise UsageError("the attributes of a record must be sorted.", hint="Use vocabulary.canonical().")
         if self.method not in METHODS:
             raise UsageError(f"the method of a record is one of: {', '.join(METHODS)}.")
-        plain = self.holder.isprintable() and self.holder == " ".join(self.holder.split())
-        if not 1 <= len(self.holder) <= 120 or not plain or not look(self.holder):
-            raise UsageError("a holder's name has 1 to 120 printable characters, single blanks.", hint="Add --holder NAME.")
+        check_holder(self.holder)
         if self.version < 1 or (self.version > 1) != (self.supersedes is not None):
             raise UsageError("a later version names the record it supersedes, a first one does not.")
         if self.supersedes is not None:
@@ -254,6 +252,14 @@ def check_shares(shares: Mapping[str, float], codes: tuple[str, ...], source: st
         raise DataError(f"the shares of a record are 1 to {MOST_SHARES} numbers between 0 and 1, each under an answer.")
     if abs(sum(shares.values()) - 1) > SHARE_STEP * (len(shares) + 1) / 2:
         raise DataError("the shares of a record do not add up to everybody.", hint="Publish it again from the counts.")
+
+
+def check_holder(name: str) -> str:
+    """A holder's name as it is written."""
+    plain = name.isprintable() and name == " ".join(name.split())
+    if not 1 <= len(name) <= 120 or not plain or not look(name):
+        raise UsageError("a holder's name has 1 to 120 printable characters, single blanks.", hint="Add --holder NAME.")
+    return name
 
 
 def check_key(text: str) -> str:

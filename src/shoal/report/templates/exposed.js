@@ -40,7 +40,7 @@ function exposure(population, answers) {
   }
   let telling = null;
   shares.forEach((s, i) => { if (telling === null || s[0] < shares[telling][0]) telling = i; });
-  const known = answers.every(([code]) => place.attributes[code].shares);
+  const known = answers.every(([code]) => place.attributes[code].shares && !place.attributes[code].doubt);
   return {population, people: place.people, steps, crowd: steps.length ? steps[steps.length - 1].crowd : place.people,
     most_telling: telling === null ? null : steps[telling].code, grade: known && steps.length < 2 ? "B" : "C"};
 }
@@ -55,7 +55,7 @@ let place = "", asked = 0, said = [];
 function codesOf(population) {
   const about = DATA.places[population].attributes, best = {};
   for (const code of Object.keys(about)) {
-    const name = code.split("/").slice(0, code.startsWith("postcode/") || code.startsWith("x/") ? 2 : 1).join("/");
+    const name = code.split("/").slice(0, /^(postcode|x|household)\//.test(code) ? 2 : 1).join("/");
     const many = about[code].shares ? Object.keys(about[code].shares).length : 0;
     if (!best[name] || many > best[name][1]) best[name] = [code, many];
   }
@@ -140,6 +140,7 @@ function question(codes) {
   $("ask").textContent = `Your ${entry.label}?`;
   $("at").textContent = `${asked + 1} of ${codes.length}`;
   $("record").textContent = `${entry.holder}, ${entry.date}.${entry.source ? " Source: " + entry.source + "." : ""}` +
+    (entry.doubt ? " They do not agree: the smaller share counts." : "") +
     (entry.shares ? "" : " The record does not say who has which answer: a typical answer is taken.");
   const leaves = (a) => count(crowdOf(DATA.places[place].people, [...shares, shareOf(entry, a)])[0]);
   const all = entry.shares ? Object.keys(entry.shares).sort(inOrder) : [""];

@@ -18,16 +18,16 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
 from shoal.errors import AccessError, DataError
-from shoal.model import strict_json
 from shoal.registry.answer.as_json import shown
 from shoal.registry.answer.exposed import places_of
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
-from shoal.registry.records.record import LARGEST_BYTES, SHARE_STEP, Record
-from shoal.registry.records.trust import Statement
+from shoal.registry.records.record import SHARE_STEP
 from shoal.report.exposed import policy, render
 from shoal.server.registry import models
 from shoal.server.registry.answer_cache import AnswerCache
+from shoal.server.registry.catalogue import Reply, add_catalogue
+from shoal.server.registry.publishing import add_publishing
 from shoal.server.registry.rate_limit import Limiter, neighbourhood
 from shoal.server.registry.workers import Question, Workers, answer, cost
 
@@ -40,6 +40,7 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(
 GroupSize = Annotated[int, Query(ge=1, le=MOST_GROUP, description="How many people will be asked.")]
 After = Annotated[str, Query(max_length=64, description="The last one of the page before."), _Plain]
 Limit = Annotated[int, Query(ge=1, le=500)]
+Size = Annotated[int | None, Query(ge=1, le=10**11, description="How many people the population has, if you know.")]
 Target = Annotated[float, Query(gt=0, lt=1, description="Largest share that may be one of a kind.")]
 
 
@@ -59,9 +60,10 @@ def create_router(
 
     problems: dict[int | str, dict[str, Any]] = {c: {"model": models.Problem} for c in (400, 401, 403, 404, 409, 413, 422, 429)}
     router = APIRouter(prefix=prefix, tags=["registry"], dependencies=[Depends(calm)], responses=problems)
-    _add_questions(router, store, calm, workers)  # first: what is asked most is found first
+    reply_long = _add_questions(router, store, calm, workers)  # first: what is asked most is found first
     _add_reading(router, store)
-    _add_publishing(router, store)
+    add_publishing(router, store)
+    add_catalogue(router, store, reply_long)
     _add_page(router, store)
     return router
 
@@ -133,7 +135,7 @@ def _add_reading(router: APIRouter, store: Store) -> None:
 
 def _add_questions(
     router: APIRouter, store: Store, calm: Callable[[Request], Coroutine[Any, Any, None]], workers: Workers | None
-) -> None:
+) -> Reply:
     registry, answers, long = Registry(store), AnswerCache(), Limiter(LONG_RATE, LONG_BURST)
 
     async def reply_long(request: Request, question: Question) -> Response:
@@ -185,74 +187,30 @@ def _add_questions(
 
     @router.get("/analyse", summary="Predictions for a group of people", responses=_documented(models.AnalyseAnswer))
     async def predictions(
-        request: Request, attributes: Codes, population: People, group_size: GroupSize, trust: Anchors = ""
+        request: Request,
+        attributes: Codes,
+        population: People,
+        group_size: GroupSize,
+        trust: Anchors = "",
+        size: Size = None,
     ) -> Response:
-        return await reply_long(request, ("analyse", _split(attributes), population, group_size, 0.0, _split(trust)))
+        return await reply_long(
+            request, Question("analyse", _split(attributes), population, group_size, 0.0, _split(trust), size)
+        )
 
     @router.get("/decide", summary="Collect, collect in bands, or do not collect", responses=_documented(models.DecideAnswer))
     async def advice(
         request: Request, attributes: Codes, population: People, group_size: GroupSize, target: Target = 0.05, trust: Anchors = ""
     ) -> Response:
-        return await reply_long(request, ("decide", _split(attributes), population, group_size, target, _split(trust)))
+        return await reply_long(request, Question("decide", _split(attributes), population, group_size, target, _split(trust)))
+
+    return reply_long
 
 
 def _documented(model: type[models.Strict]) -> dict[int | str, dict[str, Any]]:
     tag = {"ETag": {"schema": {"type": "string"}, "description": "Send it back as If-None-Match."}}
     same = {"description": "The answer you have still stands.", "headers": tag}
     return {200: {"model": model, "headers": tag}, 304: same}
-
-
-def _add_publishing(router: APIRouter, store: Store) -> None:
-    def holder(credentials: Credentials) -> None:
-        if credentials is None or not store.knows_token(credentials.credentials):
-            raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
-
-    def taken(identity: str) -> models.Submitted:
-        line, head = store.head()
-        return models.Submitted(id=identity, line=line, head=head)
-
-    def body(model: type[models.Strict]) -> dict[str, Any]:
-        schema = model.model_json_schema()
-        return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
-
-    guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
-
-    def take_record(token: str, content: Any) -> models.Submitted:
-        record = Record.from_json(content).verify()
-        store.tokens.admit_record(token, record)
-        return taken(store.submit(record).id)
-
-    def take_statement(token: str, content: Any) -> models.Submitted:
-        statement = Statement.from_json(content).verify()
-        store.tokens.admit_statement(token, statement)
-        return taken(store.state(statement).subject)
-
-    @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
-    async def submit(request: Request, credentials: Credentials) -> models.Submitted:
-        return await run_in_threadpool(take_record, _token(credentials), await _json(request))
-
-    @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
-    async def state(request: Request, credentials: Credentials) -> models.Submitted:
-        return await run_in_threadpool(take_statement, _token(credentials), await _json(request))
-
-
-def _token(credentials: HTTPAuthorizationCredentials | None) -> str:
-    return credentials.credentials if credentials is not None else ""
-
-
-async def _json(request: Request) -> Any:
-    """The body as JSON, read no further than a record can be long."""
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > LARGEST_BYTES:
-            raise DataError(
-                "the submission is larger than a record can be.", hint=f"At most {LARGEST_BYTES:,} bytes.", status=413
-            )
-    try:
-        return strict_json.loads(content)
-    except (ValueError, RecursionError):
-        raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
 
 
 def _split(names: str) -> list[str]:

@@ -115,13 +115,14 @@ class DisputeBody(Strict):
 
 
 class QueryAnswer(Strict):
-    """What is known, and how well it fits the question."""
+    """What is known, and how well it fits the question; ``others`` are records of holders who do not vouch for these."""
 
     attributes: list[str]
     population: str
     fit: Literal["exact", "finer coding", "coarser coding", "parent population", "margins only", "nothing"]
     best: str | None
     records: list[RecordBody]
+    others: list[str]
     dispute: DisputeBody | None
     trust: dict[str, int]
     notes: list[str]
@@ -178,3 +179,69 @@ class DecideAnswer(Strict):
     advice: list[Advice]
     log: list[str]
     letter: str
+
+
+class NoticeBody(Strict):
+    """A signed line of the catalogue: which attributes a holder holds, or asks for, of whom."""
+
+    format: Literal["shoal-notice/1"]
+    kind: Literal["holds", "asks"]
+    title: str
+    attributes: list[str]
+    population: str
+    holder: str
+    key: str
+    date: str
+    version: int
+    supersedes: str | None
+    id: str
+    signature: str
+
+
+class NoticeList(Strict):
+    notices: list[NoticeBody]
+    more: bool
+
+
+class NoticeAndStatus(Strict):
+    notice: NoticeBody
+    status: Status
+
+
+class NoticePage(Strict):
+    notices: list[NoticeAndStatus]
+    next: str | None
+
+
+class Named(Strict):
+    holder: str
+    title: str
+    population: str
+    id: str
+
+
+class JoinBody(Strict):
+    """Two data sets that could be joined, by what, and what each would add."""
+
+    holders: list[Named]
+    shared: list[str]
+    adds: list[list[str]]
+    unique: EstimateBody | None
+    sentence: str
+
+
+class RequestBody(Strict):
+    """A questionnaire, and what somebody else holds of it already."""
+
+    asks: Named
+    holds: Named
+    held: list[str]
+    recognise: list[str]
+    unique: EstimateBody | None
+    sentence: str
+
+
+class MatchesAnswer(Strict):
+    joins: list[JoinBody]
+    requests: list[RequestBody]
+    more: bool

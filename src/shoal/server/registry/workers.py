@@ -11,34 +11,47 @@ import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import AccessError
 from shoal.model.plain import plain
 from shoal.registry.answer.as_json import analysed
 from shoal.registry.answer.decide import decide
+from shoal.registry.answer.matching import match
 from shoal.registry.answer.query import Registry
 from shoal.registry.keep.store import Store
 
 SECONDS = 2.0
 """Processor time that one question may take."""
-Question = tuple[str, list[str], str, int, float, list[str]]
-"""analyse or decide; attributes, population, group size, target, keys that are trusted."""
+
+
+class Question(NamedTuple):
+    """A long question: ``analyse``, ``decide``, or ``matches`` of the catalogue (then of populations whose name has a text)."""
+
+    kind: str
+    attributes: list[str]
+    population: str
+    group_size: int
+    target: float
+    trust: list[str]
+    size: int | None = None
 
 
 def answer(registry: Registry, question: Question) -> Any:
     """The answer to a long question, as plain numbers."""
-    kind, attributes, population, group_size, target, trust = question
+    kind, attributes, population, group_size, target, trust, size = Question(*question)
     if kind == "analyse":
-        return plain(analysed(registry.query(attributes, population, anchors=trust), group_size))
+        return plain(analysed(registry.query(attributes, population, anchors=trust, size=size), group_size))
     asked = Registry(registry.source, anchors=trust) if trust else registry
+    if kind == "matches":
+        return plain(match(asked.catalogue(), asked, about=population))
     return plain(decide(asked, attributes, population, group_size=group_size, target=target))
 
 
 def cost(question: Question) -> float:
-    """What a question costs its asker: advice grows with the square of the attributes."""
+    """What a question costs its asker: advice grows with the square of the attributes; matches look at many pairs."""
     many = len(question[1])
-    return float(many * many if question[0] == "decide" else many)
+    return {"decide": float(many * many), "matches": 100.0}.get(question[0], float(many))
 
 
 def too_long() -> AccessError:

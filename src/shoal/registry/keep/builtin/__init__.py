@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 from shoal.errors import TamperError
+from shoal.registry.records.notice import Notice
 from shoal.registry.records.population import key_of
 from shoal.registry.records.record import Record
 from shoal.registry.records.summary import STATISTICS
@@ -35,7 +36,11 @@ class BuiltIn:
     def codings(self, population: str) -> list[tuple[str, ...]]:
         return _by_population().get(key_of(population), [])
 
-    def neighbours(self, codes: Sequence[str], area: str, *, limit: int = 500) -> list[tuple[str, float]]:
+    def neighbours(
+        self, codes: Sequence[str], area: str, *, limit: int = 500, keys: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        if keys is not None and KEY not in keys:
+            return []
         inside = _by_area().get((tuple(codes), area.casefold()), [])
         return [(people, _rows()[tuple(codes), people][1][4][0]) for people in inside[:limit]]
 
@@ -43,6 +48,10 @@ class BuiltIn:
         """Population and codes of records whose population contains the text."""
         found = sorted((people, codes) for codes, people in _rows() if text.casefold() in people)
         return [(_rows()[codes, people][1][1], codes) for people, codes in found[:limit]]
+
+    def holders(self, population: str, *, limit: int = 100) -> list[str]:
+        """Keys that publish about a population."""
+        return [KEY] if self.codings(population) else []
 
     def every(self) -> Iterator[Record]:
         """Every record; whoever takes them checks the signatures."""
@@ -54,8 +63,20 @@ class BuiltIn:
     def statements(self) -> list[Statement]:
         return []
 
+    @property
+    def notices(self) -> NoNotices:
+        """The catalogue: nobody said anything."""
+        return NoNotices()
+
     def head(self) -> tuple[int, str]:
         return len(_rows()), KEY
+
+
+class NoNotices:
+    """A catalogue without notices."""
+
+    def current(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
+        return []
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,94 @@
+"""What every taking of something signed needs: plain SQL in a transaction, a line of the log, whose name it is, its date."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import AccessError, DataError, TamperError
+from shoal.model.roles import look
+from shoal.registry.records.chain import START, digest_of, link
+from shoal.registry.records.trust import Statement, trusted_keys
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+HEAD = "SELECT line, hash FROM registry_log ORDER BY line DESC LIMIT 1"
+OWNER = "SELECT key FROM registry_names WHERE holder = ?"
+SAID = "SELECT body FROM registry_statements WHERE key > ? OR (key = ? AND number > ?) ORDER BY key, number LIMIT ?"
+EVERYTHING = ("", "", 0, 10**9)
+"""What :data:`SAID` is asked with for all statements."""
+_REVOKED = "SELECT number FROM registry_statements WHERE kind = 'revoke-key' AND subject = ? AND key = ? LIMIT 1"
+_LOGGED = "INSERT INTO registry_log (line, kind, subject, digest, hash) VALUES (?, ?, ?, ?, ?)"
+
+
+def run(db: Connection, query: str, *values: Any) -> list[Any]:
+    """Run a plain query inside a transaction; its rows, if it has any."""
+    done = db.exec_driver_sql(query if db.dialect.name == "sqlite" else query.replace("?", "%s"), values)
+    return list(done.fetchall()) if done.returns_rows else []
+
+
+def append(db: Connection, kind: str, subject: str, body: str) -> None:
+    """One more line of the log."""
+    last = run(db, HEAD)
+    line, previous = (last[0][0] + 1, last[0][1]) if last else (1, START)
+    digest = digest_of(body.encode("utf-8"))
+    run(db, _LOGGED, line, kind, subject, digest, link(previous, line, kind, subject, digest))
+
+
+def revoked(db: Connection, key: str) -> bool:
+    """Whether a key revoked itself."""
+    return bool(run(db, _REVOKED, key, key))
+
+
+def check_key_stands(db: Connection, key: str) -> None:
+    """Refuse whatever a revoked key signed."""
+    if revoked(db, key):
+        raise TamperError("the key of this record was revoked.", hint="Publish under a new, endorsed key.")
+
+
+def take_name(db: Connection, holder: str, key: str) -> None:
+    """Refuse a name that belongs to another key; a free one belongs to this key from now on."""
+    name = look(holder)
+    owner = run(db, OWNER, name)
+    check_owner(owner, key, lambda: run(db, SAID, *EVERYTHING))
+    if not owner:
+        run(db, "INSERT INTO registry_names (holder, key) VALUES (?, ?)", name, key)
+    elif owner[0][0] != key and revoked(db, owner[0][0]):
+        run(db, "UPDATE registry_names SET key = ? WHERE holder = ?", key, name)
+
+
+def check_owner(owner: Sequence[Any], key: str, said: Callable[[], Iterable[Any]]) -> None:
+    """Refuse a name that belongs to another key: the first that published under it, or under one that looks the same.
+
+    It may pass the name on by endorsing the other key; when it is revoked, the name is free.
+    """
+    if not owner or owner[0][0] == key:
+        return
+    reached = trusted_keys([owner[0][0]], [Statement.from_json(json.loads(body)) for (body,) in said()])
+    if reached and reached.get(key) != 1:
+        raise AccessError(
+            "this holder's name belongs to another key.",
+            hint="Sign with that key, have it endorse yours, or publish under another name.",
+        )
+
+
+def check_next(given: tuple[int, str | None], latest: dict[str, Any], date: str) -> None:
+    """Refuse anything but the next version after the latest one, and a date before that one's or still to come."""
+    check_time(date, latest["date"])
+    if given != (latest["version"] + 1, latest["id"]):
+        raise DataError(
+            f"version {given[0]} was submitted where version {latest['version'] + 1} is next.",
+            hint="Old records cannot be put back; publish the next version.",
+        )
+
+
+def check_time(date: str, before: str = "") -> None:
+    """Refuse a date that is still to come, or before that of the version it follows."""
+    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    if datetime.date.fromisoformat(date) > tomorrow:
+        raise DataError("the date is still to come.", hint="Date it today; see whether your clock is right.")
+    if date < before:
+        raise DataError("the date is before that of the version it follows.", hint="Date it today.")

@@ -1,0 +1,81 @@
+"""What holders with a token send: records, statements, and lines of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from shoal.errors import AccessError, DataError
+from shoal.model import strict_json
+from shoal.registry.keep.store import Store
+from shoal.registry.records.notice import Notice
+from shoal.registry.records.record import LARGEST_BYTES, Record
+from shoal.registry.records.trust import Statement
+from shoal.server.registry import models
+
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+
+
+def add_publishing(router: APIRouter, store: Store) -> None:
+    def holder(credentials: Credentials) -> None:
+        if credentials is None or not store.knows_token(credentials.credentials):
+            raise AccessError("publishing needs a token of this registry.", hint="Send: Authorization: Bearer TOKEN", status=401)
+
+    def taken(identity: str) -> models.Submitted:
+        line, head = store.head()
+        return models.Submitted(id=identity, line=line, head=head)
+
+    def body(model: type[models.Strict]) -> dict[str, Any]:
+        schema = model.model_json_schema()
+        return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
+
+    guarded: dict[str, Any] = {"dependencies": [Depends(holder)], "status_code": 201}
+
+    def take_record(token: str, content: Any) -> models.Submitted:
+        record = Record.from_json(content).verify()
+        store.tokens.admit_record(token, record)
+        return taken(store.submit(record).id)
+
+    def take_statement(token: str, content: Any) -> models.Submitted:
+        statement = Statement.from_json(content).verify()
+        store.tokens.admit_statement(token, statement)
+        return taken(store.state(statement).subject)
+
+    def take_notice(token: str, content: Any) -> models.Submitted:
+        notice = Notice.from_json(content).verify()
+        store.tokens.admit_record(token, notice)
+        return taken(store.notices.submit(notice).id)
+
+    @router.post("/catalogue", summary="Say what you hold or ask for", openapi_extra=body(models.NoticeBody), **guarded)
+    async def notice(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_notice, _token(credentials), await _json(request))
+
+    @router.post("/records", summary="Publish a signed record", openapi_extra=body(models.RecordBody), **guarded)
+    async def submit(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_record, _token(credentials), await _json(request))
+
+    @router.post("/statements", summary="Endorse or revoke", openapi_extra=body(models.StatementBody), **guarded)
+    async def state(request: Request, credentials: Credentials) -> models.Submitted:
+        return await run_in_threadpool(take_statement, _token(credentials), await _json(request))
+
+
+def _token(credentials: HTTPAuthorizationCredentials | None) -> str:
+    return credentials.credentials if credentials is not None else ""
+
+
+async def _json(request: Request) -> Any:
+    """The body as JSON, read no further than a record can be long."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BYTES:
+            raise DataError(
+                "the submission is larger than a record can be.", hint=f"At most {LARGEST_BYTES:,} bytes.", status=413
+            )
+    try:
+        return strict_json.loads(content)
+    except (ValueError, RecursionError):
+        raise DataError("the submission is not JSON.", hint="Send what shoal registry publish writes.") from None
