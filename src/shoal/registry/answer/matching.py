@@ -28,6 +28,7 @@ MOST_NOTICES = 300
 MOST_MATCHES = 100
 _VAGUE = 0.9
 """An interval wider than this tells nothing."""
+_HARDLY = 0.0005
 _AGES = {"birth/date": "age/years", "birth/month": "age/years", "birth/year": "age/years", "birth/decade": "age/10y"}
 """What a birth tells of an age."""
 
@@ -213,4 +214,6 @@ def _plain(unique: Estimate | None) -> dict[str, Any] | None:
 def _share(unique: Estimate | None) -> str:
     if unique is None or unique.high - unique.low > _VAGUE:
         return " (how many are one of a kind by these is not known)"
+    if unique.high < _HARDLY:
+        return f" (hardly anybody there is one of a kind by these, grade {unique.grade})"
     return f" (of everybody there {unique.low:.1%} to {unique.high:.1%} are one of a kind by these, grade {unique.grade})"
