@@ -1,59 +1,40 @@
-"""Every code block of the documentation runs, and every command is documented.
-
-``python`` blocks of a page run from top to bottom in one namespace, in a temporary folder; ``console`` blocks hold
-``$ shoal …`` lines that must end with exit code 0 (or the code named in a comment ``# exit 1`` at the end of the line).
-Blocks marked ``text``, ``yaml``, ``json`` or ``sql`` are not run.
-"""
+"""Every block of the documentation runs and prints what the page shows; every command is documented."""
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-RUNNABLE = {"python", "console"}
+import docs_pages
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return [(m.group(1), m.group(2)) for m in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+@pytest.mark.parametrize("page", docs_pages.PAGES, ids=lambda p: str(p.relative_to(docs_pages.ROOT)))
+def test_code_blocks_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    text = page.read_text(encoding="utf-8")
+    data = request.getfixturevalue("shared_data") if docs_pages.NEEDS.search(text) else None
+    for step, printed in docs_pages.run(page, tmp_path, data):
+        assert step.shown is None or docs_pages.same(step.shown, printed), f"{step.text}\n{printed}"
+    for name in docs_pages.DRAWN.findall(text):
+        assert (docs_pages.PICTURES / name).read_bytes() == (tmp_path / name).read_bytes(), f"{name} is drawn otherwise now"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [b for b in blocks(page) if b[0] in RUNNABLE]
-    if page.name == "README.md":
-        found = [b for b in found if "run.py" not in b[1]]  # the two set-up commands are what runs this test
-    monkeypatch.chdir(tmp_path)
-    python = "".join(f"# block {i}\n{text}\n" for i, (kind, text) in enumerate(found) if kind == "python")
-    for kind, text in found:
-        if kind == "console":
-            run_console(text, tmp_path)
-        elif python:
-            done = subprocess.run([sys.executable, "-W", "error", "-c", python], cwd=tmp_path, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr[-3000:]
-            python = ""
-
-
-def run_console(text: str, folder: Path) -> None:
-    shoal = shutil.which("shoal", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert shoal, "the command 'shoal' is not installed"
-    for line in text.splitlines():
-        if not line.startswith("$ "):
-            continue
-        command, _, comment = line[2:].partition("  # ")
-        expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
-        environment = {**os.environ, "PATH": f"{Path(shoal).parent}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment)
-        assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stderr[-2000:]}"
+@pytest.mark.parametrize(
+    ("shown", "printed", "equal"),
+    [
+        ("a\nb\n", "a  \nb", True),
+        ("a\nb\n", "a\nc\n", False),
+        ("a\n…\nd\n", "a\nb\nc\nd\n", True),
+        ("a\n…\nd\n", "a\nd\n", True),
+        ("a\n…\nd\n", "a\nb\n", False),
+        ("took … s (1)\n", "took 0.25 s (1)\n", True),
+        ("took … s (1)\n", "took 0.25\ns (1)\n", False),
+        ("a\n", "a\nb\n", False),
+    ],
+)
+def test_what_is_shown_is_what_is_printed(shown: str, printed: str, equal: bool) -> None:
+    assert docs_pages.same(shown, printed) is equal
 
 
 def test_every_command_is_documented() -> None:
@@ -62,7 +43,7 @@ def test_every_command_is_documented() -> None:
     from shoal.cli import build
 
     names = sorted(typer.main.get_command(build()).commands)
-    text = "\n".join(p.read_text(encoding="utf-8") for p in PAGES)
+    text = "\n".join(p.read_text(encoding="utf-8") for p in docs_pages.PAGES)
     missing = [n for n in names if not re.search(rf"shoal {re.escape(n)}\b", text)]
     assert names
     assert not missing, f"commands that no page mentions: {missing}"

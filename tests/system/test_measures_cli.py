@@ -183,3 +183,12 @@ def test_an_inspection_fits_eighty_columns_and_says_what_matters_first(tmp_path)
     assert max(map(len, tables)) <= 80
     assert "  … and 12 more; --json lists all." in lines
     assert lines[-1].startswith("Next: shoal anonymize ")
+
+
+def test_the_group_sizes_are_drawn(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "measure", table, "--qi", "age,sex", "--plot", tmp_path / "sizes.svg")
+    drawn = (tmp_path / "sizes.svg").read_text(encoding="utf-8")
+    assert code == 0
+    assert "Plot written to" in err
+    assert "24" in drawn
+    assert "canary" not in drawn

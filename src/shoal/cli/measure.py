@@ -52,7 +52,9 @@ def measure(
     time_widths: Annotated[Text, typer.Option("--time-widths", help="Granularities: exact,hour,6h,day,week,month,none.")] = None,
     place_levels: Annotated[Text, typer.Option("--place-levels", help="exact,grid:0.1,prefix:3,level:1,none.")] = None,
     known: Annotated[Text, typer.Option("--known", help="How many records are known: 1,2,3,4.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Event tables: write the curves: .svg, .png or .html.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the group sizes, or the curves of an event table: .svg, .png, .html.")
+    ] = None,
     seed: _shared.Seed = 0,
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
@@ -68,7 +70,9 @@ def measure(
     """How anonymous is a table? Every number, with the sentence that explains it."""
     import shoal
 
-    if any(given is not None for given in (time, place, time_widths, place_levels, known, plot)):
+    if any(given is not None for given in (time, place, time_widths, place_levels, known)) or (
+        plot and unit and not (quasi or qi)
+    ):
         from shoal.cli import _events
 
         others: dict[str, object] = {
@@ -115,6 +119,11 @@ def measure(
     checked = found.check(require) if require else None
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")
+    if plot is not None:
+        from shoal.report.charts import save
+        from shoal.report.measure_report import group_sizes
+
+        _shared.say(f"Plot written to {save(group_sizes(found), plot)}.")
     if as_json:
         extra = {"requirement": checked.to_json()} if checked is not None else {}
         _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))

@@ -12,7 +12,7 @@ from shoal.disk.atomic import write_text
 from shoal.measures.columns.subsets import uniqueness_matrix
 from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of
-from shoal.report.charts import class_sizes, fish, heat_map, svg
+from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
 from shoal.report.charts.shoal_sign import caption
 from shoal.report.numbers import chance, percent
 from shoal.report.pages import page
@@ -73,20 +73,27 @@ def _shoal(m: Measured) -> Figure | None:
     total = m.crowds.n_members
     if not total:
         return None
-    unit = "people" if m.counts.unit is not None else "records"
+    unit = _unit(m)
     return Figure(svg(fish(total, m.unique, fishes=FISHES, unit=unit)), caption(total, FISHES, alone=m.unique > 0, unit=unit))
 
 
-def _groups(m: Measured) -> list[Block]:
+def group_sizes(m: Measured) -> Chart:
+    """Members by the size of their group."""
     sizes: dict[int, int] = {}
     for size, members in zip(m.crowds.sizes.tolist(), m.crowds.members.tolist(), strict=True):
         sizes[int(size)] = sizes.get(int(size), 0) + int(members)
-    unit = "people" if m.counts.unit is not None else "records"
+    return class_sizes(sizes, THRESHOLD, title="Members by the size of the group they hide in", unit=_unit(m))
+
+
+def _unit(m: Measured) -> str:
+    return "people" if m.counts.unit is not None else "records"
+
+
+def _groups(m: Measured) -> list[Block]:
     out: list[Block] = []
-    if sum(sizes.values()):
-        drawn = class_sizes(sizes, THRESHOLD, title="Members by the size of the group they hide in", unit=unit)
-        words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {unit} are joined with the next."
-        out.append(Figure(svg(drawn), words))
+    if m.crowds.members.sum():
+        words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
+        out.append(Figure(svg(group_sizes(m)), words))
     s = m.class_sizes
     cells = (f"{s.sets:,}", f"{s.min:,}", f"{s.q1:g}", f"{s.median:g}", f"{s.mean:.4g}", f"{s.q3:g}", f"{s.max:,}")
     heads = ("groups", "smallest", "quartile 1", "median", "mean", "quartile 3", "largest")

@@ -1,0 +1,127 @@
+"""Run the blocks of a page of the documentation and compare what they print with what the page shows.
+
+``python`` blocks of a page run from top to bottom in one process, each compared with the ``output`` block right below it, if
+there is one. Lines of ``console`` blocks that begin with ``$`` are commands, which must end with exit code 0 (or the code named
+in a comment ``# exit 1`` at the end of the line); the lines below are what is printed. In what is shown ``…`` stands for any
+text, on a line of its own for any lines. A block with a ``title`` is a file that lies beside the page. A comment
+``<!-- data: adult/adult.csv -->`` puts a public data set there, ``<!-- picture: a.svg -->`` says that the page makes a picture
+which stands in ``docs/images``.
+
+``python tests/docs_pages.py PAGE …`` writes what is printed now in the place of each line ``?``, and draws the pictures anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "images"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NEEDS = re.compile(r"<!-- data: (\S+) -->")
+FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+DRAWN = re.compile(r"<!-- picture: (\S+) -->")
+BETWEEN = "\x1e"
+
+
+@dataclass
+class Step:
+    """A command or a block of Python, and what the page shows of its output (``None``: nothing)."""
+
+    kind: str
+    text: str
+    shown: str | None
+
+
+def steps(page: Path) -> list[Step]:
+    out: list[Step] = []
+    for kind, text in ((m.group(1), m.group(2)) for m in BLOCK.finditer(page.read_text(encoding="utf-8"))):
+        if kind == "python":
+            out.append(Step(kind, text, None))
+        elif kind == "output" and out and out[-1].kind == "python":
+            out[-1].shown = text
+        elif kind == "console":
+            for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+                command, _, shown = part.partition("\n")
+                out.append(Step(kind, command, shown if shown.strip() else None))
+    if page.name == "README.md":
+        out = [s for s in out if "run.py" not in s.text]  # the two set-up commands are what runs this test
+    return out
+
+
+def run(page: Path, folder: Path, data: Path | None) -> list[tuple[Step, str]]:
+    """Run every step in ``folder``; each with what it printed. A step that fails raises AssertionError.
+
+    The Python blocks of a page are one program, which runs where the first of them stands.
+    """
+    whole = page.read_text(encoding="utf-8")
+    for name in NEEDS.findall(whole):
+        assert data is not None
+        shutil.copy(data / name, folder / Path(name).name)
+    for name, text in FILE.findall(whole):
+        (folder / name).write_text(text, encoding="utf-8")
+    found, out, printed = steps(page), [], None
+    for step in found:
+        if step.kind == "console":
+            out.append((step, _command(step.text, folder)))
+        else:
+            printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder))
+            out.append((step, next(printed)))
+    return out
+
+
+def _python(blocks: list[str], folder: Path) -> list[str]:
+    if not blocks:
+        return []
+    program = f"print({BETWEEN!r}, end='')\n".join(f"# block {i}\n{text}\n" for i, text in enumerate(blocks))
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.split(BETWEEN)
+
+
+def _command(text: str, folder: Path) -> str:
+    shoal = shutil.which("shoal", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert shoal, "the command 'shoal' is not installed"
+    command, _, comment = text.partition("  # ")
+    expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
+    env = {**os.environ, "PATH": f"{Path(shoal).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=env)
+    assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stderr[-2000:]}"
+    return done.stderr + done.stdout
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether the page shows what was printed: spaces at the ends of lines and empty lines at the ends of it do not count."""
+    lines = [line.rstrip() for line in shown.strip("\n").splitlines()]
+    parts = [r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n" for line in lines]
+    text = "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").splitlines())
+    return re.fullmatch("".join(parts), text) is not None
+
+
+def write(page: Path, folder: Path, data: Path) -> None:
+    """Put what is printed now in the place of each line ``?``, and what is drawn now into the pictures."""
+    text = page.read_text(encoding="utf-8")
+    for step, printed in run(page, folder, data):
+        if step.shown is not None and step.shown.strip() == "?":
+            clean = "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
+            text = text.replace(f"{step.text}\n?", f"{step.text}\n{clean}", 1)
+            text = text.replace(f"{step.text}```\n\n```output\n?", f"{step.text}```\n\n```output\n{clean}", 1)
+        elif step.shown is not None and not same(step.shown, printed):
+            sys.stderr.write(f"differs: {step.text}\n{printed}\n")
+    page.write_text(text, encoding="utf-8")
+    for name in DRAWN.findall(text):
+        shutil.copy(folder / name, PICTURES / name)
+
+
+if __name__ == "__main__":
+    for named in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as made:
+            write(Path(named).resolve(), Path(made), Path(os.environ.get("SHOAL_DATA", ROOT.parent / "shared" / "data")))
