@@ -228,6 +228,8 @@ def _statistics(it: Walk, table: str) -> None:
     it.run("hierarchy", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-job.csv")
     it.run("hierarchy --public", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-public.csv", "--public", also=False)
     it.run("table", "table", table, "--rows", "kolomjob", "--threshold", "5", "--out", "OUT-table.csv")
+    meant = "kolomname=family,kolomjob=text,kolomage=number"
+    it.run("link", "link", table, "--fields", meant, "--out", "OUT-pairs.csv", "--save-model", "OUT-model.json")
     questions = "population: 5000\nrespondents: 120\nquestions:\n  age: {range: [18, 97], band: 5}\n  sex: {shares: [0.5, 0.5]}\n"
     it.run("design", "design", _write(it, "questions.yml", questions))
     plan = "steps:\n  - {column: kolomname, drop: {}}\n  - {column: kolomage, drop: {}}\n"

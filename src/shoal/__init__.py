@@ -18,6 +18,7 @@ __all__ = [
     "Estimate",
     "EventMeasurement",
     "Inspection",
+    "Link",
     "Measurement",
     "Meter",
     "Policy",
@@ -44,6 +45,8 @@ __all__ = [
     "hierarchies",
     "hierarchy",
     "inspect",
+    "link",
+    "linkage",
     "measure",
     "measures",
     "model",
@@ -62,7 +65,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # what editors and type checkers see; below is what happens at run time
-    from shoal import datasets, engines, errors, hierarchies, measures, model, protector, registry, release, report, search, steps
+    from shoal import (
+        datasets,
+        engines,
+        errors,
+        hierarchies,
+        linkage,
+        measures,
+        model,
+        protector,
+        registry,
+        release,
+        report,
+        search,
+        steps,
+    )
     from shoal.api import rooms as _rooms
     from shoal.api.anonymize import anonymize
     from shoal.api.anonymize_tables import anonymize_tables
@@ -75,6 +92,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
+    from shoal.api.linkage.link import Link, link
     from shoal.api.measure import measure
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
@@ -111,6 +129,7 @@ else:
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
+        "Link": "api.linkage.link",
         "Measurement": "api.measurement",
         "Meter": "predict.questionnaire.meter_result",
         "Policy": "release.policy.policy",
@@ -131,6 +150,7 @@ else:
         "design": "api.design",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",
+        "link": "api.linkage.link",
         "measure": "api.measure",
         "open": "api.open",
         "protect": "api.protect",

@@ -34,6 +34,7 @@ ORDER = (
     "compare",
     "table",
     "study",
+    "link",
     "vault",
     "registry",
     "serve",

@@ -1,0 +1,1 @@
+"""Which records of one or two tables are of the same person."""

@@ -1,0 +1,92 @@
+"""``shoal link``: records of one person, within a table or between two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import _shared
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.api.linkage.link import Link
+
+
+def register(app: typer.Typer) -> None:
+    app.command("link")(link)
+
+
+def link(
+    left: Annotated[str, typer.Argument(metavar="LEFT", help="A table: a file, or ENGINE-URL::table.")],
+    right: Annotated[str | None, typer.Argument(metavar="RIGHT", help="A second one; else LEFT is compared with itself.")] = None,
+    fields: Annotated[
+        str | None, typer.Option("--fields", help="What columns mean: surname=family,dob=birth,id=number:bsn …")
+    ] = None,
+    rename: Annotated[str | None, typer.Option("--rename", help="Columns of RIGHT by LEFT's names: achternaam=surname,…")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Column that names a record in --out; else its row number.")] = None,
+    truth: Annotated[str | None, typer.Option("--truth", help="Column that is equal for one person: precision, recall.")] = None,
+    match: Annotated[float, typer.Option("--match", help="Probability from which a pair is a match.")] = 0.95,
+    possible: Annotated[float, typer.Option("--possible", help="And from which a person shall decide.")] = 0.05,
+    one_to_one: Annotated[bool, typer.Option("--one-to-one", help="Nobody is twice in the same table.")] = False,
+    model: Annotated[Path | None, typer.Option("--model", help="Weights fitted before (--save-model).")] = None,
+    save_model: Annotated[Path | None, typer.Option("--save-model", help="Write the fitted weights (no data in them).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the pairs as CSV: rows and levels, no values.")] = None,
+    seed: _shared.Seed = 0,
+    as_json: _shared.Json = False,
+) -> None:
+    """Records of one person, in spite of typing errors and changed names: matches, and pairs for a person to decide."""
+    import shoal
+
+    with _shared.progress("comparing"):
+        found = shoal.link(
+            left, right, fields=pairs_of(fields, "--fields"), rename=pairs_of(rename, "--rename"), id=id, truth=truth,
+            match=match, possible=possible, one_to_one=one_to_one, model=model, seed=seed,
+        )  # fmt: skip
+    if save_model is not None:
+        found.model.write(save_model)
+    if out is not None:
+        found.write(out)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    _print(found)
+    for file in (out, save_model):
+        if file is not None:
+            _shared.say(f"Written to {file}.")
+
+
+def pairs_of(text: str | None, option: str) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping."""
+    out: dict[str, str] = {}
+    for part in _shared.names(text):
+        name, equals, word = part.partition("=")
+        if not equals or not name.strip() or not word.strip() or name.strip() in out:
+            raise UsageError(f"{option} is written like a=b,c=d, each name once.")
+        out[name.strip()] = word.strip()
+    return out
+
+
+def _print(found: Link) -> None:
+    linked = found.linked
+    lines = []
+    for field in linked.model.to_json()["fields"]:
+        seen = linked.records.changes.get(field["field"].removesuffix(" (given)").removesuffix(" (family)"))
+        levels = ", ".join(f"{name} {level['weight']:+.1f}" for name, level in field["levels"].items())
+        doubtful = 0 if seen is None else seen.unreadable + seen.impossible + seen.wrong_check_digits
+        blank = 0 if seen is None else seen.missing + seen.placeholders
+        lines.append([field["field"], field["kind"], f"{blank:,}", f"{doubtful:,}", levels])
+    heads = ("field", "kind", "missing", "doubtful", "weight of each level of agreement")
+    _shared.console().print(_shared.table_of("Fields", heads, lines, right=(2, 3)))
+    typer.echo(
+        f"{linked.matches:,} pairs match, {linked.possible:,} are possible matches for a person to decide; "
+        f"{linked.compared:,} of {linked.pairs:,} pairs were compared."
+    )
+    if linked.split is None:
+        typer.echo(f"{len(linked.records):,} records, {len(set(found.groups())):,} people.")
+    if linked.blocks_left_out:
+        typer.echo(f"Careful: {linked.blocks_left_out:,} values that very many records share were not used to find pairs.")
+    for name, quality in (("matches", found.quality), ("with all possible ones", found.quality_with_possible)):
+        if quality is not None:
+            typer.echo(f"Against the truth, {name}: precision {quality.precision:.4f}, recall {quality.recall:.4f}.")

@@ -1,0 +1,116 @@
+"""Link records: normal forms, candidate pairs, levels of agreement, a fitted model, and a decision for every pair.
+
+Takes    records of one table, or of two (``split`` is where the second begins)
+Returns  a :class:`Linked`: pairs that match, possible matches for a person to decide, the model
+Keeps    the answer does not depend on the order of the records
+Source   Fellegi and Sunter 1969; Winkler 1988; term frequencies as in Splink's documentation
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DataError, UsageError
+from shoal.linkage.compare.blocking import candidate_pairs
+from shoal.linkage.compare.levels import levels
+from shoal.linkage.linked import Linked
+from shoal.linkage.weights import em
+from shoal.linkage.weights.score import weigh
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.linkage.fields.records import Records
+    from shoal.linkage.weights.model import Model
+
+SAMPLE = 50_000
+"""Pairs drawn beside the candidates, to see how people who are not the same agree."""
+
+MATCH, POSSIBLE = 0.95, 0.05
+"""Probabilities from which a pair is a match, or a possible one."""
+
+
+def link_records(
+    records: Records,
+    *,
+    split: int | None = None,
+    model: Model | None = None,
+    match: float = MATCH,
+    possible: float = POSSIBLE,
+    one_to_one: bool = False,
+    seed: int = 0,
+) -> Linked:
+    """Decide which pairs are one person; ``one_to_one`` where nobody is twice in the same table."""
+    if not 0 < possible <= match < 1:
+        raise UsageError("the two limits are probabilities, the possible one not above the other.", hint="Say 0.05 and 0.95.")
+    if one_to_one and split is None:
+        raise UsageError("one to one is for two tables.", hint="Name a second table.")
+    n = len(records)
+    total = n * (n - 1) // 2 if split is None else split * (n - split)
+    if total == 0:
+        raise DataError("there are no two records to compare.")
+    left, right, left_out = candidate_pairs(records, split)
+    found = levels(records, left, right)
+    if model is None:
+        model = _fitted(records, split, (left, right, found), total, seed)
+    else:
+        model = model.for_fields(records.fields)
+    weight = weigh(model, records, left, right, found)
+    chance = em.chance(weight, model.prior)
+    kept = chance >= possible
+    decision = np.where(chance >= match, "match", "possible")[kept]
+    if one_to_one:
+        decision = _one_to_one(left[kept], right[kept], weight[kept], decision)
+    return Linked(
+        records=records, split=split, model=model, pairs=total, compared=len(left), blocks_left_out=left_out,
+        left=left[kept], right=right[kept], weight=weight[kept], probability=chance[kept], levels=found[kept], decision=decision,
+    )  # fmt: skip
+
+
+def _fitted(records: Records, split: int | None, candidates: Any, total: int, seed: int) -> Model:
+    """The model of all pairs: every candidate counts once, the others through a sample."""
+    left, right, found = candidates
+    others = _sample(records, split, left * len(records) + right, seed)
+    patterns = np.concatenate([found, levels(records, others // len(records), others % len(records))])
+    each = (total - len(left)) / max(len(others), 1)
+    counts = np.concatenate([np.ones(len(left)), np.full(len(others), each)])
+    distinct, place = np.unique(patterns, axis=0, return_inverse=True)
+    pairs = np.bincount(place.ravel(), counts, minlength=len(distinct)).astype(np.float64)
+    return em.fit(distinct, pairs, records.fields, seen=len(patterns))
+
+
+def _sample(records: Records, split: int | None, known: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Pairs drawn at random that are no candidates, each once. Drawn in the order of content, not of rows."""
+    n = len(records)
+    border = n if split is None else split
+    columns = [records.values[f.name] for f in records.fields]
+    order = np.array(sorted(range(n), key=lambda i: tuple((c[i] is None, c[i] or "") for c in columns)), dtype=np.int64)
+    firsts, seconds = order[order < border], order if split is None else order[order >= border]
+    rng = np.random.default_rng(seed)
+    if len(firsts) * len(seconds) <= 4 * SAMPLE:
+        one, two = np.repeat(firsts, len(seconds)), np.tile(seconds, len(firsts))
+    else:
+        one, two = firsts[rng.integers(0, len(firsts), SAMPLE)], seconds[rng.integers(0, len(seconds), SAMPLE)]
+    apart = one != two
+    ids = np.minimum(one, two)[apart] * n + np.maximum(one, two)[apart]
+    return np.setdiff1d(ids, known)
+
+
+def _one_to_one(
+    left: NDArray[np.int64], right: NDArray[np.int64], weight: NDArray[np.float64], decision: NDArray[np.str_]
+) -> NDArray[np.str_]:
+    """The best pair of each person stays a match; what it displaces is possible. Equally good rivals are all only possible."""
+    out = np.where(decision == "match", "possible", decision)
+    equal = Counter(zip(left.tolist(), weight.tolist(), strict=True)) + Counter(zip(right.tolist(), weight.tolist(), strict=True))
+    taken: set[int] = set()
+    for at in np.lexsort((right, left, -weight)):
+        pair = {int(left[at]), int(right[at])}
+        if decision[at] != "match" or taken & pair:
+            continue
+        taken |= pair
+        if all(equal[place, float(weight[at])] == 1 for place in pair):
+            out[at] = "match"
+    return out

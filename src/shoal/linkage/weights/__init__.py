@@ -1,0 +1,1 @@
+"""What agreement is worth: Fellegi–Sunter weights, fitted by EM."""

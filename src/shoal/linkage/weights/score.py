@@ -1,0 +1,47 @@
+"""The weight of pairs under a model, where agreeing on a rare value counts for more than on a common one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.linkage.compare.levels import LEVELS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.linkage.fields.records import Records
+    from shoal.linkage.weights.model import Model
+
+STEADY = 100.0
+"""Records that the average share counts as, beside the values found: a small table does not tell which names are rare."""
+
+BY_VALUE = frozenset({"given", "family", "postcode", "text", "email", "phone", "number", "birth"})
+
+
+def weigh(
+    model: Model, records: Records, left: NDArray[np.int64], right: NDArray[np.int64], levels: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """The sum of the weights of all fields of each pair.
+
+    Exact agreement on a value has weight log2(m/f) with the value's own share f of the records in place of u, drawn towards u
+    where records are few.
+    """
+    total = np.zeros(len(left))
+    for place, field in enumerate(model.fields):
+        weights = model.weights(place)[levels[:, place]]
+        if field.kind in BY_VALUE:
+            exact = levels[:, place] == len(LEVELS[field.kind]) - 1
+            values = records.values[field.name]
+            weights[exact] = np.log2(model.m[place][-1] / _shares(values, float(model.u[place][-1]))[left[exact]])
+        total += weights
+    return total
+
+
+def _shares(values: NDArray[np.object_], usual: float) -> NDArray[np.float64]:
+    """For each record, the share of records with its value, with :data:`STEADY` records at the usual share."""
+    seen = Counter(v for v in values if v is not None)
+    known = sum(seen.values())
+    return np.array([1.0 if v is None else (seen[v] + STEADY * usual) / (known + STEADY) for v in values])
