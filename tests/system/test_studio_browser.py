@@ -140,6 +140,18 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
         assert page.locator("h1").count() == 1
         accessible(page, name)
         fitting(page, name)
+    page.goto(f"{table}/levels/0")
+    page.fill("#group-name", "<b>both</b>")
+    page.drag_and_drop("[data-value='0']", "[data-value='1']")
+    page.wait_for_selector(".group h3:has-text('<b>both</b>')")
+    page.drag_and_drop("[data-value='2']", ".group")
+    page.wait_for_selector("form#together li", state="detached")
+    assert page.locator(".group .values li").count() == 3, "all three values are in the group now"
+    accessible(page, "levels")
+    fitting(page, "levels")
+    page.click("button.undo")
+    page.goto(f"{table}/understand?example=1")
+    accessible(page, "example")
     for path in ("/", "/kept", "/verify"):
         page.goto(seen.address + path)
         accessible(page, path)

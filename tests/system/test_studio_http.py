@@ -207,6 +207,48 @@ def test_a_moved_slider_gets_its_numbers_before_the_rest(visitor: Visitor, tmp_p
     visitor.post("/kept/delete", sure="1")
 
 
+def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path: Path) -> None:
+    source, rare = tmp_path / "lands.csv", "Tuvalu"
+    lands = [*["NL", "BE", "FR", "JP"] * 15, rare]
+    source.write_text(
+        "land,age,ill\n" + "".join(f"{x},{20 + i % 9},{'abc'[i % 3]}\n" for i, x in enumerate(lands)), encoding="utf-8"
+    )
+    table = visitor.bring(source)
+    visitor.get(f"/t/{table}/measure")
+    for number in ("0", "1"):
+        visitor.post(f"/t/{table}/role", column=number, role="quasi")
+    place = f"/t/{table}/levels/0"
+    page = visitor.get(place).text
+    assert "BE" in page
+    assert rare not in page, "what one person has is not named"
+    assert "1 values that fewer than 5 records have are not named" in page
+    visitor.post(f"{place}/together", name="Low Countries", **{"v.0": "1", "v.3": "1"})  # BE, NL in order of their text
+    said = visitor.get(f"/t/{table}/policy.yml").text
+    assert "groups: {FR: [FR], JP: [JP], Low Countries: [BE, NL]}" in said
+    assert "on_gap: top" in said
+    page = visitor.get(place).text
+    assert "Low Countries</bdi> 30" in page
+    assert visitor.post(f"{place}/together", name="", **{"v.0": "1"}).status_code == 400
+    assert visitor.post(f"{place}/nothing").status_code == 400
+    assert visitor.http.get(f"/t/{table}/levels/2").status_code == 400, "no level of a column that is not made coarser"
+    saved = visitor.http.get(f"/t/{table}/levels-file/0").text
+    assert "BE;Low Countries;*" in saved
+    assert rare not in saved
+    visitor.post(f"{place}/apart", group="2")
+    assert "groups" not in visitor.get(f"/t/{table}/policy.yml").text
+    file = {"file": ("levels.csv", saved.replace("Low Countries", "Benelux").encode())}
+    visitor.http.post(f"/t/{table}/levels-file/0", data={"token": visitor.token()}, files=file)
+    assert "Benelux" in visitor.get(place).text
+    visitor.post(f"/t/{table}/levels/1/bands", widths="5, 10", top="26")
+    assert "intervals: [5, 10], top: 26" in visitor.get(f"/t/{table}/policy.yml").text
+    assert visitor.post(f"/t/{table}/levels/1/bands", widths="5, 7").status_code == 400, "bands must nest"
+    visitor.post(f"{place}/codes", lengths="1")
+    assert "prefix: [1]" in visitor.get(f"/t/{table}/policy.yml").text
+    visitor.post(f"{place}/built")
+    assert "prefix" not in visitor.get(f"/t/{table}/policy.yml").text
+    visitor.post("/kept/delete", sure="1")
+
+
 def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     table = visitor.bring(hostile_table(tmp_path / "hostile.csv"))
     seen = []

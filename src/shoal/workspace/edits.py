@@ -165,17 +165,21 @@ def with_weight(text: str, column: str, weight: float) -> str:
 
 
 def with_bands(text: str, column: str, widths: Sequence[float]) -> str:
-    """Bands of these widths as the levels of a column, each inside the next; none: as Shoal builds them. Its level is let go."""
+    """Bands of these widths as the levels of a column, each inside the next; none: as Shoal builds them."""
+    return with_hierarchy(text, column, {"intervals": list(widths)} if widths else None)
+
+
+def with_hierarchy(text: str, column: str, rule: Any) -> str:
+    """How a column's levels are built; None: as Shoal builds them. The level that was chosen is let go."""
 
     def change(document: Document) -> None:
         roles = _roles(document)
         quasi = roles[Role.QUASI.value]
         if column not in quasi:
             raise UsageError(f"'{column}' is no column that is made coarser.", hint="Give it the role Q first.")
-        rule = dict(quasi[column]) if isinstance(quasi[column], Mapping) else {}
-        for name in ("hierarchy", "min_level", "max_level"):
-            rule.pop(name, None)
-        quasi[column] = {**rule, "hierarchy": {"intervals": list(widths)}} if widths else rule
+        kept = quasi[column] if isinstance(quasi[column], Mapping) else {}
+        left = {name: value for name, value in kept.items() if name not in ("hierarchy", "min_level", "max_level")}
+        quasi[column] = left if rule is None else {**left, "hierarchy": rule}
         document["roles"] = _written(roles, document["roles"].get("rest"))
 
     return _changed(text, change)

@@ -12,6 +12,7 @@ from shoal.api.arguments import Source, opened
 from shoal.errors import InfeasibleError, UsageError
 from shoal.hierarchies.lint import LevelPreview, preview
 from shoal.model.certificate.parts import LostGroup
+from shoal.model.counts.classes import IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
@@ -139,13 +140,24 @@ class Improvement:
             self._previews[column] = self._preview(column)
         return self._previews[column]
 
+    def named_values(self, column: str) -> list[tuple[str, int]]:
+        """The values that enough records have to be named, with their records."""
+        counts = self._records_of(column)
+        leaves = self.prepared.hierarchies[column].leaves
+        return [(leaves[i], int(counts[i])) for i in np.flatnonzero(counts >= self.policy.cells.minimum)]
+
     def _preview(self, column: str) -> list[LevelPreview]:
-        base, hierarchy = self.prepared.base, self.prepared.hierarchies[column]
+        hierarchy, counts = self.prepared.hierarchies[column], self._records_of(column)
+        return preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
+
+    def _records_of(self, column: str) -> IntArray:
+        """Records of each value of a column; the values are the first leaves of its hierarchy."""
+        base = self.prepared.base
         j = base.column(column)
         there = base.codes[j] >= 0
         records = base.sizes if base.records is None else base.records
-        counts = np.bincount(base.codes[j][there], weights=records[there], minlength=len(base.categories[j])).astype(np.int64)
-        return preview(hierarchy, counts, k=self.policy.cells.minimum, limit=40)
+        counts = np.bincount(base.codes[j][there], weights=records[there], minlength=len(base.categories[j]))
+        return counts.astype(np.int64)
 
     def left_out(self, tried: Tried) -> tuple[LostGroup, ...]:
         """Who would be left out, by group, under the small-cell rule."""

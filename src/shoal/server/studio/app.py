@@ -17,12 +17,17 @@ from shoal.server.studio import improve, jobs, measure, pages, policy, prove, ta
 from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import Door, Guard
 from shoal.server.studio.here import Studio, trouble, waiting_page
+from shoal.server.studio.levels import page as levels
 from shoal.workspace import Workspace
 from shoal.workspace.runner import Runner
 
 LIMIT = 2_000_000_000
 """Bytes of a table that is taken, where nobody says otherwise."""
 KINDS = {"studio.css": "text/css", "studio.js": "text/javascript", "fish.svg": "image/svg+xml"}
+TAB_OF = {"release": "prove"} | dict.fromkeys(
+    ("bands", "locks", "levels", "levels-file", "ask", "way", "plan", "offer"), "improve"
+)
+"""The page that a form belongs to, by the last part of its address."""
 LONG = {"cache-control": "private, max-age=31536000, immutable"}
 
 
@@ -52,7 +57,7 @@ def create_app(
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.door = Door(workspace.sessions, told)
     app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
-    for part in (tables, measure, understand, improve, prove, policy, jobs):
+    for part in (tables, measure, understand, improve, levels, prove, policy, jobs):
         app.include_router(part.create_router(studio))
 
     @app.get("/static/{name}")
@@ -101,5 +106,7 @@ def _back(request: Request) -> str:
     """The page that a form came from, by its path; the tables for others."""
     parts = request.url.path.split("/")
     if len(parts) > 3 and parts[1] == "t":
-        return f"/t/{parts[2]}/{'prove' if parts[3] == 'release' else 'measure'}"
+        if parts[3] == "levels" and len(parts) > 4 and parts[4]:
+            return f"/t/{parts[2]}/levels/{parts[4]}"
+        return f"/t/{parts[2]}/{TAB_OF.get(parts[3], 'measure')}"
     return "/"

@@ -77,7 +77,7 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
     return HTMLResponse(render(template, **shared, **context), status_code=status)
 
 
-def table_page(request: Request, studio: Studio, at: Here, tab: str, **context: Any) -> HTMLResponse:
+def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template: str = "", **context: Any) -> HTMLResponse:
     """A page of a table, with its bar, its history and, where asked for, the policy beside it."""
     steps = studio.workspace.history.steps(at.kept.id)
     panel = "policy" if request.query_params.get("panel") == "policy" else ""
@@ -94,7 +94,7 @@ def table_page(request: Request, studio: Studio, at: Here, tab: str, **context: 
         "command": command(at.kept),
         "python": python(at.kept),
     }
-    return page(request, f"{tab}.html", **(shared | context))
+    return page(request, template or f"{tab}.html", **(shared | context))
 
 
 def waiting_page(request: Request, studio: Studio, table_id: str, tab: str) -> HTMLResponse:

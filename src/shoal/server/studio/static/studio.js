@@ -132,6 +132,31 @@ function begin() {
   if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }
 }
 
+// --- groups: a value is dragged onto a group or onto another value; the same form is sent as without scripts -------------------
+let carried = null;
+document.addEventListener("dragstart", (event) => { carried = event.target.closest?.("[data-value]"); });
+for (const kind of ["dragover", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    const onto = event.target.closest?.("[data-group], [data-value]");
+    if (!carried || !onto || onto === carried) return;
+    event.preventDefault();
+    if (kind !== "drop") return;
+    const form = document.getElementById("together");
+    const places = [carried.dataset.value, ...(onto.dataset.value && !onto.closest("[data-group]") ? [onto.dataset.value] : [])];
+    const name = onto.closest("[data-group]")?.dataset.group ?? form.elements.name.value.trim();
+    carried = null;
+    if (!name) {
+      for (const place of places) form.elements[`v.${place}`].checked = true;
+      say("Give the group a name.");
+      form.elements.name.focus();
+      return;
+    }
+    const data = new URLSearchParams({ token: token(), name });
+    for (const place of places) data.set(`v.${place}`, "1");
+    swap(form.action, { method: "POST", body: data, headers: { "X-Shoal-Token": token() } });
+  });
+}
+
 // --- small things: copy, keys of the chips, Esc closes -------------------------------------------------------------------------
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("[data-copy]");
