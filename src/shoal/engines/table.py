@@ -19,7 +19,7 @@ from shoal.engines.count.dispatch import count
 from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import distinct_and_missing
 from shoal.engines.files.readers import ArrowReader, ParquetReader
-from shoal.engines.recode.write import Recoded, recode, told_before
+from shoal.engines.recode.write import Recoded, recode, will_not_keep
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Step
@@ -276,7 +276,7 @@ class Table:
 
     def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
         """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""
-        return told_before(self._relation, self._schema, plan, out, format)
+        return will_not_keep(self._relation, self._schema, plan, out, format)
 
     def close(self) -> None:
         """Give back the engine's connections and temporary files."""

@@ -99,6 +99,10 @@ class StreamStep(Step):
         """Columns that are read but not replaced (a person id for consistent date shifts)."""
         return ()
 
+    def look(self) -> Any:
+        """None, or what sees every row before the step starts: ``add(table)`` takes some, ``step()`` gives the step to start."""
+        return None
+
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
 

@@ -77,7 +77,8 @@ class Column:
     with both ends); ``note`` is the variable label, ``form``, ``measure`` and ``width`` how such a package shows it. ``order``
     holds the categories of an ordered one from low to high, ``scale`` what a person says its values are (one of :data:`SCALES`),
     ``missing_values`` the spellings that a person says mean "no value": the table reads them as missing.
-    ``stored`` is the Arrow type that the source keeps it in.
+    ``stored`` is the Arrow type that the source keeps it in; ``former`` the one it kept the column in before a step made new
+    numbers of it, which they get again where every published one fits.
 
     A column that a step made is ``grouped`` where its texts are new groups (packages get them as codes 1, 2 … with labels, in
     ``order``), and ``coded`` where they are the numbers of the source still, with codes and ``*`` among them.
@@ -94,6 +95,7 @@ class Column:
     measure: str = ""
     width: int = 0
     stored: object = None
+    former: object = None
     grouped: bool = False
     coded: bool = False
     scale: str = ""

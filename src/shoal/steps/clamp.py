@@ -44,7 +44,7 @@ class Clamp(ExpressionStep):
         bounds = [b for b in (self.low, self.high) if b is not None]
         inside = {v: label for v, label in column.labels.items() if self._inside(v)}
         kind = number_kind(column.kind, bounds)
-        made = replace(column, kind=kind, labels=inside, order=(), stored=None)
+        made = replace(column, kind=kind, labels=inside, order=(), stored=None, former=column.stored or column.former)
         return made if kind == column.kind else replace(made, form="")
 
     def _inside(self, value: object) -> bool:

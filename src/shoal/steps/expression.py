@@ -106,9 +106,8 @@ class ExpressionStep(Step):
 
     def _column(self, column: Column) -> Column:
         """A text column by default: of what described the numbers only the variable label is true of it."""
-        return replace(
-            column, kind="text", labels={}, user_missing=(), order=(), form="", measure="", stored=None, width=0, coded=False
-        )
+        bare = replace(column, kind="text", labels={}, user_missing=(), order=(), form="", measure="", width=0, coded=False)
+        return replace(bare, stored=None, former=None)
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         raise NotImplementedError

@@ -45,8 +45,11 @@ class Round(ExpressionStep):
         return endless or any(math.floor(high / self.base) * self.base >= low for low, high in ranges)
 
     def _column(self, column: Column) -> Column:
-        kind = number_kind(column.kind, [self.base])
-        made = replace(column, kind=kind, labels={}, user_missing=(), order=(), stored=None)
+        wide = str(column.stored) == "uint64"  # beyond what engines have whole numbers for: as doubles
+        kind = "float" if wide else number_kind(column.kind, [self.base])
+        made = replace(
+            column, kind=kind, labels={}, user_missing=(), order=(), stored=None, former=column.stored or column.former
+        )
         return made if kind == column.kind else replace(made, form="")
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:

@@ -52,12 +52,14 @@ class MapValues(ExpressionStep):
             raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
 
     def _column(self, column: Column) -> Column:
-        if self._renames_nothing() and is_numeric(column):  # rare values hidden, the others as they were
-            return replace(column, kind="text", coded=True, order=(), stored=None)
+        if self.renames_nothing and is_numeric(column):  # rare values hidden, the others as they were
+            return replace(column, kind="text", coded=True, order=(), stored=None, former=None)
         made = replace(super()._column(column), grouped=True, order=self._order())
         return replace(made, measure=column.measure if column.measure != "scale" else "ordinal")
 
-    def _renames_nothing(self) -> bool:
+    @property
+    def renames_nothing(self) -> bool:
+        """Whether every value that it covers stays as it is; the others follow ``on_gap``."""
         return bool(self.keys) and all(self.labels[t] == k for k, t in zip(self.keys, self.targets, strict=True))
 
     def _order(self) -> tuple[str, ...]:

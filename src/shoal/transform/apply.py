@@ -53,6 +53,10 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) ->
 def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int) -> Any:
     import pyarrow as pa
 
+    look = step.look()
+    if look is not None:
+        look.add(table)
+        step = look.step()
     run = step.start(seed)
     parts = [run(table.slice(start, batch_size), start) for start in range(0, max(table.num_rows, 1), batch_size)]
     return pa.concat_tables(parts, promote_options="permissive")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shoal.errors import UsageError
 from shoal.model.plan import Step
@@ -36,7 +36,9 @@ GUARANTEES: dict[str, Guarantee] = {
     "noise": Guarantee(False, "means in expectation; variances after subtracting the stated one", "each person's own value"),
     "correlated_noise": Guarantee(False, "means and correlations in expectation", "each person's own value; variances grow"),
     "permute": Guarantee(False, "the column's distribution exactly", "relations to other columns outside the strata"),
-    "rank_swap": Guarantee(False, "the column's distribution exactly; ranks within the window", "each person's own value"),
+    "rank_swap": Guarantee(
+        False, "the column's distribution exactly; ranks within the window (at least 5)", "each person's own value"
+    ),
     "pram": Guarantee(False, "expected counts (invariant, or after correction by the matrix)", "each person's own value"),
     "date_shift": Guarantee(False, "order and distances of one person's dates", "calendar dates, seasons, weekdays"),
     "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample"),
@@ -57,6 +59,8 @@ def guarantee(step: Step) -> Guarantee:
     True
     """
     found = GUARANTEES.get(step.kind)
+    if getattr(step, "mode", "") == "multiplicative" and found is not None:
+        return replace(found, loses="each person's own value, but 0 stays 0 and small numbers may stay as they are")
     if found is None:
         raise UsageError(f"nothing is known of what step '{step.kind}' keeps.")
     return found

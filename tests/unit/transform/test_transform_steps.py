@@ -18,7 +18,8 @@ from shoal.model.plan import _REGISTRY, Plan, RowStep, step_from_json
 from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
 from shoal.transform.identity.format_preserving import cipher, permute_code
 from shoal.transform.identity.keys import read_key
-from shoal.transform.perturb.noise import Spread, noise_of
+from shoal.transform.perturb.noise import noise_of
+from shoal.transform.perturb.spread import Spread
 
 STRONG = 10**15  # the shortest seed that is taken
 

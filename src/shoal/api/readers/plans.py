@@ -133,7 +133,8 @@ def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
 
 
 def _noise(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
-    from shoal.transform.perturb.noise import Spread, noise_of
+    from shoal.transform.perturb.noise import noise_of
+    from shoal.transform.perturb.spread import Spread
 
     return noise_of(column, Spread.of(_numbers(table, (column,)), (column,)), **words)
 

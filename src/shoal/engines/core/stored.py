@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import is_nested, kind_of, normalize
+from shoal.kernels.arrow import to_numpy
 from shoal.model.roles import Column
 
 RAW = "\x00raw"
@@ -77,3 +80,39 @@ def _durations(values: Any, wanted: Any) -> Any:
 def stored_or_decoded(engine: Any, values: Any, column: Column) -> Any:
     """A column of a result in the type of its source where that is known, else as the engine decodes its kind."""
     return engine.decode(values, column) if column.stored is None else restored(values, column)
+
+
+def former_fits(values: Any, column: Column) -> bool:
+    """Whether new numbers or moments can be given the type that the source kept the column in: none of them changes by it,
+    but that a float32 gets the nearest of its kind."""
+    wanted: Any = column.former
+    if isinstance(values, pa.ChunkedArray):
+        return all(former_fits(chunk, column) for chunk in values.chunks)
+    try:
+        made = _moments(values, wanted) if pa.types.is_timestamp(wanted) else values.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
+        return False
+    if pa.types.is_uint64(wanted) and pa.types.is_floating(values.type):  # a cast of 2⁶⁴ would give the number below it
+        return not pc.any(pc.greater_equal(values, 2.0**64)).as_py()
+    if pa.types.is_floating(wanted):
+        return not pc.any(pc.and_(pc.is_finite(values), pc.invert(pc.is_finite(made)))).as_py()
+    return not (pa.types.is_decimal(wanted) and pa.types.is_floating(values.type)) or _has_decimals(values, wanted.scale)
+
+
+def _has_decimals(values: Any, decimals: int) -> bool:
+    """Whether doubles are numbers of that many decimals, of at most fifteen digits."""
+    steps = np.abs(to_numpy(values.drop_null())) * 10.0**decimals
+    return bool(((steps < 1e15) & (np.abs(steps - np.rint(steps)) <= np.maximum(1e-6, 1e-15 * steps))).all())
+
+
+def can_be_former(column: Column) -> bool:
+    """Whether a step made new values of the sort that the former type holds: whole numbers only of whole numbers."""
+    if column.former is None:
+        return False
+    sort = kind_of(column.former)
+    return column.kind == sort or (column.kind == "float" and (sort == "decimal" or pa.types.is_uint64(column.former)))
+
+
+def with_former(column: Column) -> Column:
+    """The column in its former type."""
+    return replace(column, stored=column.former, kind=kind_of(column.former))

@@ -44,16 +44,17 @@ def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, no
     for formats, test, words in RULES:
         names = [c.name for c in columns if test(c)] if format in formats else []
         if names:
-            out.append(words.format(format=NAMES[format], columns=_listed(names)))
+            out.append(words.format(format=NAMES[format], columns=listed(names)))
     if staged:
         fine = [c.name for c in columns if pa_type(c, pa.types.is_duration) and getattr(c.stored, "unit", "") == "ns"]
-        out += [f"Durations of {_listed(fine)} are cut to microseconds by steps on batches."] if fine else []
+        out += [f"Durations of {listed(fine)} are cut to microseconds by steps on batches."] if fine else []
     if notes:
         out.append(f"{notes} note{'s' if notes > 1 else ''} of the file itself: they may name people or places.")
     return tuple(out)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more."""
     more = len(names) - MOST_NAMES
     shown = ", ".join(names[:MOST_NAMES])
     return f"{shown} and {more} more columns" if more > 0 else shown
@@ -81,6 +82,10 @@ def _zoned(kind: Any) -> bool:
 
 def _fine(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+def _whole_seconds(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "s")
 
 
 def _labelled(column: Column) -> bool:
@@ -123,6 +128,7 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     (("stata",), _stored(pa.types.is_integer), "Stata gets {columns} as long or double, not in the width of the source."),
     (TEXT, _stored(_zoned), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
     (PACKAGES, _stored(_zoned), "{format} has no time zones: {columns} are written as the clock there showed."),
+    (("parquet",), _stored(_whole_seconds), "Parquet counts no whole seconds: {columns} are written in milliseconds."),
     (PACKAGES, _stored(_fine), "{format} has no nanoseconds: {columns} are cut to microseconds."),
     ((*TEXT, *PACKAGES), _stored(pa.types.is_duration), "{format} has no durations: {columns} are written in seconds."),
     (

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import in_kind, restored
+from shoal.engines.core.stored import can_be_former, former_fits, in_kind, restored, with_former
 from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
@@ -122,7 +122,16 @@ def recode_by_codes(
         order = order[_shuffled(data, names, order, plan.seed)]
     changed = {n: _changed(coded[n], ranked[n], stays) for n in stepped}
     columns = [ranked[n].column if n in ranked else relation.column(n) for n in names]
+    columns = [_former(c, data[c.name], order) if c.name in stepped else c for c in columns]
     return CodedRows(columns, order, data, changed, records)
+
+
+def _former(column: Column, values: _Ranks, order: npt.NDArray[np.int64]) -> Column:
+    """The column in the type of its source, where every published value fits: values of rows left out do not count."""
+    if not can_be_former(column):
+        return column
+    there = np.bincount(values.ranks[order], minlength=len(values.categories) + 1)[1:] > 0
+    return with_former(column) if former_fits(values.categories.filter(pa.array(there)), column) else column
 
 
 def _read(relation: Relation, names: list[str], coded: dict[str, CodedColumn], progress: Progress | None) -> dict[str, Any]:

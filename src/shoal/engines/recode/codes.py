@@ -90,9 +90,10 @@ def column_after(step: Step, column: Column, kind: str) -> Column:
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
         stored, kind = (column.stored, column.kind) if same or wide else (None, kind)
         return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=stored)
-    bare = replace(column, kind=kind, labels=code_labels(column), order=(), stored=None, form=column.form if same else "")
+    form = column.form if same else ""
+    bare = replace(column, kind=kind, labels=code_labels(column), order=(), stored=None, former=None, form=form)
     if step.publishes == "numbers":
-        return replace(bare, coded=column.coded)
+        return replace(bare, coded=column.coded, former=column.stored or column.former)
     if step.publishes == "groups":
         return replace(bare, grouped=True, coded=False, form="", width=0, measure=column.measure.replace("scale", "ordinal"))
     return replace(bare, form="", measure="", width=0, coded=False)

@@ -15,7 +15,8 @@ from shoal.engines.connect import connect
 from shoal.engines.core.base import Engine
 from shoal.engines.core.stored import stored_or_decoded
 from shoal.engines.files.writers import write_file
-from shoal.engines.recode.spill import KEY, in_order
+from shoal.engines.recode.former import Former
+from shoal.engines.recode.spill import KEY, Held, in_order
 from shoal.engines.recode.sql import Rows, facts, final
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
@@ -72,10 +73,15 @@ class Job:
 
     def _batches(self) -> Iterator[Any]:
         """Published batches under their own names, in their order; flags are added up and left out."""
-        tables, half = self._published(), 0.0
+        former, half = Former(self.columns), 0.0
+        tables = former.watched(self._published())
         if self.plan.shuffle:
             tables, half = in_order(self._keyed(tables), self.folder, self.held), 0.5
+        elif former:  # whether all fit is known at the end
+            tables = Held(self.folder, "published", tables).tables()
         for table in tables:
+            self.columns = former.columns()
+            table = former.given(table)
             self.written += table.num_rows
             self._tell(half + (1 - half) * self.written / max(1, self.expected))
             yield from table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

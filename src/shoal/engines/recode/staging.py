@@ -1,8 +1,8 @@
 """Steps that SQL cannot express: rows go through Arrow batches, one step after the other, and are never in memory all at once.
 
 Where a step depends on a row's position, rows come in the order of a hash of their content, so that the same table and seed give
-the same noise and the same sample on every engine. Rows are chosen first, then changed. Whole-column steps read only their
-columns, from rows that wait on disk.
+the same noise and the same sample on every engine. That order is never published: it depends on the original values, and would
+tell about them. Rows are chosen first, then changed. Whole-column steps read only their columns, from rows that wait on disk.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
-from shoal.engines.core.kinds import columns_of, kind_of
+from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
+from shoal.engines.recode.groups import Groups, seen_by
 from shoal.engines.recode.spill import HELD, KEY, Held, in_order
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
-from shoal.kernels.text import canonical_text, same_cells
-from shoal.model.plan import SUPPRESSED, ColumnStep, Plan, RowStep, Step, StreamStep
-from shoal.model.roles import MOMENTS, NUMBERS, Column
+from shoal.kernels.text import same_cells
+from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
+from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
+
+ROW = "row"
+"""The number of a row in the source, where rows are not shuffled: they are put back into its order after the steps."""
+SPREAD = 30
+"""Bits that a row number is moved up by, so that rows go to different files when they are ordered."""
 
 
 def is_staged(step: Step) -> bool:
@@ -41,6 +47,7 @@ class Staging:
     """The rows after all steps, as tables with the columns ``p… g… u`` of :mod:`shoal.engines.recode.sql`.
 
     ``rows_read`` and ``left_out`` are right when the last table was taken; ``held`` bytes of rows are kept in memory.
+    ``unordered``: the source has no order of its own, so the rows must be shuffled before they are published.
     """
 
     def __init__(self, names: Sequence[str], plan: Plan, folder: Path, held: int = HELD) -> None:
@@ -51,6 +58,8 @@ class Staging:
         self.rows_read = self.left_out = 0
         self.columns: tuple[Column, ...] = ()
         self.flagged: list[int] = []
+        self.looks: dict[int, Any] = {}
+        self.unordered = self._numbered = False
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -70,6 +79,8 @@ class Staging:
         needs += [c for s in self.steps for c in s.columns if c not in self.names]
         self.originals = list(dict.fromkeys([*needs, *touched]))
         ordered = any(getattr(s, "by_position", True) for s in self.steps) or not (self.plan.shuffle or engine.stable_order)
+        self.unordered = ordered and not engine.stable_order
+        self._numbered = ordered and engine.stable_order and not self.plan.shuffle
         mapped = class_map.column_names if class_map is not None else []
         changed = [c.name for c in relation.columns if c.name not in self.names or c.name in steps or c.name in mapped]
         originals = [*self.originals, *(n for n in changed if ordered and n not in self.originals)]
@@ -81,7 +92,8 @@ class Staging:
         if ordered:
             beside = {c for s in self.plan.steps if not getattr(s, "in_order", True) for c in s.columns}
             order = [self._place(c.name, originals) for c in relation.columns if c.name not in beside]
-            tables = in_order(_keyed(tables, order, len(originals) - len(self.originals)), self.folder, self.held)
+            keyed = _keyed(self._looked_at(tables), order, len(originals) - len(self.originals))
+            tables = in_order(keyed, self.folder, self.held)
         tables = self._chosen(tables, [s for s in self.steps if isinstance(s, RowStep)])
         for i, group in enumerate(self._groups()):
             one = group[0]
@@ -121,6 +133,9 @@ class Staging:
                 data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else from_numpy(np.zeros(batch.num_rows, np.int8))
             if source.has_unit:
                 data["u"] = batch.column("u")
+            if self._numbered:
+                first = self.rows_read - batch.num_rows
+                data[ROW] = from_numpy(np.arange(first, self.rows_read, dtype=np.uint64) << np.uint64(SPREAD))
             table = pa.table(data)
             schema = schema or table.schema
             yield table.cast(schema)
@@ -141,10 +156,11 @@ class Staging:
             yield table
 
     def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
-        running = [(s, s.start(self._seed(s))) for s in steps if isinstance(s, StreamStep)]
+        running: list[Any] = []
         seen, schema = 0, None
         for table in tables:
             rows = table.num_rows
+            running = running or [(s, self._started(s)) for s in steps]
             for step, function in running:
                 view, declared = self._view(table, step), self._declared(step)
                 table = self._replace(table, step, with_codes(function(without_codes(view, declared), seen), view, declared))
@@ -171,6 +187,21 @@ class Staging:
             yield batch
         rows.remove()
 
+    def _started(self, step: Any) -> Any:
+        """Begins when the first row comes: then a step that looks at all of them first has seen the last."""
+        look = self.looks.get(id(step))
+        return (step if look is None else look.step()).start(self._seed(step))
+
+    def _looked_at(self, tables: Iterator[Any]) -> Iterator[Any]:
+        """The tables as they come, shown to the steps that look at their column first; codes declared missing are hidden."""
+        looks = {id(s): (s, s.look()) for s in self.steps if isinstance(s, StreamStep)}
+        self.looks = {key: look for key, (_, look) in looks.items() if look is not None}
+        for table in tables:
+            for key, look in self.looks.items():
+                step = looks[key][0]
+                look.add(without_codes(self._originals(table, step), self._declared(step)))
+            yield table
+
     def _seed(self, step: Step) -> int:
         """The seed, for steps that say that they draw; the others never see it."""
         return self.plan.seed if step.draws else 0
@@ -182,6 +213,10 @@ class Staging:
         }
         data |= {n: table[f"o{self.originals.index(n)}"] for n in step.needs if n not in data}
         return pa.table(data)
+
+    def _originals(self, table: Any, step: Step) -> Any:
+        """The columns that a step replaces, as they were."""
+        return pa.table({n: table[f"o{self.originals.index(n)}"] for n in step.columns})
 
     def _declared(self, step: Step) -> dict[str, tuple[object, ...]]:
         """The codes declared missing that the step must not see, by column."""
@@ -213,8 +248,8 @@ class Staging:
         """The rows without the columns of the original; :attr:`columns` is known when this returns."""
         grouped = list(dict.fromkeys(s.column for s in self.steps if s.publishes == "groups" and s.column in self.names))
         if grouped:
-            orders = {n: _Groups(f"p{self.names.index(n)}", f"o{self.originals.index(n)}") for n in grouped}
-            rows = Held(self.folder, "rows", _seen(tables, list(orders.values())))
+            orders = {n: Groups(f"p{self.names.index(n)}", f"o{self.originals.index(n)}") for n in grouped}
+            rows = Held(self.folder, "rows", seen_by(tables, list(orders.values())))
             schema, tables = rows.schema, rows.tables()
         else:
             orders = {}
@@ -224,7 +259,11 @@ class Staging:
         known = {n: g.in_order() for n, g in orders.items()}
         self.columns = tuple(self._after(kinds[f"p{i}"], c, known) for i, c in enumerate(self.known))
         wanted = [n for n in schema.names if n[0] != "o"]
-        return (t.select(wanted) for t in tables)
+        picked = (t.select(wanted) for t in tables)
+        if not self._numbered:
+            return picked
+        named = [KEY if n == ROW else n for n in wanted]
+        return in_order((t.rename_columns(named) for t in picked), self.folder, self.held)
 
     def _after(self, kind: str, column: Column, orders: dict[str, tuple[str, ...]]) -> Column:
         """What is known of a column after the steps that touched it."""
@@ -236,36 +275,6 @@ class Staging:
                 if step.publishes == "groups":
                     column = replace(column, order=orders[column.name])
         return column if column.kind == kind else replace(column, kind=kind)
-
-
-class _Groups:
-    """The smallest original value of each published group, of all tables that passed."""
-
-    def __init__(self, group: str, original: str) -> None:
-        self._names, self._found = (group, original), pa.table({})
-
-    def add(self, table: Any) -> None:
-        group, original = self._names
-        if kind_of(table.schema.field(original).type) not in (*NUMBERS, *MOMENTS):
-            return
-        here = pa.table({"p": canonical_text(table[group]), "o": table[original]})
-        found = pa.concat_tables([self._found, here]) if self._found.num_columns else here
-        least = found.group_by("p").aggregate([("o", "min")])
-        self._found = pa.table({"p": least["p"], "o": least["o_min"]})
-
-    def in_order(self) -> tuple[str, ...]:
-        """The groups in the order of their smallest value, where the values were numbers or moments; the rest comes last."""
-        if not self._found.num_columns:
-            return ()
-        ranked = self._found.sort_by([("o", "ascending"), ("p", "ascending")])["p"].to_pylist()
-        return tuple(t for t in ranked if t is not None and t != SUPPRESSED)
-
-
-def _seen(tables: Iterator[Any], groups: Sequence[_Groups]) -> Iterator[Any]:
-    for table in tables:
-        for group in groups:
-            group.add(table)
-        yield table
 
 
 def _keyed(tables: Iterator[Any], order: Sequence[str], unneeded: int) -> Iterator[Any]:

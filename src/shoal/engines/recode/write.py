@@ -16,7 +16,6 @@ from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.losses import not_kept, read_as_text
 from shoal.engines.files.readers import expected_rows
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
@@ -26,6 +25,7 @@ from shoal.engines.recode.seed import kept_beside
 from shoal.engines.recode.spill import HELD
 from shoal.engines.recode.sql import Published, published, suppressed, suppression_columns, unordered
 from shoal.engines.recode.staging import Staging, is_staged
+from shoal.engines.recode.told import told_after, told_before
 from shoal.errors import UsageError
 from shoal.model.plan import ColumnStep, Plan, RowStep
 from shoal.model.progress import Progress
@@ -105,10 +105,8 @@ def recode(
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
                 form = output_format(target, format)
-                staged = any(is_staged(s) for s in plan.steps)
-                told = not_kept(job.columns, form, staged=staged, notes=int(relation.details.get("notes") or 0))
-                told += read_as_text(relation.columns, plan.steps)
                 job.to_file(target, form, raw, _hidden(plan, names, kept))
+                told = told_after(relation, job.columns, plan, form)
         else:
             job.to_table(engine, str(target))
         records, unsampled = counted()
@@ -140,8 +138,7 @@ def _by_codes(
     changed |= {n: 1.0 for n in schema.names if n not in names}
     if progress is not None:
         progress(1.0, "written")
-    told = not_kept(rows.columns, format, notes=int(relation.details.get("notes") or 0))
-    told += read_as_text(relation.columns, plan.steps)
+    told = told_after(relation, rows.columns, plan, format)
     return Recoded(rows.records, out, rows.records - out, changed, str(path), (str(path),), not_kept=told)
 
 
@@ -162,18 +159,10 @@ def expression_steps(plan: Plan, schema: Schema) -> dict[str, ExpressionStep]:
     return steps
 
 
-def told_before(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
-    """What will not be kept: labels and declarations of every column, types of those that the plan leaves as they are."""
+def will_not_keep(relation: Relation, schema: Schema, plan: Plan, out: str | Path, format: str | None) -> tuple[str, ...]:
+    """What a file would not keep of the table; nothing is said of tables of a database."""
     target = _target(out, format)
-    if not isinstance(target, Path):
-        return ()
-    changed = {c for s in plan.steps if not isinstance(s, Keep) for c in s.columns}
-    dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
-    bare = {c.name: replace(c, kind="text", stored=None, form="") for c in schema.columns if c.name in changed}
-    columns = [bare.get(c.name, c) for c in schema.columns if c.name not in dropped]
-    staged = any(is_staged(s) for s in plan.steps)
-    found = not_kept(columns, output_format(target, format), staged=staged, notes=int(relation.details.get("notes") or 0))
-    return found + read_as_text(schema.columns, plan.steps)
+    return told_before(relation, schema.columns, plan, output_format(target, format)) if isinstance(target, Path) else ()
 
 
 def _compared(plan: Plan, names: Sequence[str], kept: Any, unit: str | None, class_map: Any) -> list[str]:
@@ -225,6 +214,7 @@ def _job(
         stack.callback(worker.close)
         worker.limit_memory(engine.memory)
         stack.enter_context(worker.sparing())
+        plan = replace(plan, shuffle=plan.shuffle or staging.unordered)
         if not suppresses:
             expected = expected_rows(engine, relation, progress)
             given = lambda: tables  # noqa: E731

@@ -66,7 +66,8 @@ def top_bottom(
     x, below = x[order], np.cumsum(w[order])
     first = x[int(np.searchsorted(below, wanted))]
     last = x[int(np.searchsorted(below, n - wanted, side="right"))]
-    unit = 10.0 ** math.floor(math.log10((x[-1] - x[0]) / 20)) if x[-1] > x[0] else 1.0
+    step = float(x[-1] - x[0]) / 20
+    unit = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
     bottom = _inwards(x, w[order], first, unit)
     top = -_inwards(-x, w[order], -last, unit)
     if bottom > top:
@@ -75,15 +76,16 @@ def top_bottom(
             hint="Code fewer people at each end.",
             column=column,
         )
-    return Clamp(column, round(bottom, 12), round(top, 12))
+    return Clamp(column, bottom, top)
 
 
 def _inwards(x: FloatArray, w: npt.NDArray[np.int64], limit: float, unit: float) -> float:
     """``limit`` rounded up to a multiple of ``unit``, or of a tenth, a hundredth … of it, until few more records lie below."""
     most = 1.5 * float(w[x <= limit].sum())
     for _ in range(12):
-        out = math.ceil(limit / unit) * unit
+        shown = float(f"{math.ceil(limit / unit) * unit if unit > 0 else limit:.12g}")  # without the last digits of a double
+        out = shown if shown >= limit else limit
         if float(w[x <= out].sum()) <= most:
-            return out
+            return out + 0.0
         unit /= 10
-    return limit
+    return limit + 0.0

@@ -215,7 +215,8 @@ class Centres(Cut):
     truthful: ClassVar[bool] = False
 
     def _column(self, column: Column) -> Column:
-        return replace(column, kind="float", labels={}, user_missing=(), order=(), stored=None, form="")
+        former = column.stored or column.former
+        return replace(column, kind="float", labels={}, user_missing=(), order=(), stored=None, former=former, form="")
 
     def _sql(self, dialect: Dialect, column: Column, value: exp.Expr, alias: str) -> Expression:
         from shoal.steps.sql import Expression, cast

@@ -12,8 +12,8 @@ of the column is refused, since rounding would take it off again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from shoal.errors import DataError, PolicyError
 from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import numbers, with_numbers
 from shoal.transform.kernels import draws as random
+from shoal.transform.perturb.spread import Spread, decimals_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,6 +58,10 @@ class Noise(StreamStep):
     def variance(self) -> float:
         """Variance of s·e: what an analyst subtracts from the variance of a column with additive noise."""
         return {"gaussian": 1.0, "laplace": 2.0, "uniform": 1 / 3}[self.distribution] * self.scale**2
+
+    def look(self) -> Precision:
+        """Sees the whole column before :meth:`start`: its own decimals, and whether rounding to them leaves any noise."""
+        return Precision(self)
 
     def start(self, seed: int) -> Callable[[Any, int], Any]:
         key = random.derive(seed, self.kind, self.column, self.distribution, self.mode)
@@ -142,6 +147,33 @@ class CorrelatedNoise(StreamStep):
         return run
 
 
+class Precision:
+    """The decimals of a column's own numbers and the mean of their squares, read in parts."""
+
+    def __init__(self, step: Noise) -> None:
+        self._step = step
+        self._decimals: int | None = 0
+        self._squares, self._n = 0.0, 0
+
+    def add(self, table: Any) -> None:
+        """Take in more rows."""
+        x, present = numbers(table, self._step.column)
+        x = x[present]
+        self._decimals = decimals_of(x, self._decimals)
+        self._n += len(x)
+        if self._step.mode == "multiplicative":
+            with np.errstate(over="ignore"):
+                self._squares += float((x * x).sum())
+
+    def step(self) -> Noise:
+        """The step with the column's own decimals, where it names none."""
+        size = (self._squares / max(1, self._n)) ** 0.5 if self._step.mode == "multiplicative" else 1.0
+        if self._n:
+            need_steps(self._step.column, size * self._step.variance**0.5, self._decimals)
+        own = self._step.decimals is not None
+        return self._step if own or not self._n else replace(self._step, decimals=self._decimals)
+
+
 def noise_for(column: str, values: Any, counts: Any = None, *, share: float = 0.1, **settings: Any) -> Noise:
     """Additive noise whose deviation is ``share`` of the column's own; ``values`` are numbers, ``counts`` their records.
 
@@ -166,71 +198,6 @@ def noise_of(column: str, spread: Spread, *, share: float = 0.1, **settings: Any
     if settings.get("mode", "additive") == "additive":
         need_steps(column, share * deviation, own)
     return Noise(column, float(f"{share * deviation / unit:.6g}"), **{"decimals": own, **settings})
-
-
-class Spread:
-    """Means, products of deviations and decimals of columns that are read in parts: no value is kept.
-
-    ``n`` counts the records with a value in every column. Results are rounded where they are used, so that the order of the
-    rows changes nothing.
-    """
-
-    def __init__(self, columns: int) -> None:
-        self.n = 0.0
-        self.means: FloatArray = np.zeros(columns)
-        self.products: FloatArray = np.zeros((columns, columns))
-        self.decimals: list[int | None] = [0] * columns
-
-    @classmethod
-    def of(cls, tables: Iterable[Any], columns: Sequence[str]) -> Spread:
-        """Of tables one after the other."""
-        out = cls(len(columns))
-        for table in tables:
-            found = [numbers(table, name) for name in columns]
-            out.add([x for x, _ in found], [p for _, p in found])
-        return out
-
-    def add(
-        self, values: Sequence[FloatArray], present: Sequence[npt.NDArray[np.bool_]], weights: FloatArray | None = None
-    ) -> None:
-        """Take in more records; ``weights`` say how many times each is there."""
-        for i, (x, p) in enumerate(zip(values, present, strict=True)):
-            before, here = self.decimals[i], decimals_of(x[p])
-            self.decimals[i] = None if before is None or here is None else max(before, here)
-        complete = np.logical_and.reduce(list(present))
-        x = np.array([v[complete] for v in values])
-        w = np.ones(x.shape[1]) if weights is None else weights[complete]
-        n = float(w.sum())
-        if not n:
-            return
-        mean = (x * w).sum(axis=1) / n
-        centred = x - mean[:, None]
-        apart = mean - self.means
-        both = self.n + n
-        self.products += (centred * w) @ centred.T + np.outer(apart, apart) * (self.n * n / both)
-        self.means = self.means + apart * (n / both)
-        self.n = both
-
-    def covariance(self) -> FloatArray:
-        """With the divisor n − 1: deviations to six digits, correlations to six decimals."""
-        found = self.products / (self.n - 1)
-        exact = np.sqrt(found.diagonal())
-        size = np.outer(exact, exact)
-        related = np.round(np.divide(found, size, out=np.zeros_like(found), where=size > 0), 6)
-        shown = np.array([float(f"{v:.6g}") for v in exact])
-        return np.asarray(related * np.outer(shown, shown))
-
-
-def decimals_of(values: FloatArray) -> int | None:
-    """The decimals that a column's numbers are written with; None for more than nine (a measurement of many digits).
-
-    >>> decimals_of(np.array([1.25, 3.5])), decimals_of(np.array([3.0])), decimals_of(np.array([1 / 3]))
-    (2, 0, None)
-    """
-    for d in range(10):
-        if np.allclose(np.round(values, d), values, rtol=1e-14, atol=0):
-            return d
-    return None
 
 
 def own_decimals(kind: Any) -> int | None:

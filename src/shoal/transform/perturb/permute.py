@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PolicyError
+from shoal.errors import DataError, PolicyError
 from shoal.model.plan import ColumnStep, Publishes, register_step
-from shoal.transform.columns import need_group, numbers, with_column
+from shoal.transform.columns import numbers, with_column
 from shoal.transform.kernels import draws as random
 
 IntArray = npt.NDArray[np.int64]
+LEAST_WINDOW = 5
+"""Ranks that a value may move at least, and values that a column needs for it."""
 
 
 @register_step
@@ -63,7 +65,9 @@ class Permute(ColumnStep):
 @register_step
 @dataclass(frozen=True)
 class RankSwap(ColumnStep):
-    """Swap each number with one whose rank differs by at most ``percent`` of the records. Missing values stay where they are.
+    """Swap each number with one whose rank differs by at most ``percent`` of the records (5 ranks, where that is fewer).
+
+    Missing values stay where they are. Neighbours alone would be swapped the same way every time, for anyone to swap back.
 
     >>> import pyarrow as pa
     >>> t = pa.table({"x": list(range(100))})
@@ -88,12 +92,17 @@ class RankSwap(ColumnStep):
 
         x, present = numbers(table, self.column)
         where = np.flatnonzero(present)
-        need_group(2, len(where), f"column '{self.column}'")
+        if len(where) < LEAST_WINDOW:
+            raise DataError(
+                f"column '{self.column}' has {len(where)} values; rank swapping needs {LEAST_WINDOW}.",
+                hint="Fewer are put back by trying. Leave the column out, or suppress it.",
+                column=self.column,
+            )
         mixed = where[
             random.permutation(random.derive(seed, self.kind, "ties", self.column), len(where))
         ]  # ties get their ranks by chance
         ranked = mixed[np.argsort(x[mixed], kind="stable")]
-        window = max(1, int(len(ranked) * self.percent / 100))
+        window = max(LEAST_WINDOW, int(len(ranked) * self.percent / 100))
         key = random.derive(seed, self.kind, "partner", self.column)
         partner = swap_ranks(len(ranked), window, random.uniforms(key, 0, len(ranked)))
         source = np.arange(table.num_rows)

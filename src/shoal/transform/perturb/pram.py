@@ -112,10 +112,19 @@ class Pram(StreamStep):
             return texts
         own = texts.slice(0, len(self.categories))
         try:
-            found = own.cast(kind)
+            found = _clock(own, kind) if pa.types.is_time(kind) else own.cast(kind)
         except pa.ArrowException:
             return texts
         return found if canonical_text(found).equals(own) else texts
+
+
+def _clock(texts: Any, kind: Any) -> Any:
+    """Times of day from their texts, which Arrow has no cast for."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moments = pc.binary_join_element_wise("1970-01-01 ", texts, "").cast(pa.timestamp("us"))
+    return moments.cast(pa.time64("us")).cast(kind)
 
 
 def pram(

@@ -1,0 +1,94 @@
+"""What a written table does not keep of its source: told before, from the plan alone, and after, from what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.engines.core.base import Relation
+from shoal.engines.files.losses import listed, not_kept, read_as_text
+from shoal.engines.recode.staging import is_staged
+from shoal.model.plan import Plan, Step
+from shoal.model.roles import MOMENTS, NUMBERS, Column
+from shoal.steps import Drop, Keep, MapValues
+
+TYPED = ("parquet", "arrow")
+"""Formats that keep the width of numbers."""
+
+MEANS = ("microaggregate", "centres", "represent")
+"""Steps whose numbers are rarely whole."""
+
+
+def told_before(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
+    """What will not be kept by a file of ``format``; numbers that a step makes are supposed to fit in the column's type."""
+    dropped = {s.column for s in plan.steps if isinstance(s, Drop)}
+    expected = [_expected(c, plan) for c in columns if c.name not in dropped]
+    out = _by_format(relation, expected, plan, format)
+    made = _with(columns, [s for s in plan.steps if s.publishes == "numbers"])
+    narrow = [c.name for c in made if _may_widen(c, plan)] if format in TYPED else []
+    if narrow:
+        out += (f"Numbers that a step makes of {listed(narrow)} get a wider type where that of the source cannot hold them.",)
+    return out
+
+
+def told_after(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
+    """What was not kept; ``columns`` are the published ones."""
+    source = {c.name: c for c in relation.columns}
+    same = [replace(c, measure=c.measure if source[c.name].measure else "") for c in columns]  # levels that only steps gave
+    out = _by_format(relation, same, plan, format)
+    wide = [c.name for c in columns if c.former is not None and c.stored is None and c.kind in (*NUMBERS, *MOMENTS)]
+    wide = [n for n in wide if source[n].kind in NUMBERS] if format in TYPED else []
+    if wide:
+        out += (f"The type of {listed(wide)} in the source cannot hold every number that a step made: a wider one is written.",)
+    return out
+
+
+def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
+    staged = any(is_staged(s) for s in plan.steps)
+    out = not_kept(columns, format, staged=staged, notes=int(relation.details.get("notes") or 0))
+    out += read_as_text(relation.columns, plan.steps)
+    rule = plan.suppression
+    formed = {*rule.columns, rule.unit} if rule.scope != "none" else set()
+    changing = [s for s in plan.steps if not isinstance(s, Keep | Drop)]
+    there = {c.name for c in columns}
+    fine = [c.name for c in _with(relation.columns, changing, formed) if _fine(c.stored) and c.name in there]
+    if fine:
+        out += (f"Steps and classes take moments to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
+    hidden = [c.name for c in _with(relation.columns, [s for s in plan.steps if _hides(s)]) if c.kind not in ("text", "other")]
+    if hidden and format in TYPED:
+        out += (f"Values that may be hidden (*) make {listed(hidden)} text.",)
+    return out
+
+
+def _expected(column: Column, plan: Plan) -> Column:
+    """A column as it will be, if the numbers that steps make of it fit in its type."""
+    steps = [s for s in plan.steps if column.name in s.columns and not isinstance(s, Keep)]
+    if all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps) and column.kind not in ("text", "other"):
+        return column
+    return replace(column, kind="text", stored=None, form="") if steps else column
+
+
+def _with(columns: Sequence[Column], steps: Sequence[Step], more: set[str | None] | None = None) -> list[Column]:
+    named = {c for s in steps for c in s.columns} | (more or set())
+    return [c for c in columns if c.name in named]
+
+
+def _may_widen(column: Column, plan: Plan) -> bool:
+    if column.kind not in NUMBERS or column.stored is None or column.stored == pa.float64():
+        return False
+    means = any(s.kind in MEANS for s in plan.steps if column.name in s.columns)
+    return means or column.stored != pa.int64()
+
+
+def _fine(kind: Any) -> bool:
+    return isinstance(kind, pa.DataType) and (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns"
+
+
+def _hides(step: Step) -> bool:
+    """Whether values may become ``*`` beside others that stay as they are."""
+    if isinstance(step, MapValues):
+        return step.on_gap == "suppress" and (step.renames_nothing or not step.keys)
+    return step.publishes == "own" and getattr(step, "on_gap", "error") != "error"

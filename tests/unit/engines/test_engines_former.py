@@ -1,0 +1,168 @@
+"""Types after steps: new numbers get the type of the source where all fit; what does not is told before and after."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.core.stored import former_fits
+from shoal.model.plan import Plan, Suppression
+from shoal.model.roles import Column
+from shoal.steps import Clamp, Round
+
+KEY = "a long secret with many letters 0123456789"
+N = 40
+MOMENTS = [dt.datetime(2024, 1, 31, 12, tzinfo=dt.UTC) + dt.timedelta(days=i) for i in range(N)]
+COLUMNS = {
+    "tiny": pa.array(range(N), pa.int8()),
+    "small": pa.array([300 + i for i in range(N)], pa.uint16()),
+    "single": pa.array([i / 4 for i in range(N)], pa.float32()),
+    "money": pa.array([Decimal(i) / 4 for i in range(N)], pa.decimal128(9, 2)),
+    "huge": pa.array([2**63 + 4096 * i for i in range(N)], pa.uint64()),
+    "zone": pa.array(MOMENTS, pa.timestamp("us", tz="Europe/Amsterdam")),
+    "milli": pa.array([m.replace(tzinfo=None) for m in MOMENTS], pa.timestamp("ms")),
+    "day": pa.array([m.date() for m in MOMENTS], pa.date32()),
+    "clock": pa.array([dt.time(i % 24, i) for i in range(N)], pa.time64("us")),
+    "truth": pa.array([i % 2 == 0 for i in range(N)]),
+    "wide": pa.array(range(N), pa.int64()),
+}
+TABLE = pa.table({"id": [f"p{i}" for i in range(N)], **COLUMNS})
+NUMBERS = ["tiny", "small", "single", "money", "huge", "wide"]
+STEPS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "round": ({"base": 4}, ["tiny", "small", "single", "money", "wide", "huge"]),
+    "clamp": ({"low": 10, "high": 350}, ["tiny", "small", "single", "money", "wide"]),
+    "top_bottom": ({"people": 3}, ["tiny", "small", "single", "money", "wide"]),
+    "noise": ({"scale": 3}, ["single", "money", "wide", "small"]),
+    "permute": ({}, list(COLUMNS)),
+    "rank_swap": ({"percent": 20}, NUMBERS),
+    "pram": ({"keep": 0.5}, list(COLUMNS)),
+    "date_shift": ({"unit": "id", "key": "env:FORMER_KEY"}, ["zone", "milli", "day"]),
+}
+CASES = [(kind, column) for kind, (_, columns) in STEPS.items() for column in columns]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORMER_KEY", KEY)
+
+
+def carried_out(tmp_path: Any, kind: str, column: str, words: dict[str, Any], ending: str = "parquet") -> Any:
+    out = tmp_path / f"out.{ending}"
+    with shoal.open(TABLE) as table:
+        plan = shoal.transform(table, {"steps": [{"column": column, kind: words}]}).plan
+        before = table.not_kept(plan, out)
+        done = shoal.transform(table, plan, out).done
+    assert done is not None
+    back = pq.read_table(out) if ending == "parquet" else None
+    return back, before, done.not_kept
+
+
+@pytest.mark.parametrize(("kind", "column"), CASES)
+def test_a_step_keeps_the_type_of_its_column(tmp_path: Any, kind: str, column: str) -> None:
+    back, _, after = carried_out(tmp_path, kind, column, STEPS[kind][0])
+    assert back.schema.field(column).type == TABLE.schema.field(column).type
+    assert back[column].null_count == 0
+    assert not after
+    for other in COLUMNS:
+        assert back.schema.field(other).type == TABLE.schema.field(other).type
+
+
+@pytest.mark.parametrize(("top", "fits"), [(127, True), (128, False)])
+def test_a_wider_type_where_one_number_does_not_fit(tmp_path: Any, top: int, fits: bool) -> None:
+    table = pa.table({"n": pa.array([1, 2, 127], pa.int8()), "g": [1, 1, 1]})
+    for scope in ("none", "cells"):  # by codes, and as SQL
+        plan = Plan((Clamp("n", low=top),), Suppression(2, ("g",), scope))  # type: ignore[arg-type]
+        done = shoal.open(table).recode(plan, tmp_path / "o.parquet")
+        back = pq.read_table(tmp_path / "o.parquet")
+        assert back["n"].to_pylist() == [top] * 3
+        assert back.schema.field("n").type == (pa.int8() if fits else pa.int64())
+        assert any("cannot hold every number" in s for s in done.not_kept) is not fits
+        assert any("wider type" in s for s in shoal.open(table).not_kept(plan, tmp_path / "o.parquet"))
+
+
+def test_values_of_rows_left_out_do_not_decide_the_type(tmp_path: Any) -> None:
+    """The type of the file would tell that a hidden person has a large value."""
+    table = pa.table({"n": pa.array([1, 2, 127], pa.int8()), "g": ["a", "a", "b"]})
+    for steps in ((Round("n", 50.0),), (Round("n", 50.0), shoal.transform.Permute("g"))):
+        plan = Plan(steps if len(steps) == 1 else steps[:1], Suppression(2, ("g",)))
+        shoal.open(table).recode(plan, tmp_path / "o.parquet")
+        back = pq.read_table(tmp_path / "o.parquet")
+        assert back.schema.field("n").type == pa.int8()
+        assert back["n"].to_pylist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("made", "former", "fits"),
+    [
+        (pa.array([255.0, None]), pa.uint8(), True),
+        (pa.array([255.5]), pa.uint8(), False),
+        (pa.array([-1]), pa.uint8(), False),
+        (pa.array([2.0**64]), pa.uint64(), False),
+        (pa.array([2.0**64 - 2048]), pa.uint64(), True),
+        (pa.array([3e38]), pa.float32(), True),
+        (pa.array([4e38]), pa.float32(), False),
+        (pa.array([0.1 + 0.2]), pa.decimal128(9, 2), True),
+        (pa.array([0.305]), pa.decimal128(9, 2), False),
+        (pa.array([9_999_999.99]), pa.decimal128(9, 2), True),
+        (pa.array([10_000_000.0]), pa.decimal128(9, 2), False),
+        (pa.array([1e14]), pa.decimal128(38, 2), False),  # a double has no cents there
+    ],
+)
+def test_what_fits(made: Any, former: Any, fits: bool) -> None:
+    assert former_fits(made, Column("x", "float", former=former)) is fits
+    assert former_fits(pa.chunked_array([made.slice(0, 0), made]), Column("x", "float", former=former)) is fits
+
+
+def test_whole_numbers_beyond_two_to_the_63_are_rounded_as_doubles(tmp_path: Any) -> None:
+    """They became 9223372036854775807 in silence."""
+    table = pa.table({"n": pa.array([2**64 - 1, 2**63 + 5, 7], pa.uint64()), "g": [1, 1, 1]})
+    for scope in ("none", "cells"):
+        plan = Plan((Round("n", 10.0),), Suppression(2, ("g",), scope))  # type: ignore[arg-type]
+        done = shoal.open(table).recode(plan, tmp_path / "o.parquet")
+        assert sorted(pq.read_table(tmp_path / "o.parquet")["n"].to_pylist()) == [10.0, 2.0**63, 2.0**64]
+        assert any("cannot hold" in s for s in done.not_kept)
+
+
+def test_a_zone_lives_through_a_shift_into_other_formats(tmp_path: Any) -> None:
+    _, before, after = carried_out(tmp_path, "date_shift", "zone", STEPS["date_shift"][0], "csv")
+    assert any("no time zones: zone get" in s for s in before)
+    assert before == after
+    assert "+01:00" in (tmp_path / "out.csv").read_text(encoding="utf-8")
+
+
+def test_nanoseconds_that_a_step_or_a_class_cuts_are_told(tmp_path: Any) -> None:
+    table = pa.table({"t": pa.array([10**18 + i for i in range(6)], pa.timestamp("ns")), "g": [1] * 6})
+    for plan in (Plan((shoal.transform.Permute("t"),)), Plan((), Suppression(2, ("t",)))):
+        before = shoal.open(table).not_kept(plan, tmp_path / "o.parquet")
+        after = shoal.open(table).recode(plan, tmp_path / "o.parquet").not_kept
+        assert before == after
+        assert ["nanoseconds of t are left out" in s for s in after] == [True]
+        assert set(pq.read_table(tmp_path / "o.parquet")["t"].cast(pa.int64()).to_pylist()) == {10**18}
+    kept = shoal.open(table).recode(Plan((shoal.transform.Permute("g"),)), tmp_path / "o.parquet").not_kept
+    assert not kept
+
+
+def test_what_hiding_makes_text_is_told_where_types_are_kept(tmp_path: Any) -> None:
+    for ending, told in (("parquet", True), ("csv", False)):
+        _, before, after = carried_out(tmp_path, "rare", "tiny", {"min_count": 2}, ending)
+        assert before == after
+        assert any("make tiny text" in s for s in after) is told
+
+
+def test_levels_of_measurement_that_only_a_step_gives_are_not_told_as_lost(tmp_path: Any) -> None:
+    words = {"hierarchy": {"intervals": [10]}, "level": 1}
+    assert carried_out(tmp_path, "generalize", "tiny", words)[1:] == ((), ())
+
+
+def test_whole_seconds_become_milliseconds_in_parquet_and_that_is_told(tmp_path: Any) -> None:
+    table = pa.table({"t": pa.array([1, 2], pa.timestamp("s"))})
+    with shoal.open(table) as opened:
+        assert opened.not_kept(Plan(), tmp_path / "o.parquet") == opened.recode(Plan(), tmp_path / "o.parquet").not_kept
+        assert "milliseconds" in opened.not_kept(Plan(), tmp_path / "o.parquet")[0]
+        assert opened.not_kept(Plan(), tmp_path / "o.arrow") == ()
