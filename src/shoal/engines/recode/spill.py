@@ -27,6 +27,7 @@ KEY = "\x00key"
 HELD = 96 << 20
 BITS = 6
 GIVEN = 131_072
+LEAST = 32_768
 
 
 def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[Any]:
@@ -35,8 +36,20 @@ def in_order(tables: Iterator[Any], folder: Path, held: int = HELD) -> Iterator[
     Rows of equal keys keep their order. Files are made in ``folder`` and are gone when the last row was given.
     """
     with tempfile.TemporaryDirectory(dir=folder) as own:  # two orders may be made at the same time
-        for table in _sorted(tables, Path(own), held, 64 - BITS):
+        for table in _joined(_sorted(tables, Path(own), held, 64 - BITS)):
             yield table.drop_columns([KEY])
+
+
+def _joined(tables: Iterator[Any]) -> Iterator[Any]:
+    """The same rows in tables of about :data:`LEAST` rows or more: many small ones take longer."""
+    waiting: list[Any] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(t.num_rows for t in waiting) >= LEAST:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _sorted(tables: Iterator[Any], folder: Path, held: int, shift: int) -> Iterator[Any]:

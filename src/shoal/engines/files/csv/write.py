@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,6 +42,8 @@ def inert(text: Any) -> Any:
     """
     if isinstance(text, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(text.indices, inert(text.dictionary))
+    if not _may_run(text):
+        return text
     if pc.any(pc.match_substring_regex(text, INNER)).as_py():
         text = pc.replace_substring_regex(text, pattern=INNER, replacement=r"\1'\2")
     danger = pc.match_substring_regex(text, RUNS)
@@ -48,6 +51,21 @@ def inert(text: Any) -> Any:
         return text
     number = pc.match_substring_regex(text, NUMBER)
     return pc.if_else(pc.and_not(danger, number), pc.binary_join_element_wise("'", text, ""), text)
+
+
+_MARKS = np.zeros(256, np.bool_)
+_MARKS[list(b"=+-@\t\r\n\x0b\x0c\xef")] = True
+"""The bytes that every text which could run holds one of; those of full-width signs begin with EF."""
+
+
+def _may_run(text: Any) -> bool:
+    """Whether any text of a pyarrow string array holds such a byte: most columns hold none, and need no closer look."""
+    _, offsets, data = text.buffers()
+    if data is None or not len(text):
+        return False
+    ends = np.frombuffer(offsets, np.int64 if pa.types.is_large_string(text.type) else np.int32)
+    here = np.frombuffer(data, np.uint8)[ends[text.offset] : ends[text.offset + len(text)]]
+    return bool(_MARKS[here].any())
 
 
 def write_csv(
