@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 import shoal.transform as tf
+from shoal.engines.recode.spill import Spill
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
@@ -170,3 +171,25 @@ def test_limits_keep_the_size_of_the_numbers(scale):
     assert 5 <= (x <= step.low).sum() <= 8
     assert 5 <= (x >= step.high).sum() <= 8
     assert math.isfinite(step.low)
+
+
+# -- columns that are too long for memory ------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(5, 120), st.integers(0, 2**32), st.sampled_from([1, 7, 50]), st.sampled_from([150, 1 << 20]))
+def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size, held):
+    rng = np.random.default_rng(chance)
+    numbers = [None if i >= 5 and rng.random() < 0.2 else int(v) for i, v in enumerate(rng.integers(-9, 9, n))]
+    strata = {"g": rng.choice(["a", "b", ""], n), "h": rng.integers(0, 3, n)}
+    table = pa.table({"x": pa.array(numbers, pa.int16()), "y": -rng.random(n), **strata})
+    spill = Spill(tmp_path_factory.mktemp("spill"), held)
+    for step in (
+        tf.Permute("x", ("y",)),
+        tf.Permute("x", ("y",), ("g", "h")),
+        tf.RankSwap("x", 3.0),
+        tf.RankSwap("y", 60.0),
+    ):
+        rows = lambda: (table.slice(s, size) for s in range(0, n, size))  # noqa: E731
+        made = pa.concat_tables(step.streamed(rows, spill, 10**17)).combine_chunks()
+        assert made.equals(step.run(table, 10**17).select(list(step.columns)).combine_chunks())

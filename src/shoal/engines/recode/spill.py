@@ -7,8 +7,9 @@ once more where it is too large. The order is that of the keys alone: how many b
 from __future__ import annotations
 
 import contextlib
+import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,13 @@ class Held:
             for table in chain([first], tables):
                 writer.write_table(table)
 
-    def tables(self) -> Iterator[Any]:
-        """The rows, some at a time; at least one table."""
-        yield self.schema.empty_table()
-        yield from _read(self._path)
+    def tables(self, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """The rows, or some of their columns, some at a time; at least one table."""
+        wanted = list(self.schema.names if names is None else names)
+        yield self.schema.empty_table().select(wanted)
+        fields = None if names is None else [self.schema.get_field_index(n) for n in wanted]
+        for table in _read(self._path, fields):
+            yield table.select(wanted)
 
     def columns(self, names: Sequence[str]) -> Any:
         """All rows of some columns."""
@@ -150,6 +154,41 @@ class Held:
     def remove(self) -> None:
         """Give the disk back."""
         self._path.unlink()
+
+
+class Spill:
+    """A place where steps on whole columns sort and keep tables."""
+
+    def __init__(self, folder: Path, held: int = HELD) -> None:
+        self._folder, self._held = folder, held
+
+    def order(self, pairs: Iterator[tuple[Any, npt.NDArray[np.uint64]]]) -> Iterator[Any]:
+        """Tables, each with a key per row, in the order of the keys; rows of equal keys keep theirs."""
+        return in_order((t.append_column(KEY, from_numpy(keys)) for t, keys in pairs), self._folder, self._held)
+
+    def keep(self, tables: Iterator[Any]) -> Held:
+        """Tables that will be read again."""
+        return Held(self._folder, f"kept-{secrets.token_hex(4)}", tables)
+
+    def beside(self, left: Iterator[Any], right: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        """The rows of both, side by side, in tables of equal length."""
+        taken = self.taken(right)
+        return ((table, taken(table.num_rows)) for table in left)
+
+    def taken(self, tables: Iterator[Any]) -> Callable[[int], Any]:
+        """A function that gives the next so many rows."""
+        waiting = next(tables)
+
+        def take(n: int) -> Any:
+            nonlocal waiting
+            parts = [waiting]
+            while sum(p.num_rows for p in parts) < n:
+                parts.append(next(tables))
+            rows = pa.concat_tables(parts)
+            waiting = rows.slice(n)
+            return rows.slice(0, n)
+
+        return take
 
 
 def _sink(path: Path) -> Any:

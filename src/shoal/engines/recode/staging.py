@@ -22,7 +22,7 @@ from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.groups import Groups, seen_by
-from shoal.engines.recode.spill import HELD, KEY, Held, in_order
+from shoal.engines.recode.spill import HELD, KEY, Held, Spill, in_order
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.arrow import from_numpy
@@ -172,19 +172,19 @@ class Staging:
         """A step on whole columns: the rows wait on disk while it runs."""
         rows = Held(self.folder, f"rows-{number}", tables)
         used = [f"p{self.names.index(n)}" for n in step.columns if n in self.names]
-        used += [f"g{p[1:]}" for p in used]
         used += [f"o{self.originals.index(n)}" for n in dict.fromkeys([*step.columns, *step.needs])]
-        table = rows.columns(used)
-        made = beside_codes(step, self._view(table, step), self._seed(step), self._declared(step))
-        new = self._replace(table, step, made)
-        new = new.select([n for n in new.column_names if n[0] in "pg"]).combine_chunks()
-        del table, made
-        at = 0
+        declared = self._declared(step)
+        spill = Spill(self.folder, self.held)
+        views = lambda: (without_codes(self._view(t, step), declared) for t in rows.tables(used))  # noqa: E731
+        made = step.streamed(views, spill, self._seed(step))
+        if made is None:
+            view = self._view(rows.columns(used), step)
+            made = iter([beside_codes(step, view, self._seed(step), declared).select(list(step.columns))])
+            declared = {}
+        taken = spill.taken(made)
         for batch in rows.tables():
-            for name in new.column_names:
-                batch = batch.set_column(batch.column_names.index(name), name, new[name].slice(at, batch.num_rows))
-            at += batch.num_rows
-            yield batch
+            new = taken(batch.num_rows)
+            yield self._replace(batch, step, with_codes(new, self._view(batch, step), declared) if declared else new)
         rows.remove()
 
     def _started(self, step: Any) -> Any:

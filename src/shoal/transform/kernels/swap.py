@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,21 +12,39 @@ from shoal.kernels.jit import njit
 IntArray = npt.NDArray[np.int64]
 
 
-@njit
-def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
-    """Partner of each rank: within ``window`` ranks, each rank in at most one pair; itself where nobody is left.
+class Swap:
+    """Partners of ranks 0 … n − 1, asked for from the first on: within ``window`` ranks, each rank in at most one pair, itself
+    where nobody is left. Eight bytes a rank are held (sixteen beyond 2³¹)."""
 
-    Ranks are taken in ascending order; the partner is drawn from the free ranks above, by ``draws`` (uniform, one per rank).
+    def __init__(self, n: int, window: int) -> None:
+        kind = np.int32 if n < 2**31 else np.int64
+        self._window = window
+        self._partner = np.full(n, -1, kind)
+        j = np.arange(n + 1, dtype=kind)
+        self._free = j & -j  # free ranks among the last (j & -j) up to j, counted from 1
+
+    def partners(self, first: int, draws: npt.NDArray[np.float64]) -> IntArray:
+        """Partners of the ranks ``first``, ``first`` + 1 …, one per uniform draw."""
+        pair_ranks(self._partner, self._free, self._window, first, draws)
+        return self._partner[first : first + len(draws)].astype(np.int64)
+
+
+def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
+    """Partner of each rank: :class:`Swap` of all at once."""
+    return Swap(n, window).partners(0, draws)
+
+
+@njit
+def pair_ranks(partner: Any, free: Any, window: int, first: int, draws: npt.NDArray[np.float64]) -> None:
+    """Ranks are taken in ascending order; the partner is drawn from the free ranks above, by ``draws``.
+
     Free ranks are counted in a Fenwick tree, so that the time grows with n·log n whatever the window.
     """
-    partner = np.full(n, -1, np.int64)
+    n = len(partner)
     top = 1
     while 2 * top <= n:
         top *= 2
-    free = np.zeros(n + 1, np.int32)  # free[j]: free ranks among the last (j & -j) up to j, counted from 1
-    for j in range(1, n + 1):
-        free[j] = j & -j
-    for i in range(n):
+    for i in range(first, first + len(draws)):
         if partner[i] >= 0:
             continue
         partner[i] = i
@@ -35,7 +55,7 @@ def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
             j -= j & -j
         if count == 0:
             continue
-        wanted = min(int(draws[i] * count), count - 1) + 1
+        wanted = min(int(draws[i - first] * count), count - 1) + 1
         place, step = 0, top
         while step > 0:
             if place + step <= n and free[place + step] < wanted:
@@ -44,11 +64,10 @@ def swap_ranks(n: int, window: int, draws: npt.NDArray[np.float64]) -> IntArray:
             step //= 2
         partner[i], partner[place] = place, i
         _take(free, place + 1)
-    return partner
 
 
 @njit
-def _take(free: npt.NDArray[np.int32], place: int) -> None:
+def _take(free: Any, place: int) -> None:
     while place < len(free):
         free[place] -= 1
         place += place & -place

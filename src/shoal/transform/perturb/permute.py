@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import DataError, PolicyError
+from shoal.errors import PolicyError
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import numbers, with_column
 from shoal.transform.kernels import draws as random
+from shoal.transform.perturb.exchange import need_values, permuted, rank_swapped, window
 
 IntArray = npt.NDArray[np.int64]
-LEAST_WINDOW = 5
-"""Ranks that a value may move at least, and values that a column needs for it."""
 
 
 @register_step
@@ -61,6 +60,9 @@ class Permute(ColumnStep):
             table = with_column(table, name, table.column(name).take(pa.array(source)))
         return table
 
+    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
+        return permuted(rows, spill, random.derive(seed, self.kind, *self.columns), self.columns, self.within)
+
 
 @register_step
 @dataclass(frozen=True)
@@ -92,22 +94,20 @@ class RankSwap(ColumnStep):
 
         x, present = numbers(table, self.column)
         where = np.flatnonzero(present)
-        if len(where) < LEAST_WINDOW:
-            raise DataError(
-                f"column '{self.column}' has {len(where)} values; rank swapping needs {LEAST_WINDOW}.",
-                hint="Fewer are put back by trying. Leave the column out, or suppress it.",
-                column=self.column,
-            )
+        need_values(self.column, len(where))
         mixed = where[
             random.permutation(random.derive(seed, self.kind, "ties", self.column), len(where))
         ]  # ties get their ranks by chance
         ranked = mixed[np.argsort(x[mixed], kind="stable")]
-        window = max(LEAST_WINDOW, int(len(ranked) * self.percent / 100))
         key = random.derive(seed, self.kind, "partner", self.column)
-        partner = swap_ranks(len(ranked), window, random.uniforms(key, 0, len(ranked)))
+        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), random.uniforms(key, 0, len(ranked)))
         source = np.arange(table.num_rows)
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))
+
+    def streamed(self, rows: Any, spill: Any, seed: int) -> Any:
+        ties, partners = (random.derive(seed, self.kind, word, self.column) for word in ("ties", "partner"))
+        return rank_swapped(rows, spill, self.column, self.percent, ties, partners)
 
 
 def _inside(strata: IntArray, shuffled: IntArray) -> IntArray:

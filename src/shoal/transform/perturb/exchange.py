@@ -1,0 +1,132 @@
+"""Permutation and rank swapping of columns that are too long for memory: the same exchanges as in memory, by sorting on disk.
+
+Takes    ``rows()``, which gives the columns in tables, as often as it is called, and a place to sort and keep tables
+         (:class:`shoal.engines.recode.spill.Spill`)
+Returns  the new column(s) in tables, in the order of the rows
+Cost     a few sorts of narrow tables; rank swapping also holds 8 bytes per record in memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DataError
+from shoal.kernels.arrow import from_numpy, to_numpy
+from shoal.kernels.order import row_hashes
+from shoal.kernels.text import canonical_text
+from shoal.transform.columns import numbers, with_column
+from shoal.transform.kernels import draws as random
+
+LEAST_WINDOW = 5
+"""Ranks that a value may move at least, and values that a column needs for rank swapping."""
+
+SPREAD = np.uint64(30)
+"""Bits that small whole numbers are moved up by when they are sorted by: their first bits choose the file."""
+
+Rows = Callable[[], Iterator[Any]]
+
+
+def permuted(rows: Rows, spill: Any, key: bytes, columns: Sequence[str], within: Sequence[str]) -> Iterator[Any]:
+    """The columns in the order of random numbers, one per row; inside the strata of ``within``, if any."""
+    mixed = spill.order((t, random.bits(key, at, t.num_rows)) for t, at in _counted(rows()))
+    if not within:
+        return (t.select(list(columns)) for t in mixed)
+    values = spill.order((t.select(list(columns)), _strata(t, within)) for t in mixed)
+    places = spill.order((_places(at, t.num_rows), _strata(t, within)) for t, at in _counted(rows()))
+    return _back(values, places, spill)
+
+
+def rank_swapped(rows: Rows, spill: Any, column: str, percent: float, ties: bytes, partners: bytes) -> Iterator[Any]:
+    """The column with every number at the place of its partner; missing values where they were."""
+    from shoal.transform.kernels.swap import Swap
+
+    mixed = spill.order((t, random.bits(ties, before, t.num_rows)) for t, before in _counted(_present(rows(), column)))
+    ranked = spill.keep(spill.order((t, _rank_keys(t, column)) for t in mixed))
+    count = sum(t.num_rows for t in ranked.tables())
+    need_values(column, count)
+    swap = Swap(count, window(count, percent))
+
+    def moved() -> Iterator[Any]:
+        for table, first in _counted(ranked.tables()):
+            partner = swap.partners(first, random.uniforms(partners, first, table.num_rows))
+            yield table.select([column]), partner.astype(np.uint64) << SPREAD
+
+    swapped = _back(spill.order(moved()), (t.select([PLACE]) for t in ranked.tables()), spill)
+    return _put_in(rows(), column, swapped, spill)
+
+
+def window(count: int, percent: float) -> int:
+    """How many ranks a value may move."""
+    return max(LEAST_WINDOW, int(count * percent / 100))
+
+
+def need_values(column: str, count: int) -> None:
+    """Refuse a column of so few values that anyone could put them back."""
+    if count < LEAST_WINDOW:
+        raise DataError(
+            f"column '{column}' has {count} values; rank swapping needs {LEAST_WINDOW}.",
+            hint="Fewer are put back by trying. Leave the column out, or suppress it.",
+            column=column,
+        )
+
+
+PLACE = "\x00place"
+
+
+def _counted(tables: Iterator[Any]) -> Iterator[tuple[Any, int]]:
+    """Tables, and how many rows came before each."""
+    before = 0
+    for table in tables:
+        yield table, before
+        before += table.num_rows
+
+
+def _places(first: int, n: int) -> Any:
+    import pyarrow as pa
+
+    return pa.table({PLACE: from_numpy(np.arange(first, first + n, dtype=np.uint64))})
+
+
+def _strata(table: Any, within: Sequence[str]) -> npt.NDArray[np.uint64]:
+    return row_hashes([canonical_text(table.column(n)) for n in within], table.num_rows, 0)
+
+
+def _present(tables: Iterator[Any], column: str) -> Iterator[Any]:
+    """The rows with a number, and their places."""
+    import pyarrow as pa
+
+    for table, at in _counted(tables):
+        _, present = numbers(table, column)
+        both = table.select([column]).append_column(PLACE, _places(at, table.num_rows)[PLACE])
+        yield both.filter(pa.array(present))
+
+
+def _rank_keys(table: Any, column: str) -> npt.NDArray[np.uint64]:
+    """Whole numbers in the order of the column's numbers: the bits of a double, with the sign turned."""
+    bits = (numbers(table, column)[0] + 0.0).view(np.uint64)
+    top = np.uint64(1) << np.uint64(63)
+    return np.where(bits & top, ~bits, bits | top)
+
+
+def _back(values: Iterator[Any], places: Iterator[Any], spill: Any) -> Iterator[Any]:
+    """``values`` in the order of the places that stand beside them."""
+    pairs = spill.beside(values, places)
+    order: Iterator[Any] = spill.order((v, to_numpy(p[PLACE].combine_chunks()) << SPREAD) for v, p in pairs)
+    return order
+
+
+def _put_in(rows: Iterator[Any], column: str, values: Iterator[Any], spill: Any) -> Iterator[Any]:
+    """The rows with the next values where a number is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    taken = spill.taken(values)
+    for table in rows:
+        here = table.column(column).combine_chunks()
+        _, present = numbers(table, column)
+        new = taken(int(present.sum())).column(column).combine_chunks()
+        yield with_column(table.select([column]), column, pc.replace_with_mask(here, pa.array(present), new))
