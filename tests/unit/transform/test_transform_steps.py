@@ -602,7 +602,6 @@ def test_variable_groups_hold_at_most_2k_minus_1_records(k):
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param(tf.Noise("x", 1e-9, mode="multiplicative"), id="noise that rounds away"),
         pytest.param(tf.Microaggregate("x", k=2), id="means that are the value"),
         pytest.param(Round("x", 0.5), id="round"),
         pytest.param(Clamp("x", high=100.5), id="clamp"),
@@ -614,12 +613,12 @@ def test_a_whole_number_published_as_the_same_float_is_unchanged(step, tmp_path)
     assert shoal.open(table).recode(Plan((step,)), tmp_path / "o.parquet").changed == {"x": 0.0}
 
 
-BIG = pa.table({"x": [2**53 + 1, 2**53 + 3, 5, 6]})
+BIG = pa.table({"x": [2**53 + 1, 2**53 + 3, 5, 6, 7]})
 
 
 @pytest.mark.parametrize("step", [tf.Noise("x", 1.0), tf.Microaggregate("x", k=2), tf.RankSwap("x"), Round("x", 10)])
 def test_whole_numbers_beyond_doubles_are_treated_and_never_shown(step):
-    assert tf.apply(step, BIG).table.num_rows == 4
+    assert tf.apply(step, BIG).table.num_rows == 5
 
 
 def test_whole_numbers_beyond_doubles_stay_exact_where_they_can():

@@ -20,7 +20,7 @@ class Swap:
         kind = np.int32 if n < 2**31 else np.int64
         self._window = window
         self._partner = np.full(n, -1, kind)
-        j = np.arange(n + 1, dtype=kind)
+        j: Any = np.arange(n + 1, dtype=kind)
         self._free = j & -j  # free ranks among the last (j & -j) up to j, counted from 1
 
     def partners(self, first: int, draws: npt.NDArray[np.float64]) -> IntArray:
