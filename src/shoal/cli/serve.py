@@ -1,4 +1,4 @@
-"""``shoal serve``: the registry (and a vault) over HTTP, on loopback."""
+"""``shoal serve``: the registry over HTTP, on loopback; a vault beside it, in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def serve(
     registry: Annotated[
         str, typer.Option("--registry", help="SQLite file or database URL of the registry.")
     ] = "shoal-registry.db",
-    vault: Annotated[Path | None, typer.Option("--vault", help="Serve this vault too.")] = None,
+    vault: Annotated[
+        Path | None, typer.Option("--vault", help="Serve this vault too, in a process and on a port of its own.")
+    ] = None,
     key_file: Annotated[
         Path | None,
         typer.Option(
@@ -27,6 +29,9 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback TLS is needed.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 8711,
+    vault_port: Annotated[
+        int | None, typer.Option("--vault-port", min=1, max=65535, help="Port of the vault; else the next one.")
+    ] = None,
     name: Annotated[
         list[str] | None, typer.Option("--name", help="A host name under which clients reach it. Repeatable.")
     ] = None,
@@ -37,23 +42,30 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
 ) -> None:
     """Serve the registry and, where one is named, the vault. Anybody may ask the registry; publishing needs a token."""
-    from shoal.errors import need
+    from dataclasses import replace
+
+    from shoal.errors import UsageError, need
 
     try:
-        from shoal.server.app import create_app
-        from shoal.server.common import LOOPBACK, run
-        from shoal.server.registry.workers import Workers
+        from shoal.server.registry.process import Address, registry_beside, serve_registry
     except ImportError:
         raise need("server", "fastapi") from None
-    from shoal.registry.keep.store import Store
 
-    store = Store(registry if "://" in registry else f"sqlite:///{registry}")
-    opened = None
-    if vault is not None:
-        from shoal.protector import Vault, keys
+    url = registry if "://" in registry else f"sqlite:///{registry}"
+    at = Address(host, port, tuple(name or ()), proxy, tls_cert, tls_key)
+    told = f"{at.url}/registry/v1/"
+    if vault is None:
+        _shared.say(f"Serving on {told} (stop with Ctrl-C)")
+        serve_registry(url, at)
+        return
+    from shoal.protector import Vault, keys
+    from shoal.server.protector.api import serve as serve_vault
 
-        opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
-    _shared.say(f"Serving on http{'s' if tls_cert else ''}://{host}:{port}/registry/v1/ (stop with Ctrl-C)")
-    workers = Workers(registry if "://" in registry else f"sqlite:///{registry}")
-    app = create_app(store, opened, hosts=(*LOOPBACK, host, *(name or ())), workers=workers)
-    run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, proxy=proxy)
+    own = replace(at, port=vault_port or port + 1)
+    if own.port == port or own.port > 65535:
+        raise UsageError("registry and vault need a port each.", hint="Give --port and --vault-port.")
+    opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
+    with registry_beside(url, at) as process:
+        _shared.say(f"Serving the registry on {told} (process {process.pid})")
+        _shared.say(f"Serving the vault on {own.url}/vault/v1/ (stop with Ctrl-C)")
+        serve_vault(opened, host=own.host, port=own.port, names=own.names, tls_cert=own.tls_cert, tls_key=own.tls_key)

@@ -122,6 +122,17 @@ def run(
     """
     import uvicorn
 
+    check_address(host, tls_cert, tls_key)
+    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
+    if tls_cert is not None:
+        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
+    where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
+    uvicorn.run(app, **where, **options)
+
+
+def check_address(host: str, tls_cert: Path | None, tls_key: Path | None) -> None:
+    """Refuse an address beyond loopback without TLS, and half a pair of certificate and key."""
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("TLS needs both a certificate and its key.", hint="Give --tls-cert and --tls-key.")
     if host not in LOOPBACK and tls_cert is None:
@@ -129,9 +140,3 @@ def run(
             f"serving on '{host}' without TLS would send tokens in the clear.",
             hint="Give --tls-cert and --tls-key, or use 127.0.0.1.",
         )
-    options: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    options |= {"proxy_headers": True, "forwarded_allow_ips": proxy} if proxy else {"proxy_headers": False}
-    if tls_cert is not None:
-        options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
-    where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
-    uvicorn.run(app, **where, **options)

@@ -14,7 +14,10 @@ from shoal.model.plain import plain
 
 @dataclass(frozen=True)
 class GroupResult:
-    """One subpopulation: sizes of its classes, κ and entropy of its distribution, uniqueness, and predicted against observed."""
+    """One subpopulation: sizes of its classes, κ and entropy of its distribution, uniqueness, and predicted against observed.
+
+    ``histogram`` says how many classes there are of each size: what a registry's record is made from.
+    """
 
     name: str | None
     members: int
@@ -25,6 +28,7 @@ class GroupResult:
     log_uniqueness: float
     observed: tuple[float, ...]
     predicted: tuple[float, ...]
+    histogram: Mapping[int, int]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"class_sizes": self.sizes.to_json(), "sizes": None}
@@ -57,6 +61,7 @@ class SetResult:
     entropy: float
     cells: int
     kappa: float
+    histogram: Mapping[int, int]
     groups: tuple[GroupResult, ...] = ()
     pearson: float | None = None
     spearman: float | None = None
@@ -78,6 +83,7 @@ class SetResult:
             "entropy": self.entropy,
             "cells": self.cells,
             "kappa": self.kappa,
+            "histogram": dict(self.histogram),
         }
         if self.groups:
             out["groups"] = [{k: v for k, v in g.to_json().items() if k != "sizes"} for g in self.groups]

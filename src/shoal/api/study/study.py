@@ -162,6 +162,12 @@ def _bits(sizes: IntArray) -> float:
     return max(0.0, math.log2(n) - float((sizes * np.log2(sizes)).sum()) / n)
 
 
+def _histogram(sizes: IntArray) -> dict[int, int]:
+    """How many classes there are of each size."""
+    values, copies = np.unique(sizes, return_counts=True)
+    return dict(zip(values.tolist(), copies.tolist(), strict=True))
+
+
 def _kappa(entropy: float, cells: int) -> float:
     """KL distance from the uniform distribution over ``cells``, in nats."""
     return max(0.0, math.log(cells) - entropy * math.log(2))
@@ -190,6 +196,7 @@ def _studied(
         "entropy": entropy,
         "cells": cells,
         "kappa": _kappa(entropy, cells),
+        "histogram": _histogram(sizes),
     }
     if by is None:
         return SetResult(**made)
@@ -232,6 +239,7 @@ def _groups(
                 float(chance.log_value) if chance.log_value is not None else _log(chance.value),
                 tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
                 tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
+                _histogram(sizes),
             )
         )
     return sorted(out, key=lambda g: (-g.members, g.name or ""))

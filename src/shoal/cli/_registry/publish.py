@@ -40,54 +40,86 @@ def publish(
     by: Annotated[
         str | None, typer.Option("--by", help="Column with places: one record for each, as PLACE/value of the population.")
     ] = None,
+    study: Annotated[
+        bool, typer.Option("--study", help="TABLE is what 'shoal study … --json' wrote: one record per set and subpopulation.")
+    ] = False,
     sample: Annotated[bool, typer.Option("--sample", help="The table is a sample, not a complete count.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the signed record (with --by: all of them) to this file.")
+        Path | None, typer.Option("--out", "-o", help="Write the signed record (of several: all of them) to this file.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
-    from shoal.registry.publish.bulk import propose_each, publish_each
+    from shoal.registry.publish.bulk import publish_each
     from shoal.registry.publish.holder import Ledger
     from shoal.registry.records.population import Population
-    from shoal.registry.records.vocabulary import canonical
 
     columns, codes = _columns(qi)
     people = Population.parse(population)
+    if study and (unit or count or by or cells):
+        raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
     if not holder and not dry_run:
         raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
     own = None if dry_run else _holder.signer_of(key)
     target = _holder.submit_to(registry) if registry and not dry_run else None
     if target is not None and own is not None:
         target.check_name(holder, own.public)
-    counted = _count(table, columns, codes, unit, count, by)
-    book, wanted = Ledger.load(ledger), canonical(codes)
+    book = Ledger.load(ledger)
     options: dict[str, Any] = {
         "holder": holder or "(dry run)", "date": _holder.today(), "cells": cells, "noise": noise,
         "method": "sample" if sample else "complete count",
     }  # fmt: skip
 
-    def latest(place: Population) -> Any:
+    def latest(wanted: tuple[str, ...], place: Population) -> Any:
         return target.latest(wanted, str(place), own.public) if target and own else None
 
-    if by is None:
-        bulk = _single(counted[""], codes, people, book, latest(people), options)
+    if study:
+        bulk = _studied(table, columns, codes, people, book, latest, options)
     else:
-        bulk = propose_each(counted, codes, people, ledger=book, published=latest, **options)
+        counted = _count(table, columns, codes, unit, count, by)
+        bulk = _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
     records = [p.record for p in bulk.proposals] if own is None else publish_each(bulk, own, book)
-    submitted = False
+    one = by is None and not study
+    fresh = [r for r, p in zip(records, bulk.proposals, strict=True) if not p.unchanged]
+    submitted = target is not None and bool(fresh)
+    if target is not None and fresh:
+        target.submit_many(fresh)
     if own is not None:
-        fresh = [r for r, p in zip(records, bulk.proposals, strict=True) if not p.unchanged]
-        if target is not None and fresh:
-            target.submit_many(fresh)
-            submitted = True
         book.save(ledger)
         if out is not None:
-            content = records[0].to_json() if by is None else [r.to_json() for r in records]
+            content = records[0].to_json() if one else [r.to_json() for r in records]
             out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    tell = _tell_one if by is None else _tell_many
-    tell(bulk, records, submitted, dry_run, as_json)
+    (_tell_one if one else _tell_many)(bulk, records, submitted, dry_run, as_json)
+
+
+def _counted(counted: Any, codes: tuple[str, ...], people: Any, book: Any, latest: Any, options: dict[str, Any]) -> Bulk:
+    """One proposal for everybody, or one for each place where cell sizes come by place."""
+    from shoal.registry.publish.bulk import propose_each
+    from shoal.registry.records.vocabulary import canonical
+
+    wanted = canonical(codes)
+    if not isinstance(counted, dict):
+        return _single(counted, codes, people, book, latest(wanted, people), options)
+    return propose_each(counted, codes, people, ledger=book, published=lambda p: latest(wanted, p), **options)
+
+
+def _studied(
+    file: str, columns: tuple[str, ...], codes: tuple[str, ...], people: Any, book: Any, latest: Any, options: dict[str, Any]
+) -> Bulk:
+    """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
+    from shoal.errors import UnreadableError
+    from shoal.model import strict_json
+    from shoal.registry.publish.study_results import propose_study
+
+    try:
+        content = strict_json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise UnreadableError("the result of the study cannot be read.", hint="Write it with: shoal study … --json") from None
+    if not isinstance(content, dict):
+        raise UnreadableError("this is not the result of a study.", hint="Write it with: shoal study … --json")
+    coded = dict(zip(columns, codes, strict=True))
+    return propose_study(content, coded, people, ledger=book, published=latest, **options)
 
 
 def _single(counts: Any, codes: tuple[str, ...], people: Any, book: Any, published: Any, options: dict[str, Any]) -> Bulk:
@@ -156,11 +188,12 @@ def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, a
     for record in records[:20]:
         kappa = record.summary.statistics["kappa"]
         size, cells = record.summary.size, record.summary.cells
-        typer.echo(f"  {record.population}: about {size:,} people in {cells:,} cells, κ = {kappa.value:g} ± {kappa.step:g}")
+        about = f"{record.population}, {', '.join(record.codes)}: about {size:,} people in {cells:,} cells"
+        typer.echo(f"  {about}, κ = {kappa.value:g} ± {kappa.step:g}")
     if len(records) > 20:
         typer.echo(f"  and {len(records) - 20:,} more (--json shows every number).")
     for reason, places in sorted(bulk.left_out.items()):
-        typer.echo(f"Left out: {places:,} places ({reason}).")
+        typer.echo(f"Left out: {places:,} ({reason}).")
     for note in notes[:5]:
         typer.echo(note)
     if not dry_run:

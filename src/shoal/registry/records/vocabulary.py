@@ -113,6 +113,7 @@ _OWN = re.compile(r"(x/[a-z0-9][a-z0-9._-]{0,40}(?:/[a-z0-9][a-z0-9._-]{0,40})?)
 MOST = 50
 """Attributes of one quasi-identifier."""
 
+_HINT = "Name the coding that the column is in, or recode the column first."
 Relation = Literal["same", "coarser", "finer", "other"]
 
 
@@ -137,14 +138,18 @@ def check_values(code: str, column: str, values: Sequence[object]) -> None:
 
     >>> check_values("age/5y", "age", ["0-4", "5-9"])
     """
-    most = MOST_VALUES.get(code)
-    hint = "Name the coding that the column is in, or recode the column first."
-    if most is not None and len(values) > most:
-        raise DataError(
-            f"column '{column}' has {len(values):,} different values; the coding '{code}' has at most {most:,}.", hint=hint
-        )
+    check_count(code, column, len(values))
     if code in SINGLE and 2 * sum(bool(_BAND.match(str(v))) for v in values) > len(values):
-        raise DataError(f"column '{column}' holds bands; the coding '{code}' has single values.", hint=hint)
+        raise DataError(f"column '{column}' holds bands; the coding '{code}' has single values.", hint=_HINT)
+
+
+def check_count(code: str, column: str, values: int) -> None:
+    """Refuse a column with more different values than its coding has."""
+    most = MOST_VALUES.get(code)
+    if most is not None and values > most:
+        raise DataError(
+            f"column '{column}' has {values:,} different values; the coding '{code}' has at most {most:,}.", hint=_HINT
+        )
 
 
 def label(code: str) -> str:

@@ -267,9 +267,10 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8711,
     socket: Path | None = None,
+    names: Sequence[str] = (),
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
 ) -> None:
     """Serve the vault until stopped: on an address, or on a unix socket. Beyond loopback, TLS is required."""
-    app = create_app(vault, hosts=(*LOOPBACK, host))
+    app = create_app(vault, hosts=(*LOOPBACK, host, *names))
     run(app, host=host, port=port, socket=socket, tls_cert=tls_cert, tls_key=tls_key)
