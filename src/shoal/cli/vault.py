@@ -249,10 +249,10 @@ def filter_lines(
     anchor: AnchorFile = None,
 ) -> None:
     """Pseudonymise a log from standard input to standard output; what cannot be made safe is not passed on."""
-    from shoal.protector.pseudonyms.filtering import LogFilter, arriving
+    from shoal.protector.pseudonyms.filtering import LogFilter, arriving, encoded
 
     acting_person = session(vault, key_file, key_share, token_file, anchor)
     lines = LogFilter(acting_person, domain, fields=_shared.names(field), pattern=pattern)
     for part in arriving(functools.partial(os.read, sys.stdin.fileno())):
-        sys.stdout.write("".join(line + "\n" for line in lines.part(part)))
+        sys.stdout.buffer.write(encoded(lines.part(part)))
         sys.stdout.flush()

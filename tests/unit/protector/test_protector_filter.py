@@ -113,3 +113,83 @@ def test_the_command(logged: House, tmp_path: Path) -> None:
     assert bad.returncode == 3
     assert b"anna" not in bad.stdout + bad.stderr
     assert b"bob" not in bad.stdout + bad.stderr
+
+
+TRICKY = [
+    '{"user":"anna"}',
+    ' { "user" : "anna" , "n": 1.50, "big": 12345678901234567890 }',
+    '{"user":12,"id":0}',
+    '{"user":1.50}',
+    '{"user":-0}',
+    '{"user":"an\\u006ea"}',
+    '{"us\\u0065r":"anna"}',
+    '{"user":"anna","user":"bob"}',
+    '{"meta":{"user":"carl"},"user":"anna"}',
+    '{"text":"\\"user\\": \\"dora\\"","user":"anna"}',
+    '{"x\\"user":"dora","user":"anna"}',
+    '{"user":null,"src":{"user":"anna"}}',
+    '{"src":[{"user":"anna"},{"user":"bob"}]}',
+    '{"src":[[{"user":"anna"}]],"user":""}',
+    '{"text":"é: user","user":"é"}',
+    '{"user":"user","x":"user"}',
+    "{}",
+]
+
+
+def test_against_the_slow_definition(logged: House) -> None:
+    """Whatever way a line is handled: the object with its identities swapped, and no identity is left in its fields."""
+    logged.owner.create_domain("raw", clean=())
+    fields = [("user",), ("src", "user")]
+
+    def swapped(body: object, path: tuple[str, ...]) -> object:
+        if isinstance(body, list):
+            return [swapped(item, path) for item in body]
+        if not isinstance(body, dict) or path[0] not in body:
+            return body
+        value = body[path[0]]
+        if len(path) == 1:
+            new = None if value is None else logged.operator.pseudonymize("raw", [str(value)])[0]
+        else:
+            new = swapped(value, path[1:])
+        return {**body, path[0]: new}
+
+    found = list(LogFilter(logged.operator, "raw", fields=["user", "src.user"]).run(TRICKY))
+    for line, out in zip(TRICKY, found, strict=True):
+        expected: object = json.loads(line)
+        for path in fields:
+            expected = swapped(expected, path)
+        assert json.loads(out) == expected, line
+    assert found[1].endswith(', "n": 1.50, "big": 12345678901234567890 }')  # the rest of the line stays as it was
+
+
+def test_every_record_its_own_pseudonym_where_the_domain_says_so(logged: House) -> None:
+    logged.owner.create_domain("each", scope="transaction")
+    logged.owner.create_domain("twice", renewal={"uses": 2})
+    for given, lines in (({"fields": ["u"]}, ['{"u":"anna"}'] * 4), ({"pattern": r"^\w+"}, ["anna"] * 4)):
+        each = list(LogFilter(logged.operator, "each", **given).run(lines))  # type: ignore[arg-type]
+        assert len(set(each)) == 4
+        twice = list(LogFilter(logged.operator, "twice", **given).run(lines))  # type: ignore[arg-type]
+        assert len(set(twice)) == 2
+        assert "anna" not in "".join(each + twice)
+
+
+def test_what_is_known_is_asked_for_again(logged: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.protector import care
+
+    now = [100.0]
+    monkeypatch.setattr(filtering.time, "monotonic", lambda: now[0])
+    lines = LogFilter(logged.operator, "log", fields=["u"])
+    before = lines.part(['{"u":"anna"}', '{"u":"bob"}'])
+    logged.agree(care.merge, "log", "bob", "anna")
+    now[0] += filtering.KEPT_SECONDS - 1
+    assert lines.part(['{"u":"bob"}']) == before[1:]
+    now[0] += 1
+    assert lines.part(['{"u":"bob"}']) == before[:1]
+
+
+def test_what_is_no_text_is_not_passed_on(logged: House) -> None:
+    lines = LogFilter(logged.operator, "log", fields=["u"]).part(['{"u":"a","x":"\\ud800"}'])
+    with pytest.raises(DataError, match="nothing more is passed on"):
+        filtering.encoded(lines)
+    with pytest.raises(DataError, match="nothing more is passed on"):
+        LogFilter(logged.operator, "log", fields=["u"]).part(['{"u":' + "[" * 100_000])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,18 @@ PART = 10_000
 """Lines handled at once."""
 
 MOST_KNOWN = 1_000_000
+KEPT_SECONDS = 60.0
+"""How long a pseudonym is used without asking again."""
+
+
+_DECODER = json.JSONDecoder()
 
 
 class LogFilter:
-    """Replaces identities in lines by pseudonyms of a domain; one pseudonym per identity is asked for once."""
+    """Replaces identities in lines by pseudonyms of a domain; one pseudonym per identity is asked for once a minute.
+
+    Where every record has a pseudonym of its own (transactions, renewal by use), each is asked for.
+    """
 
     def __init__(self, session: Session, domain: str, *, fields: Sequence[str] = (), pattern: str = "") -> None:
         if bool(fields) == bool(pattern):
@@ -39,7 +48,12 @@ class LogFilter:
         self._session = session
         self._domain = domain
         self._fields = [tuple(name.split(".")) for name in fields]
+        self._tokens = _field_pattern([path[-1] for path in self._fields])
+        known = next((d for d in session.domains() if d.name == domain), None)
+        self._each = known is not None and (known.scope == "transaction" or bool(known.renewal.uses))
         self._known: dict[str, str | None] = {}
+        self._written: dict[str, str] = {}
+        self._until = 0.0
 
     def run(self, lines: Iterable[str]) -> Iterator[str]:
         """The lines with pseudonyms, in parts of :data:`PART`."""
@@ -52,36 +66,82 @@ class LogFilter:
         return self._texts(lines) if self._pattern is not None else self._objects(lines)
 
     def _objects(self, part: list[str]) -> list[str]:
-        bodies = [_parsed(line) for line in part]
-        places = [(holder, name) for body in bodies for path in self._fields for holder, name in _places(body, path)]
-        self._learn({str(holder[name]) for holder, name in places})
-        for holder, name in places:
-            holder[name] = self._known[str(holder[name])]
-        return [json.dumps(body, ensure_ascii=False, separators=(",", ":")) for body in bodies]
+        found = [self._identities(_parsed(line)) for line in part]
+        made = self._made([identity for identities in found for identity in identities])
+        if self._each:
+            return [self._encoded(line, made) for line in part]
+        lines = [self._spliced(line, len(identities)) for line, identities in zip(part, found, strict=True)]
+        return [self._encoded(line) if text is None else text for line, text in zip(part, lines, strict=True)]
+
+    def _identities(self, body: dict[str, Any]) -> list[str]:
+        out: list[str] = []
+        for path in self._fields:
+            value = body.get(path[0]) if len(path) == 1 else None
+            if type(value) is str:
+                out.append(value)
+            else:
+                out.extend(str(holder[name]) for holder, name in _places(body, path))
+        return out
+
+    def _spliced(self, line: str, count: int) -> str | None:
+        """The line with nothing changed but its identities; None where the text alone does not show them without doubt.
+
+        Without a backslash every quotation mark begins or ends a string, so a quoted name before a colon is a field: as many of
+        them as identities were found in the object are those.
+        """
+        if "\\" in line:
+            return None
+        text, found = self._tokens.subn(self._swapped, line)
+        return text if found == count else None
+
+    def _swapped(self, match: re.Match[str]) -> str:
+        start, text, number = match.groups()
+        return str(start) + self._written.get(number if text is None else text, "null")
+
+    def _encoded(self, line: str, made: Iterator[str | None] | None = None) -> str:
+        """The line written anew with pseudonyms in the place of identities."""
+        body = _parsed(line)
+        for holder, name in [place for path in self._fields for place in _places(body, path)]:
+            holder[name] = self._known[str(holder[name])] if made is None else next(made)
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
     def _texts(self, part: list[str]) -> list[str]:
         pattern = self._pattern
         assert pattern is not None
         group = pattern.groups
-        self._learn({match[group] for line in part for match in pattern.finditer(line) if match[group]})
+        made = self._made([match[group] for line in part for match in pattern.finditer(line) if match[group]])
 
         def replaced(match: re.Match[str]) -> str:
             if not match[group]:
                 return match[0]
             start, end = match.span(group)
             first = match.start()
-            return match[0][: start - first] + (self._known[match[group]] or "") + match[0][end - first :]
+            new = next(made) if self._each else self._known[match[group]]
+            return match[0][: start - first] + (new or "") + match[0][end - first :]
 
         return [pattern.sub(replaced, line) for line in part]
 
-    def _learn(self, identities: set[str]) -> None:
-        """Ask the vault for the pseudonyms that are not known yet."""
-        if len(self._known) > MOST_KNOWN:
+    def _made(self, identities: list[str]) -> Iterator[str | None]:
+        """Ask the vault for pseudonyms: one for each where they do not last, else for those that are not known yet."""
+        if self._each:
+            return iter(self._session.pseudonymize(self._domain, identities, purpose="log") if identities else [])
+        now = time.monotonic()
+        if now >= self._until or len(self._known) > MOST_KNOWN:  # periods end, and people are merged or forgotten
             self._known.clear()
-        fresh = sorted(identities - self._known.keys())
+            self._written.clear()
+            self._until = now + KEPT_SECONDS
+        fresh = sorted(set(identities) - self._known.keys())
         if fresh:
             made = self._session.pseudonymize(self._domain, fresh, purpose="log")
             self._known.update(zip(fresh, made, strict=True))
+            self._written.update((one, json.dumps(new, ensure_ascii=False)) for one, new in zip(fresh, made, strict=True))
+        return iter(())
+
+
+def _field_pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Finds fields of these names with a text or a whole number, in a line without a backslash."""
+    wanted = "|".join(re.escape(name) for name in names)
+    return re.compile(rf'("(?:{wanted})"\s*:\s*)(?:"([^"]*)"|(0|[1-9][0-9]*)(?=\s*[,}}]))')
 
 
 def arriving(read: Callable[[int], bytes], size: int = 1 << 20) -> Iterator[list[str]]:
@@ -95,6 +155,14 @@ def arriving(read: Callable[[int], bytes], size: int = 1 << 20) -> Iterator[list
         yield _decoded(rest)
 
 
+def encoded(lines: Iterable[str]) -> bytes:
+    """Lines as they are passed on; texts that are none (lone surrogates) end the run."""
+    try:
+        return "".join([line + "\n" for line in lines]).encode()
+    except UnicodeEncodeError:
+        raise DataError("a line is not valid Unicode text: nothing more is passed on.") from None
+
+
 def _decoded(text: bytes) -> list[str]:
     try:
         return [line.removesuffix("\r") for line in text.decode().split("\n")]
@@ -104,9 +172,14 @@ def _decoded(text: bytes) -> list[str]:
 
 def _parsed(line: str) -> dict[str, Any]:
     try:
-        body = json.loads(line)
-    except ValueError:
-        body = None
+        body, end = _DECODER.raw_decode(line)
+        if end != len(line):
+            body = json.loads(line)
+    except (ValueError, RecursionError):
+        try:
+            body = json.loads(line)  # blanks before it
+        except (ValueError, RecursionError):
+            body = None
     if not isinstance(body, dict):
         raise DataError("a line is not a JSON object: nothing more is passed on.", hint="For text use --pattern.")
     return body
