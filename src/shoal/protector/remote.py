@@ -211,8 +211,8 @@ class RemoteSession:
     def requests(self) -> list[Request]:
         return [_request(r) for r in self.call("GET", "/requests")["requests"]]
 
-    def approve(self, request_id: str, *, digest: str | None = None) -> Request:
-        return _request(self.call("POST", f"/requests/{quoted(request_id)}/approve", {"digest": digest}))
+    def approve(self, request_id: str, *, digest: str | None = None, factor: str = "") -> Request:
+        return _request(self.call("POST", f"/requests/{quoted(request_id)}/approve", {"digest": digest, "factor": factor}))
 
     def deny(self, request_id: str) -> Request:
         return _request(self.call("POST", f"/requests/{quoted(request_id)}/deny"))
@@ -268,8 +268,18 @@ class RemoteSession:
         found = self.call("GET", f"/changes?everything={str(everything).lower()}")["changes"]
         return [_change(c) for c in found]
 
-    def confirm(self, change_id: str) -> Change:
-        return _change(self.call("POST", f"/changes/{quoted(change_id)}/confirm"))
+    def confirm(self, change_id: str, *, factor: str = "") -> Change:
+        return _change(self.call("POST", f"/changes/{quoted(change_id)}/confirm", {"factor": factor}))
+
+    def require_factor(self, roles: Sequence[str]) -> Change:
+        return _change(self.call("POST", "/factor/required", {"roles": list(roles)}))
+
+    def set_up_factor(self) -> str:
+        return str(self.call("POST", "/factor")["uri"])
+
+    def delegate(self, action: str, *, domains: Iterable[str] = (), seconds: float = 900.0) -> str:
+        body = {"action": action, "domains": list(domains), "seconds": seconds}
+        return str(self.call("POST", "/tokens", body)["token"])
 
     def refuse(self, change_id: str) -> Change:
         return _change(self.call("POST", f"/changes/{quoted(change_id)}/refuse"))

@@ -6,6 +6,7 @@ from shoal.protector.actions.confirming import ConfirmingActions
 from shoal.protector.actions.frame import Frame
 from shoal.protector.actions.holders import HolderActions
 from shoal.protector.actions.open_vault import OpenVault
+from shoal.protector.actions.own import OwnActions
 from shoal.protector.actions.owner import OwnerActions
 from shoal.protector.actions.pseudonyms import PseudonymActions
 from shoal.protector.actions.requests import RequestActions, Revealed
@@ -55,11 +56,16 @@ class Session:
         self.set_limit = owner.set_limit
         self.plant_honeytoken = owner.plant_honeytoken
         self.set_witness = owner.set_witness
+        self.require_factor = owner.require_factor
 
         second = ConfirmingActions(self.frame)
         self.changes = second.changes
         self.confirm = second.confirm
         self.refuse = second.refuse
+
+        own = OwnActions(self.frame)
+        self.set_up_factor = own.set_up_factor
+        self.delegate = own.delegate
 
     def __repr__(self) -> str:
         return "<Session>"

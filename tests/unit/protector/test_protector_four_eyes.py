@@ -311,7 +311,7 @@ def test_an_older_state_takes_two_people_and_stays_visible(sqlite_house: House) 
 def test_changes_are_used_once_whatever_the_store_says(house: House) -> None:
     with house.vault.store.write() as tx:
         now = tx.now(house.clock)
-        made = changes.propose(tx, "shred", {"domain": "d"}, proposer="Otto", token="", time=now)
+        made = changes.propose(tx, "shred", {"domain": "d"}, proposer="Otto", token=house.owner.frame.token, time=now)
         with pytest.raises(AccessError, match="second person"):
             changes.use(tx, made, time=now)
     with pytest.raises(AccessError, match="no such change"):

@@ -287,3 +287,46 @@ def test_rights_and_corrections_through_the_service(
     assert olga.pseudonymize("d", ["0021"]) == made[1:]
     assert agree(otto, udo, lambda: otto.care.forget(otto, "d", "0021"))["records"] == 1
     assert olga.find_many("d", ["0012", "0021"]) == [made[0], None]
+
+
+def test_factors_and_lent_tokens_through_the_service(
+    served: tuple[House, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import base64
+
+    from shoal.protector.crypto import totp
+
+    house, place = served
+    who = people(served)
+    otto, udo, aldo, olga = (who[name] for name in ("Otto", "Udo", "Aldo", "Olga"))
+    otto.create_domain("d")
+
+    def run(name: str, *words: str, code: int = 0) -> dict[str, Any]:
+        token = tmp_path / f"{name}.token"
+        if not token.exists():
+            token.write_text(house.tokens[name])
+            token.chmod(0o600)
+        with pytest.raises(SystemExit) as stop:
+            main(["vault", *words, "--json", "--vault", place, "--token-file", str(token)])
+        assert stop.value.code == code
+        return dict(json.loads(capsys.readouterr().out))
+
+    run("Otto", "factor", code=2)
+    udo.confirm(run("Otto", "factor", "--require", "approver")["change"])
+    run("Aldo", "factor", "--out", str(tmp_path / "app.txt"))
+    text = (tmp_path / "app.txt").read_text().strip()
+    secret = base64.b32decode(text.split("secret=")[1].split("&")[0])
+    asked = who["Rita"].request("d", olga.pseudonymize("d", ["0012"]), purpose="p", case="1")
+    with pytest.raises(AccessError, match="one-time code"):
+        aldo.approve(asked.id)
+    run("Aldo", "approve", asked.id, "--digest", "0" * 64, "--factor", totp.code(secret, totp.counter(house.clock.now)), code=1)
+    house.clock.now += 30
+    code = totp.code(secret, totp.counter(house.clock.now))
+    assert run("Aldo", "approve", asked.id, "--digest", asked.digest, "--factor", code)["status"] == "approved"
+    run("Olga", "delegate", "find", "--domain", "d", "--minutes", "5", "--token-out", str(tmp_path / "job.token"))
+    lent = RemoteVault(place).login((tmp_path / "job.token").read_text().strip())
+    assert lent.find("d", "0012") == asked.pseudonyms[0]
+    with pytest.raises(AccessError, match="lent to find"):
+        lent.pseudonymize("d", ["0012"])
+    with pytest.raises(AccessError, match="one action only"):
+        lent.delegate("find", seconds=1)

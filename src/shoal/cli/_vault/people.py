@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._vault.shared import Answer, acting, care_of, lines_of, opening, read_secret, require_ok, secret_file
+from shoal.cli._vault.shared import Answer, Factor, acting, care_of, lines_of, opening, read_secret, require_ok, secret_file
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
@@ -19,7 +19,7 @@ Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
 def register(vault: typer.Typer) -> None:
     vault.command("request")(request)
     vault.command("requests")(requests)
-    vault.command("approve")(_decision("approve", "Approve somebody else's request."))
+    vault.command("approve")(approve)
     vault.command("deny")(_decision("deny", "Deny somebody else's request."))
     vault.command("withdraw")(_decision("withdraw", "Take back your own request."))
     vault.command("reveal")(reveal)
@@ -66,8 +66,22 @@ def requests(session: Any) -> Answer:
     return {"requests": [r.to_json() for r in found]}, _shared.table_of("Requests", heads, rows, right=(5,))
 
 
+@acting
+def approve(
+    session: Any,
+    request_id: Id,
+    digest: Annotated[
+        str | None, typer.Option("--digest", help="Only the request you read (`requests --json` shows it).")
+    ] = None,
+    factor: Factor = "",
+) -> Answer:
+    """Approve somebody else's request."""
+    made = session.approve(request_id, digest=digest, factor=factor)
+    return made.to_json(), f"{made.id} is {made.status}."
+
+
 def _decision(verb: str, words: str) -> Callable[..., None]:
-    """The command for approving, denying or withdrawing a request."""
+    """The command for denying or withdrawing a request."""
 
     def decide(session: Any, request_id: Id) -> Answer:
         made = getattr(session, verb)(request_id)

@@ -10,7 +10,19 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shared import Json
-from shoal.cli._vault.shared import Answer, CodeOut, TokenOut, acting, opening, read_json, read_secret, secret_file, tell
+from shoal.cli._vault.shared import (
+    Answer,
+    CodeOut,
+    Factor,
+    TokenOut,
+    acting,
+    opening,
+    read_json,
+    read_secret,
+    secret_file,
+    tell,
+    waits,
+)
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Change, like CHG-4F9K2M7Q.")]
@@ -21,6 +33,8 @@ def register(vault: typer.Typer) -> None:
     vault.command("confirm")(confirm)
     vault.command("refuse")(refuse)
     vault.command("enrol")(enrol)
+    vault.command("factor")(factor_command)
+    vault.command("delegate")(delegate)
     vault.command("recipient")(recipient)
     vault.command("unseal")(unseal)
 
@@ -37,17 +51,17 @@ def changes(
 
 
 @acting
-def confirm(session: Any, change_id: Id, code_out: CodeOut = None) -> Answer:
+def confirm(session: Any, change_id: Id, code_out: CodeOut = None, factor: Factor = "") -> Answer:
     """Agree to somebody else's change, after reading it."""
     waiting = {c.id: c for c in session.changes()}
     change = waiting.get(change_id.strip().upper())
     if change is None or change.action not in ("actor", "token"):
-        made = session.confirm(change_id)
+        made = session.confirm(change_id, factor=factor)
         return made.to_json(), f"{made.id} is confirmed."
     if code_out is None:
         raise UsageError("where shall your half of the person's enrolment code go?", hint="Add --code-out FILE.")
     with secret_file(code_out) as put:
-        made = session.confirm(change_id)
+        made = session.confirm(change_id, factor=factor)
         put(made.code)
     return {**made.to_json(), "code_file": str(code_out)}, f"{made.id} is confirmed. Your half of the code is in {code_out}."
 
@@ -79,6 +93,40 @@ def enrol(
             codes = [_unsealed(code_file[0], secret, share_out)]
         put(vault.enrol(*codes))
     return {"token_file": str(token_out)}, f"Your token is in {token_out}. Nobody else has it; the codes are used up."
+
+
+@acting
+def factor_command(
+    session: Any,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="New file for your otpauth:// address (mode 0600).")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option("--require", help="Owner: these roles decide with a code (approver, auditor, owner).")
+    ] = None,
+    none: Annotated[bool, typer.Option("--require-none", help="Owner: nobody needs a code any more.")] = False,
+) -> Answer:
+    """Set up your second factor for an authenticator app, or propose which roles decide with one."""
+    if sum((out is not None, bool(role), none)) != 1:
+        raise UsageError("say what to do.", hint="--out FILE sets up yours; --require ROLE asks for it.")
+    if out is None:
+        change = session.require_factor(role or [])
+        return {"roles": role or [], "change": change.id}, waits(change)
+    with secret_file(out) as put:
+        put(session.set_up_factor())
+    return {"file": str(out)}, f"Your second factor is in {out}: add it to your app and delete the file."
+
+
+@acting
+def delegate(
+    session: Any,
+    action: Annotated[str, typer.Argument(help="pseudonymize, find, translate, register, prove, backup, audit, …")],
+    token_out: TokenOut,
+    domain: Annotated[list[str] | None, typer.Option("--domain", help="Only these domains (repeat).")] = None,
+    minutes: Annotated[float, typer.Option("--minutes", help="Valid for so many minutes, at most a day.")] = 15.0,
+) -> Answer:
+    """Lend a program a token of yours for one action and a short time; it ends with your own."""
+    with secret_file(token_out) as put:
+        put(session.delegate(action, domains=domain or (), seconds=minutes * 60))
+    return {"action": action, "token_file": str(token_out)}, f"A token to {action} for {minutes:g} minutes is in {token_out}."
 
 
 def _unsealed(file: Path, secret: Path, share_out: Path) -> str:

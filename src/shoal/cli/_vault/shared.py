@@ -48,6 +48,9 @@ KeyShares = Annotated[
     list[Path] | None, typer.Option("--key-share", help="Instead of the key file: files with shares of it (repeat).")
 ]
 AnchorFile = Annotated[Path | None, typer.Option("--anchor", help="Anchor file (default: beside the key file).")]
+Factor = Annotated[
+    str, typer.Option("--factor", envvar="SHOAL_VAULT_FACTOR", help="Your one-time code, where your role decides with one.")
+]
 Name = Annotated[str, typer.Argument(help="Name.")]
 TokenOut = Annotated[Path, typer.Option("--token-out", help="New file for the token (mode 0600).")]
 CodeOut = Annotated[

@@ -13,7 +13,7 @@ from typing import Any
 from shoal.protector.actions.frame import Frame
 from shoal.protector.log import witness
 from shoal.protector.log.audit import actor_pseudonym
-from shoal.protector.people import accounts, changes, enrolment, limits
+from shoal.protector.people import accounts, changes, enrolment, factors, limits
 from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
 from shoal.protector.store.database import Tx
@@ -33,9 +33,13 @@ class ConfirmingActions:
         living = [c for c in found if everything or (c.status in ("pending", "confirmed") and now < c.expires)]
         return [replace(c, code="", tokens=()) for c in living]
 
-    def confirm(self, change_id: str) -> Change:
-        """Agree to somebody else's change. Where it adds a person, ``code`` is your half of the enrolment code."""
+    def confirm(self, change_id: str, *, factor: str = "") -> Change:
+        """Agree to somebody else's change. Where it adds a person, ``code`` is your half of the enrolment code.
+
+        ``factor`` is your one-time code, where your role decides with one.
+        """
         frame = self._frame
+        frame.decide_with("confirm", factor)
         with frame.acting("confirm", change=_for_log(change_id)) as (tx, now):
             made = changes.decide(tx, change_id, second=frame.name, token=frame.token, agree=True, time=now)
             frame.log(tx, now, "confirm", change=made.id, detail=made.action)
@@ -78,6 +82,11 @@ def _apply_limit(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> N
     frame.log(tx, now, "limit", detail=detail)
 
 
+def _apply_factor(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
+    factors.require(tx, what["roles"])
+    frame.log(tx, now, "factor", roles=what["roles"], detail="required")
+
+
 def _apply_witness(frame: Frame, tx: Tx, now: float, what: Mapping[str, Any]) -> None:
     witness.put(tx, what["places"])
     frame.log(tx, now, "witness", count=len(what["places"]))
@@ -107,6 +116,7 @@ _AT_ONCE: dict[str, Callable[[Frame, Tx, float, Mapping[str, Any]], None]] = {
     "grant": apply_grant,
     "limit": _apply_limit,
     "witness": _apply_witness,
+    "factor": _apply_factor,
 }
 
 

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from shoal.errors import AccessError
 from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.log import audit, shares
-from shoal.protector.people import accounts, changes, limits
+from shoal.protector.people import accounts, changes, factors, limits
 from shoal.protector.people.accounts import Caller
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.pseudonyms.minting import OpenDomain
@@ -54,6 +55,17 @@ class Frame:
         made = changes.propose(tx, action, what, proposer=self.name, token=self.token, time=now, code=code)
         self.log(tx, now, "propose", change=made.id, detail=action)
         return made
+
+    def decide_with(self, action: str, factor: str) -> None:
+        """Check the caller's one-time code where her role decides with one; a wrong one is counted and refused."""
+        with self.vault.store.read() as tx, contextlib.suppress(AccessError):  # the action itself refuses a token, and logs it
+            if not factors.needed(tx, self.caller(tx, tx.now(self.vault.clock)), action):
+                return
+        with self.vault.recorder.refusals(self.name, action):
+            with self.vault.store.write() as tx:
+                good = factors.check(tx, self.name, factor, tx.now(self.vault.clock))
+            if not good:
+                raise AccessError("the one-time code is wrong or was used before.", hint="Wait for the next.", reason="factor")
 
     def agreed(self, action: str, domain: str | None = None, **what: Any) -> Change:
         """The caller's change of exactly this content that a second person confirmed.

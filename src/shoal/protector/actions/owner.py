@@ -12,7 +12,7 @@ from shoal.protector.actions import honeytokens
 from shoal.protector.actions.confirming import apply_grant, log_grant
 from shoal.protector.actions.frame import Frame
 from shoal.protector.log import witness
-from shoal.protector.people import accounts, enrolment, limits
+from shoal.protector.people import accounts, enrolment, factors, limits
 from shoal.protector.people.changes import Change
 from shoal.protector.people.limits import Limit
 from shoal.protector.pseudonyms.domains import Context, Domain, Renewal
@@ -110,6 +110,7 @@ class OwnerActions:
             accounts.require_another(tx, name, "owner")
             gone = accounts.revoke_tokens(tx, name)
             enrolment.withdraw(tx, name)
+            factors.withdraw(tx, name)
             log_grant(self._frame, tx, now, name, (), detail=f"{gone} tokens revoked")
         return gone
 
@@ -118,6 +119,12 @@ class OwnerActions:
         limits.check_limit(action, limit)
         with self._frame.acting("limit") as (tx, now):
             return self._frame.propose(tx, now, "limit", {"on": action, "purpose": purpose, "limit": asdict(limit)})
+
+    def require_factor(self, roles: Sequence[str]) -> Change:
+        """Propose that people with these roles (approver, auditor, owner) decide with a one-time code; none ends it."""
+        wanted = factors.check_required(roles)
+        with self._frame.acting("actor") as (tx, now):
+            return self._frame.propose(tx, now, "factor", {"roles": wanted})
 
     def set_witness(self, places: Sequence[str]) -> Change:
         """Propose where checkpoints go before identities leave: files or https:// addresses, none to end it."""

@@ -100,8 +100,12 @@ class RequestActions:
         sees_all = bool(caller.roles & {"approver", "auditor", "owner"})
         return [r for r in everything if (sees_all or r.requester == self._frame.name) and caller.reaches(r.domain)]
 
-    def approve(self, request_id: str, *, digest: str | None = None) -> Request:
-        """Approve somebody else's request; with ``digest``, only the one that was read (:attr:`Request.digest`)."""
+    def approve(self, request_id: str, *, digest: str | None = None, factor: str = "") -> Request:
+        """Approve somebody else's request; with ``digest``, only the one that was read (:attr:`Request.digest`).
+
+        ``factor`` is your one-time code, where approvers decide with one.
+        """
+        self._frame.decide_with("approve", factor)
         return self._decide(request_id, approve=True, digest=digest)
 
     def deny(self, request_id: str) -> Request:

@@ -55,18 +55,27 @@ class Caller:
     """The person behind a token: name, the roles this token may use, the domains it may touch (none: all).
 
     ``losses`` counts how often rights were taken away from the person: what was approved before one of these stays dead.
+    ``action`` is the only one a lent token is for.
     """
 
     name: str
     roles: frozenset[str]
     domains: frozenset[str] = frozenset()
     losses: int = 0
+    action: str = ""
+
+    def require_whole(self) -> None:
+        """Refuse a lent token (:mod:`.delegation`)."""
+        if self.action:
+            raise AccessError("a lent token is for one action only.", reason="role")
 
     def require(self, action: str, domain: str | None = None) -> None:
         """Refuse what none of the roles permits."""
         if not any(action in PERMITS[role] for role in self.roles):
             able = ", ".join(role for role in ROLES if action in PERMITS[role])
             raise AccessError(f"to {action} needs the role {able}; this token does not have it.", reason="role")
+        if self.action and action != self.action:
+            raise AccessError(f"this token was lent to {self.action} and for nothing else.", reason="role")
         if domain is not None and not self.reaches(domain):
             raise AccessError("this token does not reach that domain.", reason="domain")
 
@@ -174,8 +183,10 @@ def caller(tx: Tx, digest: str, time: float) -> Caller:
     expired = token is not None and token["expires"] is not None and time >= token["expires"]
     if token is None or actor is None or expired or not actor["enabled"]:
         raise AccessError("the token is not valid.", hint="Ask an owner of the vault for a new one.", reason="token")
+    if token.get("own"):
+        caller(tx, token["own"], time)  # a lent token ends with the one it was lent from
     roles = frozenset(token["scopes"]) & frozenset(actor["roles"])
-    return Caller(actor["name"], roles, frozenset(token["domains"]), actor.get("losses", 0))
+    return Caller(actor["name"], roles, frozenset(token["domains"]), actor.get("losses", 0), token.get("action", ""))
 
 
 def revoke_tokens(tx: Tx, name: str) -> int:

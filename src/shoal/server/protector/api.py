@@ -186,7 +186,8 @@ def _add_request_routes(router: APIRouter) -> None:
 
     @router.post("/requests/{request_id}/approve", summary="Approve somebody else's request (approver)")
     async def approve(request_id: str, session: CurrentSession, body: models.Approval | None = None) -> models.RequestView:
-        return await decide(partial(session.approve, digest=None if body is None else body.digest), request_id)
+        told = models.Approval() if body is None else body
+        return await decide(partial(session.approve, digest=told.digest, factor=told.factor), request_id)
 
     @router.post("/requests/{request_id}/deny", summary="Deny somebody else's request (approver)")
     async def deny(request_id: str, session: CurrentSession) -> models.RequestView:

@@ -77,9 +77,30 @@ class Check(_Body):
 
 
 class Approval(_Body):
-    """The digest of the request as the approver has read it."""
+    """The digest of the request as the approver has read it, and her one-time code where approvers need one."""
 
     digest: Short | None = None
+    factor: Short = ""
+
+
+class Confirmation(_Body):
+    """The one-time code of the second person, where her role needs one."""
+
+    factor: Short = ""
+
+
+class Lending(_Body):
+    """One action, domains (none: all of the token) and seconds."""
+
+    action: Needed
+    domains: Annotated[list[Needed], Field(max_length=1000)] = []
+    seconds: Annotated[float, Field(gt=0, le=86400)] = 900.0
+
+
+class Factor(BaseModel):
+    """A second factor as an authenticator app reads it; told once."""
+
+    uri: str
 
 
 class Find(_Body):

@@ -149,6 +149,21 @@ def add_people_routes(router: APIRouter) -> None:
     async def revoke(name: str, session: CurrentSession) -> dict[str, int]:
         return {"revoked": await run_in_threadpool(session.revoke_tokens, name)}
 
+    @router.post("/factor", status_code=201, summary="Set up your second factor: told once (everybody)")
+    async def set_up_factor(session: CurrentSession) -> models.Factor:
+        return models.Factor(uri=await run_in_threadpool(session.set_up_factor))
+
+    @router.post("/factor/required", status_code=201, summary="Propose which roles decide with a one-time code (owner)")
+    async def require_factor(
+        roles: Annotated[list[Needed], Body(max_length=5, embed=True)], session: CurrentSession
+    ) -> models.ChangeView:
+        return models.ChangeView.of(await run_in_threadpool(session.require_factor, roles))
+
+    @router.post("/tokens", status_code=201, summary="Lend a token of yours for one action and a short time (everybody)")
+    async def delegate(body: models.Lending, session: CurrentSession) -> models.Enrolled:
+        told = {"domains": body.domains, "seconds": body.seconds}
+        return models.Enrolled(token=await run_in_threadpool(session.delegate, body.action, **told))
+
     @router.post("/limits", status_code=201, summary="Propose another limit (owner)")
     async def limit(body: models.NewLimit, session: CurrentSession) -> models.ChangeView:
         wanted = Limit(body.seconds, body.max, body.alarm)
@@ -160,8 +175,9 @@ def add_people_routes(router: APIRouter) -> None:
         return models.Changes(changes=[models.ChangeView.of(c) for c in found])
 
     @router.post("/changes/{change_id}/confirm", summary="Agree to somebody else's change (owner, auditor)")
-    async def confirm(change_id: str, session: CurrentSession) -> models.ChangeView:
-        return models.ChangeView.of(await run_in_threadpool(session.confirm, change_id))
+    async def confirm(change_id: str, session: CurrentSession, body: models.Confirmation | None = None) -> models.ChangeView:
+        factor = "" if body is None else body.factor
+        return models.ChangeView.of(await run_in_threadpool(session.confirm, change_id, factor=factor))
 
     @router.post("/changes/{change_id}/refuse", summary="Refuse somebody else's change (owner, auditor)")
     async def refuse(change_id: str, session: CurrentSession) -> models.ChangeView:

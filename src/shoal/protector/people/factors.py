@@ -1,0 +1,75 @@
+"""The second factor: one-time codes without which the second person's word does not count, where two people asked for it.
+
+Each person sets hers up once, herself. It ends with her tokens (`revoke_tokens`), so a new one takes a new enrolment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shoal.errors import AccessError, UsageError
+from shoal.protector.crypto import totp
+from shoal.protector.people.accounts import Caller, check_roles
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import LIMIT, USAGE
+
+DECIDING = {"approve": ("approver",), "deny": ("approver",), "confirm": ("auditor", "owner")}
+"""The actions of a second person, and the roles that permit them."""
+
+MOST_WRONG = 5
+REST = 900.0
+"""After so many wrong codes in a row nothing is taken for so many seconds."""
+
+
+def check_required(roles: Iterable[str]) -> list[str]:
+    """Roles for which a second factor can be asked."""
+    wanted = list(dict.fromkeys(roles))
+    strange = set(wanted) - {role for able in DECIDING.values() for role in able}
+    if strange:
+        check_roles(wanted)
+        raise UsageError("a second factor is for approvers, auditors and owners: those who decide.")
+    return wanted
+
+
+def require(tx: Tx, roles: Iterable[str]) -> None:
+    """From now on people with these roles decide with a code; none ends it."""
+    tx.put(LIMIT, "factor", {"roles": check_required(roles)})
+
+
+def needed(tx: Tx, caller: Caller, action: str) -> bool:
+    """Whether the caller decides with a code."""
+    asked = set((tx.get(LIMIT, "factor") or {"roles": []})["roles"])
+    return bool(asked & caller.roles & set(DECIDING.get(action, ())))
+
+
+def set_up(tx: Tx, name: str, label: str) -> str:
+    """The secret of a person as an address for her app, told once."""
+    if tx.get(USAGE, _entry(name)) is not None:
+        raise AccessError("this person has a second factor already.", hint="Two people enrol her anew.", reason="factor")
+    secret = totp.new_secret()
+    tx.put(USAGE, _entry(name), {"secret": secret.hex(), "after": -1, "wrong": 0, "since": 0.0})
+    return totp.uri(secret, label=label)
+
+
+def check(tx: Tx, name: str, given: str, time: float) -> bool:
+    """Whether the code is the person's, and was not used before; what is wrong is counted."""
+    kept = tx.get(USAGE, _entry(name))
+    if kept is None:
+        raise AccessError("a second factor is needed here.", hint="Set yours up with `shoal vault factor`.", reason="factor")
+    resting = kept["wrong"] >= MOST_WRONG and time < kept["since"] + REST
+    step = None if resting else totp.matching(bytes.fromhex(kept["secret"]), given, time, after=kept["after"])
+    if step is not None:
+        kept |= {"after": step, "wrong": 0}
+    elif not resting:
+        kept |= {"wrong": kept["wrong"] + 1 if time < kept["since"] + REST or kept["wrong"] < MOST_WRONG else 1, "since": time}
+    tx.put(USAGE, _entry(name), kept)
+    return step is not None
+
+
+def withdraw(tx: Tx, name: str) -> None:
+    """Forget a person's factor."""
+    tx.remove(USAGE, _entry(name))
+
+
+def _entry(name: str) -> str:
+    return f"factor {name}"
