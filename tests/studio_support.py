@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 NAMES = (HOSTILE, "=1+1", "a" * 200, "\u05d2\u05d9\u05dc \u202e age", 'it\'s "quoted"', "diagnosis")
 
 
@@ -36,13 +37,20 @@ def free_port() -> int:
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a studio that runs in a thread, and its application."""
-    import uvicorn
-
     from shoal.server.studio.app import create_app
     from shoal.workspace import Workspace
 
-    port = free_port()
     app = create_app(Workspace(folder), workers=1, **options)
+    with running(app) as address:
+        yield address, app
+
+
+@contextmanager
+def running(app: Any) -> Iterator[str]:
+    """The address of an application that is served in a thread."""
+    import uvicorn
+
+    port = free_port()
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -50,7 +58,7 @@ def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}", app
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join()
@@ -96,3 +104,45 @@ class Visitor:
 
     def close(self) -> None:
         self.http.close()
+
+
+class Watched:
+    """A page that notes what it asks for and what it complains of."""
+
+    def __init__(self, browser: Any, studio: tuple[str, Any], **options: Any) -> None:
+        self.address, app = studio
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce", **options)
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.complained: list[str] = []
+        self.page.on("request", lambda r: self.asked.append(r.url))
+        self.page.on("console", lambda m: self.complained.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.complained.append(str(e)))
+        self.page.set_default_timeout(90_000)
+        self.page.goto(f"{self.address}/enter?code={app.state.door.code}")
+
+    def close(self) -> None:
+        self.context.close()
+        strangers = [url for url in self.asked if not url.startswith((self.address, "data:"))]
+        assert strangers == [], "no request leaves loopback"
+        assert self.complained == []
+
+
+def fitting(page: Any, what: str) -> None:
+    """Nothing sticks out on a telephone; afterwards the window is wide again."""
+    page.set_viewport_size({"width": 380, "height": 800})
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert wide <= 380, f"{what} sticks out: {wide}"
+
+
+def accessible(page: Any, what: str) -> None:
+    """No violation of WCAG 2.2 AA, light and dark."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options=WCAG).response["violations"]
+        told = [f"{v['id']}: {v['nodes'][0]['target']} {v['nodes'][0]['html'][:120]}" for v in found]
+        assert told == [], f"{what}, {scheme}"
+    page.emulate_media(color_scheme="light")

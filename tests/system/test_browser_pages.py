@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +15,6 @@ from shoal.report.charts import heat_map, save
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("shoal_tools_programs", ROOT / "tools" / "programs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    path = tool.find("chromium")
-    if path is None:
-        if os.environ.get("SHOAL_CI") == "1":
-            pytest.fail("in CI a browser must be there")
-        pytest.skip("no Chromium is installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=list(tool.FLAGS))
-        yield opened
-        opened.close()
 
 
 def look(browser: Any, page_file: Path) -> dict[str, Any]:

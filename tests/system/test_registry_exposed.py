@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import random
 import threading
 import time
@@ -113,26 +111,6 @@ def test_the_command_line_says_the_same(capsys):
     assert stop.value.code == 0
     found = exposure(BuiltIn(), "UK/Leeds@2019", [("sex", "F"), ("age/years", "87")])
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.to_json()))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("shoal_tools_programs", ROOT / "tools" / "programs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    path = tool.find("chromium")
-    if path is None:
-        if os.environ.get("SHOAL_CI") == "1":
-            pytest.fail("in CI a browser must be there")
-        pytest.skip("no Chromium is installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=list(tool.FLAGS))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

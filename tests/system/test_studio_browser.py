@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,79 +11,16 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from studio_support import hostile_table, served
+from studio_support import Watched, accessible, fitting, hostile_table, served
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("measure", "understand", "improve", "prove")
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("shoal_tools_programs", ROOT / "tools" / "programs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    path = tool.find("chromium")
-    if path is None:
-        if os.environ.get("SHOAL_CI") == "1":
-            pytest.fail("in CI a browser must be there")
-        pytest.skip("no Chromium is installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=list(tool.FLAGS))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any]]:
     with served(tmp_path_factory.mktemp("studio") / "kept") as found:
         yield found
-
-
-class Watched:
-    """A page that notes what it asks for and what it complains of."""
-
-    def __init__(self, browser: Any, studio: tuple[str, Any], **options: Any) -> None:
-        self.address, app = studio
-        self.context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce", **options)
-        self.page = self.context.new_page()
-        self.asked: list[str] = []
-        self.complained: list[str] = []
-        self.page.on("request", lambda r: self.asked.append(r.url))
-        self.page.on("console", lambda m: self.complained.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda e: self.complained.append(str(e)))
-        self.page.set_default_timeout(90_000)
-        self.page.goto(f"{self.address}/enter?code={app.state.door.code}")
-
-    def close(self) -> None:
-        self.context.close()
-        strangers = [url for url in self.asked if not url.startswith((self.address, "data:"))]
-        assert strangers == [], "no request leaves loopback"
-        assert self.complained == []
-
-
-def fitting(page: Any, what: str) -> None:
-    """Nothing sticks out on a telephone; afterwards the window is wide again."""
-    page.set_viewport_size({"width": 380, "height": 800})
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    page.set_viewport_size({"width": 1440, "height": 900})
-    assert wide <= 380, f"{what} sticks out: {wide}"
-
-
-def accessible(page: Any, what: str) -> None:
-    """No violation of WCAG 2.2 AA, light and dark."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found = Axe().run(page, options=WCAG).response["violations"]
-        told = [f"{v['id']}: {v['nodes'][0]['target']} {v['nodes'][0]['html'][:120]}" for v in found]
-        assert told == [], f"{what}, {scheme}"
-    page.emulate_media(color_scheme="light")
 
 
 @pytest.mark.browser

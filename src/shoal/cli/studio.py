@@ -1,24 +1,31 @@
-"""``shoal studio``: the library in a browser, on this computer only."""
+"""``shoal studio``: the library in a browser, for one person on this computer or for named users over TLS."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.commands import Commands
+from shoal.cli._studio import users
+from shoal.errors import UsageError, need
 
 PORT = 8712
 
 
 def register(app: typer.Typer) -> None:
-    app.command("studio")(studio)
+    group = Commands(name="studio", invoke_without_command=True, rich_markup_mode=None)
+    group.callback()(studio)
+    users.register(group)
+    app.add_typer(group)
 
 
 def studio(
+    ctx: typer.Context,
     workspace: Annotated[
         Path | None, typer.Option("--workspace", help="Folder that keeps tables and releases (default: ~/shoal-studio).")
     ] = None,
@@ -26,44 +33,87 @@ def studio(
         str | None,
         typer.Option("--store", envvar="SHOAL_STUDIO_STORE", help="PostgreSQL URL for the records; else SQLite in the folder."),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on 127.0.0.1.")] = PORT,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond loopback: TLS and users.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port.")] = PORT,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="A host name under which browsers reach it. Repeatable.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
     limit: Annotated[float, typer.Option("--limit", min=0.001, help="Largest table that is taken, in GB.")] = 2.0,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=32, help="Jobs at the same time.")] = 2,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=32, help="Jobs at the same time, in each workspace.")] = 2,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
 ) -> None:
-    """Measure, understand, improve and prove in a browser. Nothing leaves this computer; the link works once."""
-    from shoal.errors import UsageError, need
+    """Measure, understand, improve and prove in a browser.
 
+    On this computer one person comes in by a link that works once. Beyond it, named users log in over TLS: see
+    'shoal studio user'. Nothing leaves the computer that it runs on.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
     try:
-        from shoal.server.common import run
-        from shoal.server.studio.app import create_app
+        from shoal.server.common import LOOPBACK, check_address, run
+        from shoal.workspace.people.people import has_users
     except ImportError:
         raise need("server", "fastapi") from None
+
+    folder, own = users.folder_of(workspace), host in LOOPBACK
+    check_address(host, tls_cert, tls_key)
+    named = has_users(folder, store=store)
+    if not own and not named:
+        raise UsageError(
+            "beyond this computer a studio needs named users, and there are none.",
+            hint="Let the first one in: shoal studio user add NAME --role admin",
+        )
+    if _taken(host, port):
+        raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
+    size = int(limit * 1e9)
+    scheme = "https" if tls_cert else "http"
+    if named:
+        from shoal.server.studio.people.house import create_house
+        from shoal.workspace.people import People
+
+        app = create_house(
+            People(folder, store=store),
+            limit=size,
+            workers=workers,
+            hosts=(*LOOPBACK, *((host,) if not own else ()), *(name or ())),
+        )
+        link = f"{scheme}://{_address(name[0] if name else host)}:{port}/login"
+        _shared.say(f"Log in at {link}")
+    else:
+        app, link = _for_one(folder, store, size, workers, f"{scheme}://{_address(host)}:{port}", tuple(name or ()))
+    _shared.say(f"Kept in {folder.absolute()} (stop with Ctrl-C)")
+    if browser and own:
+        threading.Timer(1.0, _open, args=(link,)).start()
+    run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
+
+
+def _for_one(folder: Path, store: str | None, size: int, workers: int, address: str, names: tuple[str, ...]) -> tuple[Any, str]:
+    """The studio of one person, and the link that opens it."""
+    from shoal.server.common import LOOPBACK
+    from shoal.server.studio.app import create_app
     from shoal.workspace import Workspace
 
-    if _taken(port):
-        raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
-    opened = Workspace(workspace or Path.home() / "shoal-studio", store=store)
-
-    def link(code: str) -> str:
-        return f"http://127.0.0.1:{port}/enter?code={code}"
-
     def told(code: str) -> None:
-        _shared.say(f"For another browser, once: {link(code)}")
+        _shared.say(f"For another browser, once: {address}/enter?code={code}")
 
-    app = create_app(opened, limit=int(limit * 1e9), workers=workers, told=told)
-    _shared.say(f"Open this link; it works once: {link(app.state.door.code)}")
-    _shared.say(f"Kept in {opened.files.root} (stop with Ctrl-C)")
-    if browser:
-        threading.Timer(1.0, _open, args=(link(app.state.door.code),)).start()
-    run(app, host="127.0.0.1", port=port)
+    app = create_app(Workspace(folder, store=store), limit=size, workers=workers, hosts=(*LOOPBACK, *names), told=told)
+    link = f"{address}/enter?code={app.state.door.code}"
+    _shared.say(f"Open this link; it works once: {link}")
+    return app, link
 
 
-def _taken(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+def _address(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _taken(host: str, port: int) -> bool:
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host.strip("[]"), port))
         except OSError:
             return True
     return False

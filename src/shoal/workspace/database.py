@@ -16,7 +16,7 @@ except ImportError:
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["JOBS", "RELEASES", "SESSIONS", "STEPS", "TABLES", "open_database", "sa", "writing"]
+__all__ = ["JOBS", "RELEASES", "SESSIONS", "STEPS", "TABLES", "connect", "open_database", "sa", "writing"]
 
 VERSION = 1
 METADATA = sa.MetaData()
@@ -81,7 +81,7 @@ SESSIONS = sa.Table(
 
 def open_database(url: str) -> Engine:
     """The engine of a workspace's database; an empty database gets its tables, all or none."""
-    engine = _connect(url)
+    engine = connect(url)
     try:
         with writing(engine) as db:
             if not sa.inspect(db).has_table(VERSIONS.name):
@@ -111,7 +111,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield db
 
 
-def _connect(url: str) -> Engine:
+def connect(url: str) -> Engine:
     driver = "postgresql+psycopg" + url[len("postgresql") :] if url.startswith("postgresql:") else url
     try:
         engine = sa.create_engine(driver, **({} if url.startswith("sqlite") else {"pool_pre_ping": True}))

@@ -24,22 +24,27 @@ class Sessions:
 
     def begin(self, *, hours: float = HOURS) -> str:
         """A new session's token: shown once, to the browser."""
-        token, now = secrets.token_urlsafe(32), time.time()
+        token, now = new_token(), time.time()
         with writing(self._engine) as db:
             db.execute(SESSIONS.delete().where(SESSIONS.c.ends <= now))
-            db.execute(SESSIONS.insert().values(digest=_digest(token), ends=now + 3600 * hours))
+            db.execute(SESSIONS.insert().values(digest=digest(token), ends=now + 3600 * hours))
         return token
 
     def holds(self, token: str) -> bool:
         """Whether a session of this token is open."""
         with self._engine.connect() as db:
-            ends = db.execute(sa.select(SESSIONS.c.ends).where(SESSIONS.c.digest == _digest(token))).scalar()
+            ends = db.execute(sa.select(SESSIONS.c.ends).where(SESSIONS.c.digest == digest(token))).scalar()
         return ends is not None and ends > time.time()
 
     def end(self, token: str) -> None:
         with writing(self._engine) as db:
-            db.execute(SESSIONS.delete().where(SESSIONS.c.digest == _digest(token)))
+            db.execute(SESSIONS.delete().where(SESSIONS.c.digest == digest(token)))
 
 
-def _digest(token: str) -> str:
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def digest(token: str) -> str:
+    """What is kept of a token."""
     return hashlib.sha256(token.encode("utf-8")).hexdigest()

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
 from shoal.server.common import LOOPBACK, status_of
-from shoal.server.studio import improve, jobs, measure, pages, policy, prove, tables, understand
+from shoal.server.studio import improve, jobs, measure, policy, prove, statics, tables, understand
 from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import Door, Guard
 from shoal.server.studio.here import Studio, trouble, waiting_page
@@ -23,12 +23,10 @@ from shoal.workspace.runner import Runner
 
 LIMIT = 2_000_000_000
 """Bytes of a table that is taken, where nobody says otherwise."""
-KINDS = {"studio.css": "text/css", "studio.js": "text/javascript", "fish.svg": "image/svg+xml"}
 TAB_OF = {"release": "prove"} | dict.fromkeys(
     ("bands", "locks", "levels", "levels-file", "ask", "way", "plan", "offer"), "improve"
 )
 """The page that a form belongs to, by the last part of its address."""
-LONG = {"cache-control": "private, max-age=31536000, immutable"}
 
 
 def create_app(
@@ -39,7 +37,15 @@ def create_app(
     hosts: Sequence[str] = LOOPBACK,
     told: Callable[[str], Any] | None = None,
 ) -> FastAPI:
-    """The studio of a workspace. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
+    """The studio of one person. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
+    app = pages_of(workspace, limit=limit, workers=workers)
+    app.state.door = Door(workspace.sessions, told)
+    app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
+    return app
+
+
+def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2) -> FastAPI:
+    """Every page of a workspace, without a guard: whoever asks has been let in."""
     studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit)
 
     @contextlib.asynccontextmanager
@@ -55,17 +61,10 @@ def create_app(
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.door = Door(workspace.sessions, told)
-    app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
     for part in (tables, measure, understand, improve, levels, prove, policy, jobs):
         app.include_router(part.create_router(studio))
 
-    @app.get("/static/{name}")
-    def static(name: str) -> Response:
-        if name not in KINDS:
-            raise HTTPException(404)
-        text = pages.style() if name == "studio.css" else pages.static(name)
-        return Response(text, media_type=KINDS[name], headers=LONG)
+    app.include_router(statics.create_router())
 
     _errors(app, studio)
     return app

@@ -43,6 +43,8 @@ HEADERS = (
 )
 """Set on every answer that does not set them itself. ``same-origin`` lets browsers tell us where a form came from."""
 
+SECURE = (b"strict-transport-security", b"max-age=31536000")
+
 
 class Door:
     """One-time codes: each opens one session, then it is gone and a new one takes its place."""
@@ -80,6 +82,8 @@ def form_token(session: str) -> str:
 class Guard:
     """Stands before the pages; what it lets through has ``scope["session"]``."""
 
+    entrance = "/enter"
+
     def __init__(self, app: Any, *, door: Door, sessions: Sessions, hosts: Sequence[str] = LOOPBACK) -> None:
         self._app = app
         self._door = door
@@ -94,7 +98,8 @@ class Guard:
         async def careful(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                message = {**message, "headers": [*message["headers"], *(h for h in HEADERS if h[0] not in given)]}
+                ours = (*HEADERS, SECURE) if scope["scheme"] == "https" else HEADERS
+                message = {**message, "headers": [*message["headers"], *(h for h in ours if h[0] not in given)]}
             await send(message)
 
         request = Request(scope)
@@ -120,40 +125,56 @@ class Guard:
             where = f" at {Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else ""
             sys.stderr.write(f"studio: {type(error).__name__}{where}\n")
             if not begun:
-                await _page(500, "Something went wrong inside.", "Your tables are intact. Go back.")(scope, receive, send)
+                await notice(500, "Something went wrong inside.", "Your tables are intact. Go back.")(scope, receive, send)
 
     def _refused(self, request: Request) -> Response | None:
         """An answer instead of the page, or None where the page may come."""
         host = _one(request, "host")
         if host is None or _name(host) not in self._hosts:
-            return _page(400, "This address is not served here.", "Use the link that 'shoal studio' printed.")
+            return notice(400, "This address is not served here.", "Use the link that 'shoal studio' printed.")
         path, safe = request.url.path, request.method in ("GET", "HEAD")
         if path.startswith("/static/") and safe:
             return None
-        if path == "/enter" and request.method == "GET":
-            return self._enter(request)
+        if path == self.entrance:
+            return self._at_entrance(request, host)
         session = session_of(request)
-        if session is None or not self._sessions.holds(session):
-            return _page(401, "Your session is over, or this is another browser.", "Use the link that 'shoal studio' printed.")
+        if session is None or not self._holds(request, session):
+            return self._stranger(request)
         request.scope["session"] = session
         if safe:
             return None
-        if not _same_origin(request, host):
-            return _page(403, "This came from another page than the studio's own.", "Go back and try again.")
+        if not same_origin(request, host):
+            return elsewhere()
         given = request.headers.get(HEADER, "")
         if given and not hmac.compare_digest(given.encode(), form_token(session).encode()):
-            return _page(403, "This form belongs to another session.", "Load the page again.")
+            return notice(403, "This form belongs to another session.", "Load the page again.")
         request.scope["form_token_seen"] = bool(given)
         return None
 
-    def _enter(self, request: Request) -> Response:
+    def _holds(self, request: Request, session: str) -> bool:
+        return self._sessions.holds(session)
+
+    def _stranger(self, request: Request) -> Response:
+        return notice(401, "Your session is over, or this is another browser.", "Use the link that 'shoal studio' printed.")
+
+    def _at_entrance(self, request: Request, host: str) -> Response | None:
+        if request.method != "GET":
+            return self._stranger(request)
         token = self._door.enter(request.query_params.get("code", ""))
         if token is None:
-            return _page(401, "This link has been used already.", "The terminal of 'shoal studio' shows a new one.")
-        answer = RedirectResponse("/", status_code=303)
-        secure = request.url.scheme == "https"
-        answer.set_cookie(COOKIE, token, max_age=int(3600 * HOURS), httponly=True, samesite="strict", secure=secure, path="/")
-        return answer
+            return notice(401, "This link has been used already.", "The terminal of 'shoal studio' shows a new one.")
+        return with_session(RedirectResponse("/", status_code=303), token, request)
+
+
+def with_session(answer: Response, token: str, request: Request) -> Response:
+    """An answer that gives the browser its session."""
+    secure = request.url.scheme == "https"
+    answer.set_cookie(COOKIE, token, max_age=int(3600 * HOURS), httponly=True, samesite="strict", secure=secure, path="/")
+    return answer
+
+
+def elsewhere() -> Response:
+    return notice(403, "This came from another page than the studio's own.", "Go back and try again.")
 
 
 def check_form(request: Request, fields: Any) -> bool:
@@ -181,7 +202,7 @@ def _name(host: str) -> str:
     return host if host.endswith("]") else host.rsplit(":", 1)[0]
 
 
-def _same_origin(request: Request, host: str) -> bool:
+def same_origin(request: Request, host: str) -> bool:
     """Whether what changes something was sent by our own page; a browser says so in one of two headers."""
     origin = request.headers.get("origin")
     if origin is not None:
@@ -189,5 +210,6 @@ def _same_origin(request: Request, host: str) -> bool:
     return request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
 
 
-def _page(status: int, found: str, do: str) -> HTMLResponse:
+def notice(status: int, found: str, do: str) -> HTMLResponse:
+    """A page for whoever may not come in, or may not do this."""
     return HTMLResponse(refusal(found, do), status_code=status)

@@ -73,8 +73,18 @@ def here(studio: Studio, table_id: str) -> Here:
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A page for the session that asks."""
     theme = request.cookies.get(LOOK, "")
-    shared = {"token": form_token(request.scope["session"]), "theme": theme if theme in THEMES else ""}
+    shared = {
+        "token": form_token(request.scope["session"]),
+        "theme": theme if theme in THEMES else "",
+        "person": request.scope.get("person"),
+    }
     return HTMLResponse(render(template, **shared, **context), status_code=status)
+
+
+def may_change(request: Request) -> bool:
+    """Whether whoever asks is more than a viewer."""
+    person = request.scope.get("person")
+    return person is None or bool(person.changes)
 
 
 def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template: str = "", **context: Any) -> HTMLResponse:

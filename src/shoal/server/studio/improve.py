@@ -13,7 +13,7 @@ from starlette.responses import Response
 from shoal.errors import ShoalError
 from shoal.report.charts import Chart, frontier
 from shoal.server.studio import changes
-from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.server.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
 from shoal.server.studio.search import is_taken, levels_of, search_of
 from shoal.server.studio.views import improved
 from shoal.workspace.rows import Job
@@ -35,7 +35,7 @@ def create_router(studio: Studio) -> APIRouter:
         number = request.query_params.get("column", "")
         column = at.column(number) if number else ""
         try:
-            found = shown(studio, at, column, whole=FIRST not in request.headers)
+            found = shown(studio, at, column, whole=FIRST not in request.headers, begin=may_change(request))
         except ShoalError as error:
             problem = {"found": error.message, "do": error.hint}
             return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
@@ -71,9 +71,9 @@ def create_router(studio: Studio) -> APIRouter:
     return router
 
 
-def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True) -> dict[str, Any]:
-    """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers."""
-    job = search_of(studio, at)
+def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, begin: bool = True) -> dict[str, Any]:
+    """What the page shows; not the ``whole`` of it where a moved slider waits for its numbers; ``begin`` a search if none ran."""
+    job = search_of(studio, at, begin=begin)
     levels = levels_of(at, studio.answers.improvement(at.kept, at.policy, improved.heights))
     told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
     rest: dict[str, Any] = {"ways": [], "path": None, "effect": None, "effect_of": column}

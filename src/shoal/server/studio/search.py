@@ -12,10 +12,11 @@ from shoal.workspace.rows import Job
 
 _freed = lru_cache(maxsize=64)(edits.freed)
 _without_k = lru_cache(maxsize=64)(edits.without_k)
+NONE_YET = Job("", "", "plans", "cancelled", {}, 0.0, "", {}, "Nobody has searched for plans yet.", "", 0.0, 0.0, 0.0)
 
 
-def search_of(studio: Studio, at: Here, *, again: bool = False) -> Job:
-    """The search for plans under this policy; begun where there is none yet.
+def search_of(studio: Studio, at: Here, *, again: bool = False, begin: bool = True) -> Job:
+    """The search for plans under this policy; begun where there is none yet, unless whoever looks may change nothing.
 
     Whoever takes a plan asks for its groups from then on; the search that found it goes on being shown.
     """
@@ -29,6 +30,8 @@ def search_of(studio: Studio, at: Here, *, again: bool = False) -> Job:
             same = job.asked["locked"] == asked["locked"] and _without_k(job.asked["policy"]) == rest
             if same and any(is_taken(at, plan) for plan in job.found.get("plans", [])):
                 return job
+    if not begin:
+        return NONE_YET
     job = studio.workspace.jobs.add(at.kept.id, "plans", asked)
     studio.runner.wake()
     return job

@@ -1,0 +1,1 @@
+"""A studio that several people use: log-in, roles, a workspace for each."""
