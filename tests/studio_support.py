@@ -46,12 +46,12 @@ def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def running(app: Any) -> Iterator[str]:
+def running(app: Any, **options: Any) -> Iterator[str]:
     """The address of an application that is served in a thread."""
     import uvicorn
 
     port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False, **options))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
