@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
     """Add ``shoal vault`` and its commands."""
     from shoal.cli._vault import copies as _vault_copies
     from shoal.cli._vault import holder as _vault_holder
+    from shoal.cli._vault import intake as _vault_intake
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
     from shoal.cli._vault import rights as _vault_rights
@@ -59,6 +60,7 @@ def register(app: typer.Typer) -> None:
     vault.command("find")(find)
     vault.command("translate")(translate)
     vault.command("filter")(filter_lines)
+    _vault_intake.register(vault)
     _vault_people.register(vault)
     _vault_second.register(vault)
     _vault_owner.register(vault)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
 from shoal.protector.actions.requests import Revealed
+from shoal.protector.intake.remote import RemoteIntake
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.people.limits import Limit
 from shoal.protector.people.requests import Request
@@ -142,6 +143,10 @@ class RemoteSession:
     def __init__(self, vault: RemoteVault, token: str) -> None:
         self._vault = vault
         self._token = token
+        people = RemoteIntake(self.call)
+        self.intake = people.intake
+        self.waiting = people.waiting
+        self.decide = people.decide
         self.care = RemoteCare()
 
     def call(self, method: str, path: str, body: Any = None) -> Any:

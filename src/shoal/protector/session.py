@@ -10,6 +10,7 @@ from shoal.protector.actions.own import OwnActions
 from shoal.protector.actions.owner import OwnerActions
 from shoal.protector.actions.pseudonyms import PseudonymActions
 from shoal.protector.actions.requests import RequestActions, Revealed
+from shoal.protector.intake.actions import IntakeActions
 
 __all__ = ["Revealed", "Session"]
 
@@ -31,6 +32,11 @@ class Session:
         self.find = operator.find
         self.find_many = operator.find_many
         self.translate = operator.translate
+
+        people = IntakeActions(self.frame)
+        self.intake = people.intake
+        self.waiting = people.waiting
+        self.decide = people.decide
 
         holders = HolderActions(self.frame)
         self.register = holders.register

@@ -124,7 +124,7 @@ def test_rare_names_count_for_more_than_common_ones() -> None:
     common, rare = weigh(model, records, left, right, levels(records, left, right))
     assert rare > common
     usual = model.u[0][-1]
-    assert common == pytest.approx(np.log2(0.8 / ((50 + 100 * usual) / 200)))
+    assert common == pytest.approx(np.log2(0.8 / ((48 + 100 * usual) / 200)))
 
 
 def test_every_pair_with_a_shared_birth_date_is_a_candidate_and_large_blocks_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

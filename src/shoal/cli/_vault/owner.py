@@ -74,6 +74,9 @@ def domain_add(
         str, typer.Option("--alphabet", help="digits, letters, LETTERS, alphanumeric, ALPHANUMERIC, or characters.")
     ] = "digits",
     keep: Annotated[str, typer.Option("--keep", help="Separators that stay in place.")] = "",
+    check_characters: Annotated[
+        bool, typer.Option("--check-characters", help="Two digits behind every pseudonym that tell a mistyped one.")
+    ] = False,
     renew_uses: Annotated[int | None, typer.Option("--renew-uses", help="New pseudonym after so many records.")] = None,
     renew_days: Annotated[int | None, typer.Option("--renew-days", help="New pseudonym every so many days.")] = None,
     renew_on: Annotated[list[str] | None, typer.Option("--renew-on", help="New pseudonym from this date on.")] = None,
@@ -102,6 +105,7 @@ def domain_add(
         check=check,
         alphabet=ALPHABETS.get(alphabet, alphabet),
         keep=keep,
+        check_characters=check_characters,
         renewal=renewal,
     )
     result = {"domain": made.name, "id": made.id, "kind": made.kind, "scope": made.scope, "key_id": made.key_id}
@@ -138,7 +142,7 @@ def domain_allow(
 def actor_add(
     session: Any,
     name: Name,
-    role: Annotated[list[str], typer.Option("--role", help="operator, requester, approver, auditor, owner (repeat).")],
+    role: Annotated[list[str], typer.Option("--role", help="operator, clerk, requester, approver, auditor, owner (repeat).")],
     code_out: CodeOut = None,
 ) -> Answer:
     """Propose a person. A second person confirms; the new one claims her token with both halves of the code."""

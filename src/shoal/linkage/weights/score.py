@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 STEADY = 100.0
 """Records that the average share counts as, beside the values found: a small table does not tell which names are rare."""
 
+OWN = {"number": 10, "email": 10, "phone": 10}
+"""Records that may be of the two who are compared: so many of one number or address say nothing about others who have it."""
+
 BY_VALUE = frozenset({"given", "family", "postcode", "text", "email", "phone", "number", "birth"})
 
 
@@ -35,13 +38,17 @@ def weigh(
         if field.kind in BY_VALUE:
             exact = levels[:, place] == len(LEVELS[field.kind]) - 1
             values = records.values[field.name]
-            weights[exact] = np.log2(model.m[place][-1] / _shares(values, float(model.u[place][-1]))[left[exact]])
+            shares = _shares(values, float(model.u[place][-1]), OWN.get(field.kind, 2))
+            weights[exact] = np.log2(model.m[place][-1] / shares[left[exact]])
         total += weights
     return total
 
 
-def _shares(values: NDArray[np.object_], usual: float) -> NDArray[np.float64]:
-    """For each record, the share of records with its value, with :data:`STEADY` records at the usual share."""
+def _shares(values: NDArray[np.object_], usual: float, own: int) -> NDArray[np.float64]:
+    """For each record, the share of other people's records with its value (``own`` of them set aside).
+
+    :data:`STEADY` records count as having the usual share.
+    """
     seen = Counter(v for v in values if v is not None)
     known = sum(seen.values())
-    return np.array([1.0 if v is None else (seen[v] + STEADY * usual) / (known + STEADY) for v in values])
+    return np.array([1.0 if v is None else (max(seen[v] - own, 0) + STEADY * usual) / (known + STEADY) for v in values])

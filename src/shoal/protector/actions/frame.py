@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shoal.errors import AccessError
+from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.log import audit, shares
 from shoal.protector.people import accounts, changes, factors, limits
@@ -112,3 +112,12 @@ def log_names(tx: Tx, opened: OpenDomain, identities: Sequence[bytes | None], *,
         shares.remember(tx, name, bytes.fromhex(opened.domain.id) + opened.subject_box.seal(identity, name.encode()))
         names.append(name)
     return names
+
+
+def require_typed(opened: OpenDomain, pseudonyms: Sequence[str]) -> None:
+    """Refuse pseudonyms whose check characters do not fit: they are mistyped, not unknown."""
+    if wrong := sum(opened.mistyped(pseudonym) for pseudonym in pseudonyms):
+        raise UsageError(
+            f"{wrong} of {len(pseudonyms)} pseudonyms are mistyped: their check characters do not fit.",
+            hint="Compare them with where they were copied from.",
+        )

@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import Frame, log_names, require_typed
 from shoal.protector.people import enumeration
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.pseudonyms.identities import text_column
@@ -79,6 +79,7 @@ class PseudonymActions:
             frame.require(tx, now, "translate", target)
             known = frame.open_domain(tx, source)
             wanted = frame.open_domain(tx, target)
+            require_typed(known, pseudonyms)
             pseudonyms = [known.canonical(p) for p in pseudonyms]
             if wanted.domain.id not in known.domain.translate_to:
                 raise AccessError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.errors import AccessError, EngineError, UsageError
 from shoal.protector.actions import honeytokens
-from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.actions.frame import Frame, log_names, require_typed
 from shoal.protector.actions.holders import sealed_identity
 from shoal.protector.crypto import recipients
 from shoal.protector.log import audit, witness
@@ -62,6 +62,7 @@ class RequestActions:
         frame = self._frame
         with frame.acting("request", domain, purpose=purpose, case=case) as (tx, now):
             opened = frame.open_domain(tx, domain)
+            require_typed(opened, pseudonyms)
             pseudonyms = list(dict.fromkeys(opened.canonical(p) for p in pseudonyms))
             if strange := sum(not opened.has_form(p) for p in pseudonyms):
                 raise UsageError(

@@ -47,13 +47,12 @@ def export(session: Session, domain: str, identity: str) -> dict[str, Any]:
         subjects = {opened.subject(one) for one in person}
         told = [e for e in audit.events(tx, actions=["reveal", "translate"]) if subjects & set(e.get("subjects", ()))]
         session.frame.log(tx, now, "export", domain=domain, subjects=[subject])
-    prefix = opened.domain.prefix
     names = ("time", "action", "actor", "purpose", "case", "request", "target")
     return {
         "domain": domain,
         "subject": subject,
         "merged": sorted(subjects - {subject}),
-        "pseudonyms": [references.token_text(prefix, row.tobytes()) for row in made],
+        "pseudonyms": [opened.spelled(row.tobytes()) for row in made],
         "told": [{name: event[name] for name in names if name in event} for event in told],
     }
 

@@ -71,6 +71,16 @@ def decode(token: str) -> bytes | None:
     return (bits >> spare).to_bytes(width, "big")
 
 
+def canonical(token: str) -> str | None:
+    """The one spelling of base-32 letters: capitals, O as 0, I and L as 1; None where something else stands among them.
+
+    >>> canonical("do1l-"), canonical("doiL")
+    (None, 'D011')
+    """
+    digits = token.encode("ascii", errors="replace").translate(_READ)
+    return None if b"!" in digits else digits.translate(_SPELLED).decode()
+
+
 def _read_table() -> bytes:
     """From each letter to the digit that ``int(…, 32)`` reads; ``!`` for what is no letter."""
     table = bytearray(b"!" * 256)
@@ -82,4 +92,5 @@ def _read_table() -> bytes:
 
 
 _READ = _read_table()
+_SPELLED = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", ALPHABET)
 _PAIRS = [a + b for a in ALPHABET.decode() for b in ALPHABET.decode()]

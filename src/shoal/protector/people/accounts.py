@@ -18,7 +18,8 @@ from shoal.protector.store.database import Store, Tx
 from shoal.protector.store.kinds import ACTOR, DOMAIN, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
-    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup"}),
+    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup", "intake"}),
+    "clerk": frozenset({"decide"}),
     "requester": frozenset({"request", "reveal", "withdraw", "requests"}),
     "approver": frozenset({"approve", "deny", "requests"}),
     "auditor": frozenset({"audit", "resolve", "requests", "confirm"}),

@@ -78,7 +78,8 @@ class Domain:
     ``number`` and ``id`` are given by the vault. ``clean`` says how identities are cleaned before anything else, ``check`` which
     check digit they carry (:mod:`.cleaning`); ``matching`` when two cleaned ones are the same (``exact``: byte for byte;
     ``nfc``: after Unicode composition). ``alphabet`` and ``keep`` belong to format-preserving pseudonyms: the
-    characters that are encrypted, and those that stay in place (separators). ``versions`` maps key versions to their state.
+    characters that are encrypted, and those that stay in place (separators). ``check_characters`` puts two digits behind every
+    pseudonym that tell a mistyped one from an unknown one. ``versions`` maps key versions to their state.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Domain:
     check: str = ""
     alphabet: str = "0123456789"
     keep: str = ""
+    check_characters: bool = False
     renewal: Renewal = field(default_factory=Renewal)
     translate_to: tuple[str, ...] = ()
     number: int = 0
@@ -127,6 +129,11 @@ class Domain:
                     "format-preserving pseudonyms always repeat, so they cannot be transaction pseudonyms.",
                     hint="Use kind 'random' or 'reversible'.",
                 )
+        if self.check_characters and self.kind in ("format-preserving", "self-generated"):
+            raise UsageError(
+                f"check characters go with pseudonyms that the vault spells itself, not with {self.kind} ones.",
+                hint="Use kind 'random', 'keyed' or 'reversible'.",
+            )
         if self.kind == "self-generated" and (self.scope != "person" or self.renewal != Renewal()):
             raise UsageError(
                 "a self-generated pseudonym is renewed and scoped by its holder, not by the domain.",

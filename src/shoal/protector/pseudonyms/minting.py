@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector.crypto import base32, ciphers
+from shoal.protector.crypto import base32, check_characters, ciphers
 from shoal.protector.crypto import primitives as crypto
 from shoal.protector.crypto.ciphers import FormatPreserving, Keyed, Reversible
 from shoal.protector.crypto.secret import Opaque, Secret
@@ -107,7 +107,7 @@ class OpenDomain(Opaque):
         identities = [text or "" for text in column.to_pylist()]
         found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in encoded(identities)]
         made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
-        texts = [references.token_text(self.domain.prefix, made[16 * i : 16 * i + 16]) for i in range(len(found))]
+        texts = [self.spelled(made[16 * i : 16 * i + 16]) for i in range(len(found))]
         return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]
 
     def resolve(
@@ -140,7 +140,7 @@ class OpenDomain(Opaque):
     def canonical(self, pseudonym: str) -> str:
         """The one spelling of a pseudonym (letters that are easily confused are read alike: O as 0, I and L as 1)."""
         raw = None if self.domain.kind in ("format-preserving", "self-generated") else self._raw(pseudonym)
-        return pseudonym if raw is None or len(raw) < 16 else self.domain.prefix + base32.encode(raw)
+        return pseudonym if raw is None or len(raw) < 16 else self.spelled(raw)
 
     def has_form(self, pseudonym: str) -> bool:
         """Whether a text looks like a pseudonym of this domain (whether it is one takes a request)."""
@@ -153,7 +153,21 @@ class OpenDomain(Opaque):
         prefix = self.domain.prefix
         if pseudonym[: len(prefix)].upper() != prefix.upper():
             return None
-        return base32.decode(pseudonym[len(prefix) :])
+        letters: str | None = pseudonym[len(prefix) :]
+        if self.domain.check_characters:
+            letters = check_characters.without_check(pseudonym[len(prefix) :])
+        return None if letters is None else base32.decode(letters)
+
+    def spelled(self, token: bytes) -> str:
+        """The text of a pseudonym."""
+        letters = base32.encode(token)
+        return self.domain.prefix + (check_characters.with_check(letters) if self.domain.check_characters else letters)
+
+    def mistyped(self, pseudonym: str) -> bool:
+        """Whether a text has the prefix of this domain and check characters that do not fit."""
+        prefix = self.domain.prefix
+        ours = pseudonym[: len(prefix)].upper() == prefix.upper()
+        return self.domain.check_characters and ours and check_characters.without_check(pseudonym[len(prefix) :]) is None
 
     def _reversed(self, raw: bytes | None) -> bytes | None:
         found = None
@@ -238,6 +252,8 @@ class OpenDomain(Opaque):
         if len(tokens) == 0:
             return pa.array([], pa.string())
         letters = base32.encode_rows(tokens)
+        if self.domain.check_characters:
+            letters = check_characters.append(letters)
         head = np.frombuffer(self.domain.prefix.encode(), dtype=np.uint8)
         chars = np.concatenate([np.broadcast_to(head, (len(letters), len(head))), letters], axis=1)
         offsets = (np.arange(len(chars) + 1, dtype=np.int64) * chars.shape[1]).astype(np.int64)
@@ -252,7 +268,7 @@ class OpenDomain(Opaque):
         lengths = np.fromiter((len(t) for t in tokens), dtype=np.int64, count=len(tokens))
         if len(tokens) and (lengths == lengths[0]).all():
             return self._texts(np.frombuffer(b"".join(tokens), dtype=np.uint8).reshape(len(tokens), -1))
-        return pa.array([self.domain.prefix + base32.encode(t) for t in tokens], pa.string())
+        return pa.array([self.spelled(t) for t in tokens], pa.string())
 
 
 _NONE = np.zeros((0, 16), dtype=np.uint8)

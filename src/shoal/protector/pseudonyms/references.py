@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.protector.crypto import base32
 from shoal.protector.store import entries, pages
 from shoal.protector.store.database import Tx, step
 from shoal.protector.store.row_keys import DomainKeys
@@ -128,7 +127,3 @@ def _longer_epoch(frame: bytes, suffix: bytes) -> bytes:
     at = 4 + role + relation
     epoch = frame[at + 2 :] + suffix
     return frame[:at] + len(epoch).to_bytes(2, "big") + epoch
-
-
-def token_text(prefix: str, token: bytes) -> str:
-    return prefix + base32.encode(token)

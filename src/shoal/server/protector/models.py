@@ -56,6 +56,7 @@ class NewDomain(_Body):
     check: Short = ""
     alphabet: Annotated[str, StringConstraints(min_length=2, max_length=4096)] = "0123456789"
     keep: Short = ""
+    check_characters: bool = False
     renewal: NewRenewal = NewRenewal()
 
 

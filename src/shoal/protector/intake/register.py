@@ -1,0 +1,129 @@
+"""The people a domain knows, as records that can be compared.
+
+An identity is the JSON text of a record (``{"birth":"1980-02-01","family":"Jansen","given":"Anna"}``), as it was first brought.
+Other spellings of the same person are merged into it (:mod:`shoal.protector.pseudonyms.merges`), so forgetting, exporting,
+splitting and the rotation of keys cover them like any other identity.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import DataError, UsageError
+from shoal.linkage.fields import spelling
+from shoal.linkage.fields.check_digits import CHECK_DIGITS
+from shoal.linkage.fields.records import Field, Records, fields_of, records_of
+from shoal.protector.pseudonyms import merges
+from shoal.protector.pseudonyms.domains import Domain, Renewal
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store import pages
+from shoal.protector.store.database import Tx
+
+Person = dict[str, str]
+"""What is told of a person: kind of field to text."""
+
+ALONE = frozenset({"given", "family", "birth", "sex", "postcode", "phone", "email"})
+"""Kinds of which a record has one; ``number:RULE`` and ``text:NAME`` may be several."""
+
+LONGEST = 4096
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def require_fitting(domain: Domain) -> None:
+    """Refuse a domain whose identities could not be records of people."""
+    plain = domain.kind == "random" and domain.scope == "person" and domain.renewal == Renewal() and not domain.check
+    if not plain or domain.matching != "exact" or set(domain.clean) - {"blanks"}:
+        raise UsageError(
+            f"people can be recognised only in a domain of kind 'random' for persons, without renewal, check or other cleaning; "
+            f"domain '{domain.name}' differs.",
+            hint="Make one with `shoal vault domain add NAME`.",
+        )
+
+
+def keys_of(fields: Mapping[str, str]) -> dict[str, str]:
+    """The key of each column in a record: its kind, with the name of the column for texts; each key once."""
+    known = fields_of(fields)
+    keys = {}
+    for column, field in known.items():
+        keys[column] = f"text:{column}" if field.kind == "text" else f"number:{field.check}" if field.check else field.kind
+    if len(set(keys.values())) < len(keys):
+        raise UsageError("two columns have the same meaning.", hint="A record has one given name, one birth date …")
+    return keys
+
+
+def person_of(told: Mapping[str, str | None]) -> Person:
+    """A record with one blank between words, empty fields left out, a whole name split."""
+    cleaned = {key: " ".join(_INVISIBLE.sub("", text).split()) for key, text in told.items() if text is not None}
+    out = {key: text for key, text in cleaned.items() if text}
+    if "name" in out:
+        given, family = spelling.whole_name(out.pop("name"))
+        out |= {k: v for k, v in (("given", given), ("family", family)) if v and k not in out}
+    for key in out:
+        kind, _, rest = key.partition(":")
+        number = kind == "number" and (key == kind or rest in CHECK_DIGITS)
+        if not (key in ALONE or number or (kind == "text" and rest)):
+            raise UsageError(
+                "a record has a field of an unknown kind.", hint=f"Known: {', '.join(sorted(ALONE))}, number, text:…"
+            )
+    if any(_LONE.search(text) for pair in out.items() for text in pair):
+        raise DataError("a record is not valid Unicode text.")
+    return out
+
+
+def identity_of(person: Person) -> str:
+    """The record as an identity: the same fields give the same text."""
+    return json.dumps(person, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def parsed(identity: bytes) -> Person | None:
+    """The record behind an identity; None for one that is no record."""
+    try:
+        found = json.loads(identity)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        return None
+    return found
+
+
+class Register:
+    """All records of a domain: of each spelling the record, and the identity that stands for its person."""
+
+    def __init__(self, tx: Tx, opened: OpenDomain) -> None:
+        self.merged = merges.read(tx, opened)
+        kept = [*_identities(tx, opened), *self.merged]
+        people = [(identity, record) for identity in dict.fromkeys(kept) if (record := parsed(identity)) is not None]
+        self.records = [record for _, record in people]
+        self.standing = [merges.standing(opened, self.merged, identity) for identity, _ in people]
+        self.by_text = {identity: stands for (identity, _), stands in zip(people, self.standing, strict=True)}
+
+    @property
+    def people(self) -> int:
+        return len(set(self.standing))
+
+
+def _identities(tx: Tx, opened: OpenDomain) -> list[bytes]:
+    """Every identity the domain keeps."""
+    used = tx.rows(opened.keys.number).used
+    if not used:
+        return []
+    found = pages.at(tx, opened.keys, np.arange(1, used + 1))
+    return [identity for _, identity in pages.texts(tx, opened.keys, found[pages.is_head(found)])]
+
+
+def comparable(people: Sequence[Person]) -> Records:
+    """Records of people in one spelling, with every field that any of them has."""
+    keys = sorted({key for person in people for key in person})
+    columns: dict[str, Any] = {key: [person.get(key) for person in people] for key in keys}
+    return records_of(columns, {key: _field(key) for key in keys})
+
+
+def _field(key: str) -> Field:
+    kind, _, rest = key.partition(":")
+    return Field(key, kind, rest if kind == "number" else "")
