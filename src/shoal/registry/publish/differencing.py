@@ -70,6 +70,19 @@ def same_people(one: Population, other: Population) -> bool:
     return _same_place(written(one.place), written(other.place)) and filters(one) == filters(other)
 
 
+def one_name(one: Population, other: Population) -> bool:
+    """Whether two names are of one population in one time: spelt otherwise, with or without the places between.
+
+    >>> a, b = Population.parse("DE/München@2021"), Population.parse("DE/Bayern/Muenchen@2021-06")
+    >>> one_name(a, b), one_name(a, Population.parse("DE/München@2022"))
+    (True, False)
+    >>> one_name(Population.parse("US/CA/Orange@2010"), Population.parse("US/FL/Orange@2010"))
+    False
+    """
+    here, there = written(one.place), written(other.place)
+    return same_people(one, other) and one.overlaps(other) and (here == there or len(here) != len(there))
+
+
 def _same_place(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether two places may be one: the same name in the same country, whatever lies written between."""
     return one == other or (len(one) > 1 and len(other) > 1 and (one[0], one[-1]) == (other[0], other[-1]))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.disk.atomic import atomic
 from shoal.errors import RequirementError, UnreadableError, UsageError
 from shoal.kernels.signatures import Signer
-from shoal.registry.publish.differencing import MIN_CHANGE, refuse, related, same_people, same_question
+from shoal.registry.publish.differencing import MIN_CHANGE, one_name, refuse, related, same_people, same_question
 from shoal.registry.records.population import Population
 from shoal.registry.records.record import Record
 from shoal.registry.records.summary import Sizes, Summary, summarize
@@ -51,19 +51,19 @@ class Ledger:
         """Remember a publication; the newest version of a topic is the one that counts."""
         self.entries.append(entry)
         topics = self._of_codes.setdefault(entry.record.codes, {})
-        known = topics.get(str(entry.record.population))
+        known = topics.get(entry.record.population.key)
         if known is None or known.record.version < entry.record.version:
-            topics[str(entry.record.population)] = entry
+            topics[entry.record.population.key] = entry
 
     def latest(self, codes: tuple[str, ...], population: Population) -> Entry | None:
-        return self._of_codes.get(codes, {}).get(str(population))
+        return self._of_codes.get(codes, {}).get(population.key)
 
     def others(self, codes: tuple[str, ...], population: Population) -> Iterable[Entry]:
         """Publications of the same quasi-identifier, in whatever coding of the same answers, other than this topic itself."""
         asked = same_question(codes)
         alike = [topics for c, topics in self._of_codes.items() if c == codes or same_question(c) == asked]
         here = self._of_codes.get(codes, {})
-        return [entry for topics in alike for other, entry in topics.items() if topics is not here or other != str(population)]
+        return [entry for topics in alike for other, entry in topics.items() if topics is not here or other != population.key]
 
     @classmethod
     def load(cls, path: Path) -> Ledger:
@@ -118,7 +118,8 @@ def propose(
     """Compute a record from cell counts, refusing whatever a comparison with earlier records would betray.
 
     Fewer than 1,000 people: refused. The same topic published before and changed by fewer than :data:`MIN_CHANGE` people, or
-    published less than :data:`MIN_DAYS` days ago: the old record stands, unchanged. A population that differs by too few people
+    published less than :data:`MIN_DAYS` days ago: the old record stands, unchanged; under another name or coding of the same
+    answers: refused. A population that differs by too few people
     from another, or from several others together: refused (:mod:`shoal.registry.publish.differencing`).
 
     ``published`` is this holder's newest record of the topic in the registry. It is remembered where the ledger is lost or
@@ -135,6 +136,7 @@ def propose(
         return Proposal(before.record, people, True, (stands,))
     others = list(book.others(sorted_codes, population))
     refuse(population, people, [(e.record.population, e.people) for e in others])
+    _refuse_too_soon(population, date, others)
     earlier = [before] if before else [e for e in others if same_people(e.record.population, population)]
     summary = _summary(sizes, cells, earlier[-1].record.summary if earlier else None, noise)
     if before is not None and before.record.summary == summary:
@@ -198,10 +200,24 @@ def _stands(before: Entry | None, people: int, date: str) -> str:
         return ""
     if abs(people - before.people) < MIN_CHANGE + before.slack:
         return f"Fewer than {MIN_CHANGE} people joined or left since the last version: the old record stands."
-    days = (datetime.date.fromisoformat(date) - datetime.date.fromisoformat(before.record.date)).days
-    if days < MIN_DAYS:
+    if _days(before.record.date, date) < MIN_DAYS:
         return f"The last version is of {before.record.date}: a new one may follow after {MIN_DAYS} days; the old record stands."
     return ""
+
+
+def _refuse_too_soon(population: Population, date: str, others: Iterable[Entry]) -> None:
+    """Refuse the same people of the same time under another name or coding before :data:`MIN_DAYS` are over."""
+    for entry in others:
+        before = entry.record
+        if one_name(before.population, population) and _days(before.date, date) < MIN_DAYS:
+            raise RequirementError(
+                f"these people were published on {before.date} as '{before.population}' ({', '.join(before.codes)}).",
+                hint=f"A new version may follow after {MIN_DAYS} days, under the same name.",
+            )
+
+
+def _days(before: str, date: str) -> int:
+    return (datetime.date.fromisoformat(date) - datetime.date.fromisoformat(before)).days
 
 
 def publish(proposal: Proposal, signer: Signer, ledger: Ledger) -> Record:
