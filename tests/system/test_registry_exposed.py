@@ -118,11 +118,11 @@ def pages(store, tmp_path_factory) -> Iterator[dict[str, str]]:
     """The page as a file of a mirror, and as the service shows it."""
     import uvicorn
 
-    from shoal.cli._registry.exposed import page_of
+    from shoal.cli._registry.exposed import pages_of
     from shoal.registry.keep.mirror import write_mirror
     from shoal.server.app import create_app
 
-    folder = write_mirror(store, tmp_path_factory.mktemp("mirror") / "m", also=page_of)
+    folder = write_mirror(store, tmp_path_factory.mktemp("mirror") / "m", also=pages_of)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         served = uvicorn.Server(uvicorn.Config(create_app(store), host="127.0.0.1", port=0, log_level="error", lifespan="off"))
