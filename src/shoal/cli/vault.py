@@ -31,6 +31,7 @@ from shoal.cli._vault.shared import (
     session,
     tell,
 )
+from shoal.cli._vault.tables import Ids, Table, TableOut, replaced, table_options, warn_of
 from shoal.errors import UsageError
 
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]
@@ -182,7 +183,6 @@ def pseudonymize(
     ] = None,
 ) -> Answer:
     """Replace identities by pseudonyms; the same person keeps the same one in all files of a domain."""
-    from shoal.protector.pseudonyms.left_over import sentence
     from shoal.protector.pseudonyms.tables import pseudonymize_table
 
     told: dict[str, Any] = {"domain": domain, "purpose": purpose, "role": role, "relation": relation, "raw": raw}
@@ -193,8 +193,7 @@ def pseudonymize(
         )
     words = f"{done.rows:,} rows written to {out}; {done.missing:,} identities were missing. Key {done.key_id}."
     words += f" {done.excluded.sentence}" if done.excluded else ""
-    if done.left and (warning := sentence({role: list(names) for role, names in done.left.items()})):
-        _shared.say(f"Careful: {warning}")
+    warn_of(done.left)
     return done.to_json(), words
 
 
@@ -202,14 +201,25 @@ def pseudonymize(
 def find(
     session: Any,
     domain: DomainName,
-    identity_file: Annotated[Path, typer.Option("--identity-file", help="File with one identity per line.")],
+    identity_file: Annotated[Path | None, typer.Option("--identity-file", help="File with one identity per line.")] = None,
+    table: Table = None,
+    id: Ids = "",
+    out: TableOut = None,
     purpose: Purpose = "",
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
     """The pseudonyms identities have now, without making any. Identities come from a file, never from the command line."""
+    told = {"purpose": purpose, "role": role, "relation": relation}
+    if table is not None:
+        from shoal.protector.pseudonyms.tables import find_in_table
+
+        columns, path = table_options(identity_file, id, out)
+        return replaced(find_in_table(session, table, path, columns=columns, domain=domain, **told), path)
+    if identity_file is None:
+        raise UsageError("whose pseudonyms?", hint="--identity-file FILE, or --table FILE --id COLUMN --out FILE.")
     lines = read_secret(identity_file).splitlines()
-    found = session.find_many(domain, lines, purpose=purpose, role=role, relation=relation)
+    found = session.find_many(domain, lines, **told)
     return {"pseudonyms": found}, "\n".join(f or "-" for f in found)
 
 
@@ -221,9 +231,9 @@ def translate(
     purpose: Purpose,
     pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms of the source domain.")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
-    table: Annotated[str | None, typer.Option("--table", help="Or a table, with --id and --out.")] = None,
-    id: Annotated[str, typer.Option("--id", help="With --table: columns of pseudonyms, separated by commas.")] = "",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="With --table: output file.")] = None,
+    table: Table = None,
+    id: Ids = "",
+    out: TableOut = None,
     role: Role = "",
     relation: Relation = "",
 ) -> Answer:
@@ -231,10 +241,9 @@ def translate(
     if table is not None:
         from shoal.protector.pseudonyms.tables import translate_table
 
-        if pseudonyms or file is not None or not id or out is None:
-            raise UsageError("a table is translated with --table FILE --id COLUMN --out FILE.")
-        rows = translate_table(session, table, out, columns=_shared.names(id), source=source, target=target, purpose=purpose)
-        return {"rows": rows, "out": str(out)}, f"{rows:,} rows written to {out}."
+        columns, path = table_options(pseudonyms or file, id, out)
+        told = {"source": source, "target": target, "purpose": purpose}
+        return replaced(translate_table(session, table, path, columns=columns, **told), path)
     given = lines_of(pseudonyms, file, "pseudonyms")
     made = session.translate(given, source=source, target=target, purpose=purpose, role=role, relation=relation)
     return {"pseudonyms": made}, "\n".join(m or "-" for m in made)

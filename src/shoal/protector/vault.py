@@ -41,7 +41,7 @@ from shoal.protector.store import connection as database
 from shoal.protector.store import head
 from shoal.protector.store.anchor import Anchor, Mark
 from shoal.protector.store.database import Store
-from shoal.protector.store.kinds import DOMAIN
+from shoal.protector.store.kinds import CHANGE, DOMAIN, REQUEST
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -281,6 +281,8 @@ class Vault:
                 "key_kept_in": "environment" if self._open.key_location == "environment" else "another place",
                 "anchor": str(self.store.anchor.path.name) if self.store.anchor else "",
                 "domains": len(tx.all(DOMAIN)),
+                "waiting_changes": sum(change["status"] == "pending" for change in tx.all(CHANGE)),
+                "waiting_requests": sum(request["status"] == "pending" for request in tx.all(REQUEST)),
                 "trial": beginning.is_trial(tx),
                 "auditor_key": beginning.auditor_key(tx),
                 "signing_keys": audit.signing_keys(tx),

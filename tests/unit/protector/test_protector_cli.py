@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import stat
@@ -372,3 +373,45 @@ def test_a_vault_in_earnest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     events = run("audit", "--token-file", "ben/token")["events"]
     told = [e["detail"] for e in events if e["action"] == "maintenance"]
     assert told[-2:] == ["shares 2, 3", "shares 1, 3"]
+
+
+def test_tables_for_every_verb(shoal: Callable[..., Any], tmp_path: Path) -> None:
+    """CSV with semicolons and Parquet; columns of names that are left are told; semicolons stay semicolons."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def first_column(name: str) -> list[str]:
+        with (tmp_path / name).open(newline="") as file:
+            rows = list(csv.reader(file, delimiter=";"))
+        assert rows[0] == ["patient", "name", "cost"]
+        return [row[0] for row in rows]
+
+    people = "patient;name;cost\n0012;Anna Meier;1,5\n0013;Bert Vos;2\n0012;Anna Meier;3\n"
+    (tmp_path / "in.csv").write_text(people)
+    shoal("domain", "add", "second", who="owner")
+    shoal("domain", "allow", "study7", "second", who="owner")
+    coded = ["pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "coded.csv"]
+    assert shoal(*coded, who="Olga")["left"]["direct"] == ["name"]
+    made = first_column("coded.csv")[1:]
+    pq.write_table(pa.table({"patient": ["0013", "9999", None], "n": [1, 2, 3]}), tmp_path / "more.parquet")
+    found = shoal("find", "--table", "more.parquet", "--id", "patient", "-o", "known.parquet", "--domain", "study7", who="Olga")
+    assert (found["rows"], found["missing"]) == (3, 2)
+    assert pq.read_table(tmp_path / "known.parquet")["patient"].to_pylist() == [made[1], None, None]
+    moved = ["translate", "--from", "study7", "--to", "second", "--purpose", "p", "--table", "coded.csv", "--id", "patient"]
+    told = shoal(*moved, "-o", "moved.csv", who="Olga")
+    assert (told["rows"], told["missing"], told["left"]["direct"]) == (3, 0, ["name"])
+    assert first_column("moved.csv")[0] == "patient"
+    ask = ["request", "--table", "coded.csv", "--domain", "study7", "--reason", "recall", "--case", "1"]
+    shoal(*ask, who="Rita", code=2)  # which column?
+    shoal(*ask, "--id", "patient", made[0], who="Rita", code=2)
+    asked = shoal(*ask, "--id", "patient", who="Rita")
+    assert sorted(asked["pseudonyms"]) == sorted(set(made))
+    shoal("approve", asked["id"], who="Aldo")
+    named = ["reveal", asked["id"], "-o", "who.json", "--table", "coded.csv"]
+    shoal(*named, who="Rita", code=2)
+    shoal(*named, "--id", "patiënt", "--table-out", "named.csv", who="Rita", code=2)
+    assert shoal(*named, "--id", "patient", "--table-out", "named.csv", who="Rita")["rows"] == 3
+    assert first_column("named.csv") == ["patient", "0012", "0013", "0012"]
+    assert stat.S_IMODE((tmp_path / "named.csv").stat().st_mode) == 0o600
+    shoal("find", "--domain", "study7", who="Olga", code=2)
+    shoal("find", "--domain", "study7", "--table", "in.csv", "--id", "patient", who="Olga", code=2)

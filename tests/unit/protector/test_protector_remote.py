@@ -249,6 +249,14 @@ def test_serving_alone_and_the_whole_service(sqlite_house: House) -> None:
         told = client.get("/vault/v1/metrics", headers={"Authorization": f"Bearer {house.tokens['Olga']}"})
         with house.vault.store.read() as tx:
             assert f"shoal_vault_audit_events {tx.state.audit_seq}\n" in told.text
+        counted = {line.split()[0]: int(line.split()[1]) for line in told.text.splitlines() if not line.startswith("#")}
+        assert counted["shoal_vault_recent_refusals"] == counted["shoal_vault_recent_alarms"] == 0
+        house.owner.require_factor(["approver"])
+        with pytest.raises(AccessError):
+            house.owner.confirm(house.owner.changes()[0].id)
+        told = client.get("/vault/v1/metrics", headers={"Authorization": f"Bearer {house.tokens['Olga']}"})
+        for name in ("recent_refusals", "recent_alarms", "waiting_changes"):
+            assert f"shoal_vault_{name} 1\n" in told.text
         assert client.post("/vault/v1/enrol", json={"codes": ["x" * 5000]}).status_code == 413
         assert client.post("/vault/v1/enrol", json={"codes": ["enrol-x"]}).status_code == 401
 

@@ -189,7 +189,7 @@ def test_a_table_is_translated_as_a_whole(house: House, tmp_path: Path) -> None:
     text = (tmp_path / "out.csv").read_text() + '"P-00000000000000000000000000",4\n'
     (tmp_path / "out.csv").write_text(text)
     told = {"source": "d", "target": "e", "purpose": "p"}
-    assert translate_table(house.operator, tmp_path / "out.csv", tmp_path / "e.csv", columns=["patient"], **told) == 4
+    assert translate_table(house.operator, tmp_path / "out.csv", tmp_path / "e.csv", columns=["patient"], **told).rows == 4
     direct = house.operator.pseudonymize("e", ["0012", "0013"])
     lines = [line.split(",") for line in (tmp_path / "e.csv").read_text().split()[1:]]
     assert [p.strip('"') for p, _ in lines] == [direct[0], direct[1], direct[0], ""]

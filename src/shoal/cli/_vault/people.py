@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,8 @@ def request(
     case: Annotated[str, typer.Option("--case", help="Case number.")],
     pseudonyms: Annotated[list[str] | None, typer.Argument(help="Pseudonyms to be revealed.")] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Or a file with one on each line; - is standard input.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Or a table (file or ENGINE-URL::table), with --id.")] = None,
+    id: Annotated[str, typer.Option("--id", help="With --table: its column of pseudonyms.")] = "",
     recipient: Annotated[str, typer.Option("--recipient", help="Public key the answer is sealed to (`recipient`).")] = "",
     days: Annotated[float, typer.Option("--days", help="Expires after so many days (at most 30).")] = 7.0,
     key_version: Annotated[int | None, typer.Option("--key-version", help="For format-preserving pseudonyms.")] = None,
@@ -43,9 +46,13 @@ def request(
     relation: Annotated[str, typer.Option("--relation", help="Counterpart, likewise.")] = "",
 ) -> Answer:
     """Ask for the identities behind pseudonyms; another person has to approve."""
+    from shoal.protector.pseudonyms.tables import values_of
+
+    if table is not None and (pseudonyms or file is not None or not id):
+        raise UsageError("a table is taken alone: --table FILE --id COLUMN.")
     made = session.request(
         domain,
-        lines_of(pseudonyms, file, "pseudonyms"),
+        lines_of(pseudonyms, file, "pseudonyms") if table is None else values_of(table, id),
         purpose=reason,
         case=case,
         seconds=days * 86400,
@@ -96,8 +103,18 @@ def reveal(
     session: Any,
     request_id: Id,
     out: Annotated[Path, typer.Option("--out", "-o", help="New file for the identities (JSON, mode 0600).")],
+    table: Annotated[str | None, typer.Option("--table", help="Also a table with identities in place of pseudonyms.")] = None,
+    id: Annotated[str, typer.Option("--id", help="With --table: its columns of pseudonyms.")] = "",
+    table_out: Annotated[Path | None, typer.Option("--table-out", help="With --table: output file (mode 0600).")] = None,
 ) -> Answer:
     """Fetch the identities of your approved request, once, into a file."""
+    if (table is None) != (table_out is None) or bool(id) != (table is not None):
+        raise UsageError("a table takes --table FILE --id COLUMN --table-out FILE.")
+    if table is not None and table_out is not None:
+        from shoal.protector.pseudonyms.tables import values_of
+
+        for column in _shared.names(id):
+            values_of(table, column)  # what is wrong with the table shows before the one reveal
     with secret_file(out) as put:
         found = session.reveal(request_id)
         body: dict[str, Any] = {"request": found.request.id, "domain": found.request.domain}
@@ -108,7 +125,23 @@ def reveal(
         return sealed, f"The answer is in {out}, sealed to your key: `shoal vault unseal {out}`. The log remembers it."
     known = sum(v is not None for v in found.identities.values())
     result = {"request": found.request.id, "records": len(found.identities), "known": known, "out": str(out)}
+    if table is not None and table_out is not None:
+        result["rows"] = _named(table, table_out, id, found.identities)
     return result, f"{known} of {len(found.identities)} identities in {out}. The log remembers it."
+
+
+def _named(table: str, out: Path, columns: str, identities: Mapping[str, str | None]) -> int:
+    """A table with identities in place of the pseudonyms that were revealed; the others stay. The number of rows."""
+    from shoal.protector.pseudonyms.tables import replace_in_table
+
+    def named(texts: list[str]) -> list[str | None]:
+        return [identities.get(text) or text for text in texts]
+
+    before = os.umask(0o077)  # nobody else reads it, from its first byte on
+    try:
+        return replace_in_table(table, out, columns=_shared.names(columns), replace=named).rows
+    finally:
+        os.umask(before)
 
 
 @acting

@@ -127,34 +127,77 @@ def pseudonymize_table(
     return done
 
 
-def translate_table(
-    session: Session, table: Any, out: str | Path, *, columns: Sequence[str], source: str, target: str, purpose: str
-) -> int:
-    """Replace pseudonyms of one domain by those of another in a table; the number of rows. Unknown ones become missing."""
+@dataclass(frozen=True)
+class Replaced:
+    """What was done to a table: rows, cells without a value afterwards, and columns that still tell who people are."""
+
+    rows: int
+    missing: int
+    left: Mapping[str, Sequence[str]]
+
+
+def replace_in_table(
+    table: Any, out: str | Path, *, columns: Sequence[str], replace: Callable[[list[str]], Sequence[str | None]]
+) -> Replaced:
+    """A table with the texts of some columns replaced; ``replace`` gets the different ones of a part and answers in order."""
+    import pyarrow as pa
+
     from shoal.engines.files.writers import output_format, write_file
 
     path = Path(out)
     form = output_format(path, None)
     _require_new(path, table)
+    missing = 0
 
-    def translated(text: Any) -> Any:
-        import pyarrow as pa
-
+    def replaced(text: Any) -> Any:
+        nonlocal missing
         coded = text.dictionary_encode()
-        made = session.translate(coded.dictionary.to_pylist(), source=source, target=target, purpose=purpose)
-        return pa.DictionaryArray.from_arrays(coded.indices, pa.array(made, pa.string())).cast(pa.string())
+        made = pa.array(replace(coded.dictionary.to_pylist()), pa.string())
+        column = pa.DictionaryArray.from_arrays(coded.indices, made).cast(pa.string())
+        missing += column.null_count
+        return column
 
     with _opened(table, columns) as opened:
         for name in columns:
-            opened.schema.require(name, what="column of pseudonyms")
+            opened.schema.require(name, what="column to be replaced")
         kept = list(opened.schema.columns)
         names = [c.name for c in kept]
-        work = _Work(tuple(columns), translated)
+        work = _Work(tuple(columns), replaced)
         batches = work.stream(opened.scan(names, batch_size=BATCH_ROWS))
         first = next(batches, None)
         schema = first.schema if first is not None else _empty_schema(opened, names, columns)
         write_file(path, form, schema, _chain(first, batches), kept, delimiter=_delimiter(opened, path))
-    return work.rows
+    left = left_over(pa.Table.from_batches([first]), columns, {c.name: c.kind for c in kept}) if first is not None else {}
+    return Replaced(work.rows, missing, left)
+
+
+def translate_table(
+    session: Session, table: Any, out: str | Path, *, columns: Sequence[str], source: str, target: str, purpose: str
+) -> Replaced:
+    """Replace pseudonyms of one domain by those of another in a table. Unknown ones become missing."""
+
+    def translated(texts: list[str]) -> list[str | None]:
+        return session.translate(texts, source=source, target=target, purpose=purpose)
+
+    return replace_in_table(table, out, columns=columns, replace=translated)
+
+
+def find_in_table(session: Session, table: Any, out: str | Path, *, columns: Sequence[str], domain: str, **told: str) -> Replaced:
+    """Replace identities by the pseudonyms they have, without making any; people without one become missing."""
+    return replace_in_table(table, out, columns=columns, replace=lambda texts: session.find_many(domain, texts, **told))
+
+
+def values_of(table: Any, column: str) -> list[str]:
+    """The different texts of a column, in the order in which they come."""
+    from shoal.kernels.text import canonical_text
+
+    found: dict[str, None] = {}
+    with _opened(table, [column]) as opened:
+        opened.schema.require(column, what="column of pseudonyms")
+        for batch in opened.scan([column], batch_size=BATCH_ROWS):
+            texts = canonical_text(batch.column(column)).unique().drop_null().to_pylist()
+            found.update(dict.fromkeys(texts))
+    return list(found)
 
 
 def mapping(session: Session, domain: str, values: Any, *, purpose: str = "") -> Any:

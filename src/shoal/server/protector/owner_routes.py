@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
 from shoal.protector import Limit, care
+from shoal.protector.log.recent import recent
 from shoal.server.protector import models
 from shoal.server.protector.models import Needed, Short, Text
 
@@ -118,7 +119,8 @@ def add_owner_routes(router: APIRouter, vault: Vault) -> None:
     )
     async def metrics(session: CurrentSession) -> str:
         found = await run_in_threadpool(vault.status)
-        told = {"generation": found["generation"], "audit_events": found["audit_events"], "domains": found["domains"]}
+        told = {name: found[name] for name in ("generation", "audit_events", "domains", "waiting_changes", "waiting_requests")}
+        told |= await run_in_threadpool(recent, vault.store)
         return "".join(f"# TYPE shoal_vault_{name} gauge\nshoal_vault_{name} {value}\n" for name, value in told.items())
 
 
