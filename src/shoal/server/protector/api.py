@@ -25,6 +25,7 @@ from shoal.protector import care
 from shoal.server.common import LOOPBACK, new_app, run
 from shoal.server.protector import models
 from shoal.server.protector.admission import Admission, Unauthorized, read_body
+from shoal.server.protector.fhir_routes import add_fhir_routes
 from shoal.server.protector.find_batches import FindBatcher, FindGroup
 from shoal.server.protector.intake_routes import add_intake_routes
 from shoal.server.protector.owner_routes import add_open_routes, add_owner_routes, add_people_routes
@@ -73,6 +74,7 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     _add_find(router, FindBatcher())
     _add_operator_routes(router)
     add_intake_routes(router)
+    add_fhir_routes(router)
     _add_holder_routes(router, vault)
     _add_request_routes(router)
     _add_audit_routes(router)
