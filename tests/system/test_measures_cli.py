@@ -181,7 +181,7 @@ def test_an_inspection_fits_eighty_columns_and_says_what_matters_first(tmp_path)
     assert "one of a kind" in lines[1]
     tables = [line for line in lines[2:] if not line.startswith(("•", "Next:"))]
     assert max(map(len, tables)) <= 80
-    assert "  … and 12 more; --json lists all." in lines
+    assert "  … and 10 more; --json lists all." in lines
     assert lines[-1].startswith("Next: shoal anonymize ")
 
 

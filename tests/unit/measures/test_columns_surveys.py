@@ -94,7 +94,7 @@ TRUTH = {
     ("telecom", "cell_id"): ("quasi", "place"),
     ("traffic", "kenteken"): ("direct", "id"),
     ("traffic", "plate_no"): ("direct", "id"),
-    ("school", "curso"): ("quasi", "nominal"),
+    ("school", "curso"): ("quasi", "ordered"),
     ("school", "nota_media"): ("sensitive", "number"),
 }
 WEIGHTS = {"social survey": "pspwght", "examination": "WTMEC2YR", "households": "v005"}

@@ -8,6 +8,7 @@ Cost     at most a thousand distinct values of a column are looked at for each k
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +20,19 @@ from shoal.measures.columns.names.private import CONDUCT, MONEY
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.decide import decide, with_scale
-from shoal.measures.columns.roles.seen import Decision, Seen
-from shoal.measures.columns.scales import FEW_CODES, scale_of
+from shoal.measures.columns.roles.keys import SEVERAL
+from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
+from shoal.measures.columns.scales import scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
 from shoal.measures.columns.values.spelled_missing import asked, missing_spellings, number_codes
 from shoal.measures.columns.values.vocabulary import spoken_of
+from shoal.measures.columns.values.whole_numbers import FEW_CODES, MOST_CODES
 from shoal.model.roles import Role
 
 PRIVATE_SHARE = 0.25
 """Share of columns about health, money or conduct from which a table is about them."""
+LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
+"""Such columns, and their share of those whose name tells something, from which it is too, however many names tell nothing."""
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 BATTERY, OPAQUE_BATTERY = 4, 5
@@ -52,6 +57,8 @@ UNITS = (
 _CONTACTS = ("email", "phone", "account", "device")
 SHARED_CONTACT = 0.7
 """Different values per row below which an address or telephone repeats because people do, not because families share it."""
+BANDED = ("income", "spending")
+"""Topics of amounts that surveys ask in numbered bands."""
 SHARED = 2
 """Columns that must use a number for "no value" before doubtful ones follow."""
 _PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
@@ -74,15 +81,28 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
     private, about_people = _about(topics)
     ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
+    series = Counter((_stem(f.name), r) for f in bare if (r := _range(f)) != (0.0, 0.0))
+    several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
         spoken = spoken_of(facts.values, facts.kind)
-        usual = topic.scale if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
+        usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
         alike = ranges.get(_range(facts), 0)
         battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY)
         found = scale_of(facts, usual, battery=battery)
         decision = decide(
-            Seen(facts, topic, identifier_form(facts.values, facts.kind), spoken, found, private, about_people, asked(gone))
+            Seen(
+                facts,
+                topic,
+                identifier_form(facts.values, facts.kind),
+                spoken,
+                found,
+                private,
+                about_people,
+                asked(gone),
+                several,
+                series.get((_stem(facts.name), _range(facts)), 0) >= BATTERY and found.scale is Scale.ORDERED,
+            )
         )
         found = found if facts.said_scale else with_scale(decision, found)
         made.append((facts, decision, _finding(facts, decision, found.scale, found.order, gone)))
@@ -92,8 +112,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
 def _about(topics: Sequence[Topic | None]) -> tuple[bool, bool]:
     """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
     told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
-    private = sum(t is not None and t.key in _PRIVATE for t in told) >= PRIVATE_SHARE * max(len(told), 1)
     known = [t for t in told if t is not None and t.key != "survey_weight"]
+    harm = sum(t.key in _PRIVATE for t in known)
+    private = harm >= PRIVATE_SHARE * max(len(told), 1) or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     quasi = sum(t.role is Role.QUASI for t in known)
     return private, not private and quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known))
 
@@ -122,6 +143,18 @@ def _finding(
         decision.evidence,
         decision.hipaa,
     )
+
+
+def _usual(topic: Topic, facts: ColumnFacts) -> str:
+    """The scale that columns of a topic have; amounts of money from 1 to 25 are numbered bands."""
+    if topic.key not in BANDED or not facts.whole or facts.numbers is None or facts.distinct < 3:
+        return topic.scale
+    return "ordered" if float(facts.numbers.min()) >= 0 and float(facts.numbers.max()) <= MOST_CODES else topic.scale
+
+
+def _stem(name: str) -> str:
+    """A name without the number or letter that counts inside a series: q1_1, q1_2; a12a, a12b."""
+    return re.sub(r"(?<=[\W_\d])[a-z]$|\d+$", "", name.lower())
 
 
 def _range(facts: ColumnFacts) -> tuple[float, float]:

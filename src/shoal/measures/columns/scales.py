@@ -17,12 +17,22 @@ from shoal.measures.columns.values.dates import date_share, unix_times
 from shoal.measures.columns.values.identifiers import spread
 from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.schooling import schooling_order
+from shoal.measures.columns.values.whole_numbers import (
+    FEW_CODES,
+    code_digits,
+    dense,
+    leading_zeros,
+    long_codes,
+    plural_count,
+    rating,
+    serial_days,
+    short_codes,
+    sparse_codes,
+)
 
-FEW_CODES = 12
-"""Whole numbers of at most as many different values may be codes of categories."""
-MOST_CODES = 25
-"""The largest code of a question whose name says nothing."""
 MOST_ORDERED = 60
+LONG_RUN = 30
+"""Different whole numbers close together above which a column of a nominal topic counts something: hours of work."""
 _COUNTS = frozenset(
     "num number n nb nbr count cnt cnts anzahl anz zahl nombre numero cantidad quantidade numero aantal years yrs yr "
     "year months days hours hrs hr minutes mins weeks "
@@ -127,6 +137,10 @@ _GRADE = re.compile(
 )
 
 
+_ORDINAL = re.compile(r"\d{1,2}(?:[ºª°]|st\b|nd\b|rd\b|th\b|er?\b|eme\b|ème\b|e\b)")
+"""A number that counts: 1º, 2nd, 3e."""
+
+
 def _grades(values: Sequence[str]) -> tuple[str, ...]:
     """The same words around one number, of which one says a level: 6º ano, 7º ano; Stage 1, Stage 2."""
     found = {v: re.findall(r"\d+", v) for v in values}
@@ -134,7 +148,8 @@ def _grades(values: Sequence[str]) -> tuple[str, ...]:
         return ()
     around = {re.sub(r"\d+(st|nd|rd|th)?[ºªoa°.]?", "#", folded(v).strip()) for v in values}
     words = re.sub(r"[^\w ]+", " ", around.pop())
-    return tuple(sorted(values, key=lambda v: int(found[v][0]))) if not around and _GRADE.search(words) else ()
+    level = _GRADE.search(words) or all(_ORDINAL.match(v.strip()) for v in values)
+    return tuple(sorted(values, key=lambda v: int(found[v][0]))) if not around and level else ()
 
 
 def _numbered(values: Sequence[str]) -> bool:
@@ -151,32 +166,35 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
     if date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95) and facts.distinct > 5:
         return Found(Scale.DATE)
-    if topic_scale == "date" and (_serial_days(facts) or unix_times(facts.numbers)):
+    if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
         return Found(Scale.DATE)
     if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
     if topic_scale == "place":
         return Found(Scale.PLACE)
-    if topic_scale not in ("ordered", "id") and (_leading_zeros(facts) or _long_codes(facts)):
+    if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
         return Found(Scale.NOMINAL)
     if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):
         return Found(Scale.NUMBER)
     if facts.labels:
         return _of_labelled(facts, topic_scale)
     natural = tuple(sorted(facts.values, key=float))
+    if rating(facts) and not words & _COUNTS and topic_scale not in ("number", "nominal"):
+        return Found(Scale.ORDERED, natural)
     if facts.declared_scale and facts.distinct <= MOST_ORDERED and topic_scale != "number":
         return Found(Scale.ORDERED, natural) if facts.declared_scale == "ordered" else Found(Scale.NOMINAL)
     if facts.distinct <= 2:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
         return Found(Scale.NOMINAL)
-    if topic_scale == "number":
+    if topic_scale == "number" and not (words & _LEVELS and facts.distinct <= FEW_CODES and dense(facts)):
         return Found(Scale.NUMBER)
     if topic_scale == "nominal" and words & _LEVELS and not words & _CODES and 4 <= facts.distinct <= 25:
         return Found(Scale.ORDERED, natural)
     if topic_scale == "nominal":
-        return Found(Scale.NUMBER if words & _COUNTS and not words & _CODES else Scale.NOMINAL)
-    short = facts.distinct <= FEW_CODES and _dense(facts)
+        counted = (words & _COUNTS or plural_count(facts) or (facts.distinct > LONG_RUN and dense(facts))) and not words & _CODES
+        return Found(Scale.NUMBER if counted else Scale.NOMINAL)
+    short = facts.distinct <= FEW_CODES and dense(facts)
     if topic_scale == "ordered" or words & _LEVELS:
         return Found(Scale.ORDERED, natural) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
     if short and battery and facts.distinct >= 4:
@@ -185,7 +203,7 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.ORDERED, natural)
     if words & _COUNTS and not (short and battery):
         return Found(Scale.NUMBER)
-    if short or _code_digits(facts) or (opaque(facts.name) and _short_codes(facts)):
+    if short or sparse_codes(facts) or code_digits(facts) or (opaque(facts.name) and short_codes(facts)):
         return Found(Scale.NOMINAL)
     return Found(Scale.NUMBER)
 
@@ -226,51 +244,3 @@ def _years(facts: ColumnFacts, topic_scale: str) -> bool:
     if topic_scale != "date" and (low < 1900 or high > 2050):
         return False
     return (low >= 1850 and high <= 2150) or (month and low >= 0 and high <= 31)
-
-
-def _serial_days(facts: ColumnFacts) -> bool:
-    """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
-
-
-def _dense(facts: ColumnFacts) -> bool:
-    """Whether the values fill most of a short range: 1, 2, 3, 4, as codes do."""
-    numbers = facts.numbers
-    assert numbers is not None
-    low, high = float(np.min(numbers)), float(np.max(numbers))
-    return low >= -3 and high - low + 1 <= 2.5 * len(numbers) and high <= 130
-
-
-def _code_digits(facts: ColumnFacts) -> bool:
-    """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
-    lengths = {len(v) for v in facts.values}
-    return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
-
-
-def _short_codes(facts: ColumnFacts) -> bool:
-    """Whether whole numbers run from 1 to at most 25: answers of a question, where the name says nothing. Marks begin at 0."""
-    numbers = facts.numbers
-    assert numbers is not None
-    return facts.distinct <= FEW_CODES or (float(numbers.min()) == 1 and float(numbers.max()) <= MOST_CODES)
-
-
-def _leading_zeros(facts: ColumnFacts) -> bool:
-    """Whether some numbers are written with a zero in front, as codes are: 0100, 007."""
-    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdigit() for v in facts.values)
-
-
-def _long_codes(facts: ColumnFacts) -> bool:
-    """Whether whole numbers have one length of at least eight digits, repeat and are seldom round: codes, not amounts."""
-    return (
-        facts.whole
-        and {len(v) for v in facts.values} <= {8, 9, 10, 11, 12, 13, 14, 15}
-        and len({len(v) for v in facts.values}) == 1
-        and facts.distinct < 0.5 * facts.filled
-        and _few_round(facts)
-    )
-
-
-def _few_round(facts: ColumnFacts) -> bool:
-    return sum(v.endswith("000") for v in facts.values) < 0.2 * len(facts.values)

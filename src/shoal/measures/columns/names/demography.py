@@ -14,6 +14,7 @@ BORN: tuple[Topic, ...] = (
         "place of birth",
         "place",
         0.9,
+        "nato+a nata+a ne+a nee+a nacido+en geboren+in geboren+te natural+de "
         "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
         "born+country birth+country birth+state geburtsort geburtsland geboorteplaats geboorteland lieu+naissance "
         "pays+naissance lugar+nacimiento pais+nacimiento luogo+nascita naturalidade native+country bpl pobp nativity "
@@ -37,7 +38,7 @@ BORN: tuple[Topic, ...] = (
         "number",
         0.95,
         "age ages aged agep agegroup agegrp agecat ageband agerange ageyears ageyrs agemonths agedecade alter "
-        "altersgruppe altersklasse leeftijd* edad edades eta idade agecl agegr* ager* ridageyr tranche+age trage grpage "
+        "altersgruppe altersklasse leeftijd* edad edades eta idade agecl ageg* ager* ridageyr tranche+age trage grpage "
         "faixa+etaria fascia+eta lebensalter age+at+* ageinyears curage hv105 v012 agea agemarr agekdbrn",
         3,
     ),
@@ -74,6 +75,7 @@ WHO: tuple[Topic, ...] = (
         "marital status",
         "nominal",
         0.93,
+        "marsts marsta* burg+staat burg+st* civiele+staat "
         "=partner ecivil* eciv relpp+* est+civ* "
         "marital* marstat marst marriage married maristat familienstand famstand zivilstand burgerlijke+staat burgstaat "
         "etat+matrimonial matrim* situation+familiale statut+matrimonial estado+civil estadocivil stato+civile "
@@ -95,6 +97,7 @@ WHO: tuple[Topic, ...] = (
         "nationality or origin",
         "nominal",
         0.9,
+        "=cit =citt citt "
         "nationality nationalities nation nationalite nationalit* nacionalidad nacionalidade nazionalita cittadinanza "
         "ciudadania citizen* citizenship citwp staatsangehorigkeit staatsburgerschaft herkunft herkomst origin* foreign* "
         "ausland* immigra* migra* migrant gastarbeiter nativ* country+origin refugee asylum visa+status extranjero "
@@ -114,6 +117,7 @@ WHO: tuple[Topic, ...] = (
         "relation inside a household or family",
         "nominal",
         0.85,
+        "rel+par* relship* "
         "relpp* rel+pp parentezco* pco1 relation+chef "
         "relationship relat relate relation relhead relp kinship parentesco parente stellung+haushalt lien+parente "
         "verwandtschaft parentela head+of+household hhead guardian custody carer+relation",
@@ -124,6 +128,8 @@ WHO: tuple[Topic, ...] = (
         "family or household",
         "number",
         0.85,
+        "teen* kid+home kidhome "
+        "hhmmb hhmem* hh+mem* household+mem* nmembers n+members "
         "=son =daughter =hijo =hija =fils =fille hijos* numhijos "
         "nbpers* nb+pers* nb+personnes nbpersonnes enfants+charge personnes+charge hijos+cargo figli+carico dependentes "
         "inwonend* kinderzahl num+hijos numero+hijos numero+filhos numero+figli nb+enfants family+size famsize fam+size "
@@ -154,6 +160,9 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
+        "cabin* kabine* "
+        "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
+        "codmun* codice+comune istat+com* "
         "grid* geohash* quadkey h3+* mgrs tile+id hex+id "
         "zona* ccaa comunidad+autonoma comunidad* "
         "city cities town* municipality municip* gemeente* gemeinde* commune* comune* ciudad cidade citta ville village* "

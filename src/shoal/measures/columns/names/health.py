@@ -64,7 +64,8 @@ HEALTH: tuple[Topic, ...] = (
         "smoking, drinking or drugs",
         "",
         0.85,
-        "cig cigs smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire bever* "
+        "cig cigs smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire "
+        "bever* "
         "drugs drug+use drug+abuse marij* cannabis cocaine heroin opioid* harddrugs hard+drugs substance vape* vaping "
         "crack meth ecstasy amphet* mushrooms lsd ketamine inhalant* addict* snus packyears pack+years gambl* drunk* "
         "binge*",
@@ -100,6 +101,7 @@ HEALTH: tuple[Topic, ...] = (
         "diagnosis or health",
         "nominal",
         0.9,
+        "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "
         "=ill =illness =malade =enfermo =ziek =doente =malato "
         "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
         "gravedad* schweregrad* ernst+ziekte aeterm aesev aeser aedecod aellt aebodsys mhterm mhdecod ae+* adverse* "
@@ -151,6 +153,7 @@ HEALTH: tuple[Topic, ...] = (
         "a medical measurement",
         "number",
         0.8,
+        "test+name analyte* loinc* component+name abnormal+flag abnormal* reference+range ref+range "
         "lab labs labtest* laborat* glu* gluc* glyc* hba1c a1c* hemoglob* haemoglob* hgb hb hct hematoc* platelet* wbc "
         "rbc leuko* neutro* creat* scr bun urea uric albumin* bilirub* =alt ast alp ggt sgot sgpt ldh ldl hdl chol* "
         "triglyc* trig tchol totchol directchol lipid* sodium potassium calcium chlor* magnes* phosph* iron ferrit* tsh "

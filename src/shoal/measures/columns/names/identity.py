@@ -163,7 +163,8 @@ LIVING: tuple[Topic, ...] = (
         "text",
         0.95,
         "address* addr adres* adresse* direccion domicilio street* strasse* straat* str+nr rue calle via+indirizzo "
-        "indirizzo endereco morada house+n* housenumber huisnummer* hausnummer* hausnr *straat *strasse streetname",
+        "indirizzo endereco morada house+n* housenumber =via n+civ* numero+civico nro+casa n+casa huisnummer* hausnummer* "
+        "hausnr *straat *strasse streetname",
         2,
     ),
     Topic(
@@ -241,7 +242,8 @@ RECORDS: tuple[Topic, ...] = (
         "id",
         0.93,
         _PERSON_WORDS
-        + " u+id uid uids user+id userid hid hhid hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
+        + " u+id uid uids user+id userid cod+fam* id+fam* fam+id famid n+famille cod+famiglia nucleo+id id+nucleo hid hhid "
+        "hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
         + "=patient =participant =subject =respondent =customer =client =member =user =employee =student =passenger "
         "=donor =kunde =klant =cliente =paciente =paziente =proband",
         18,

@@ -25,6 +25,8 @@ MONEY: tuple[Topic, ...] = (
         "income or wage",
         "number",
         0.88,
+        "salarisschaal* schaal trede entgeltgruppe* besoldung* tarifgruppe* echelon indice+majore nivel+salarial "
+        "livello+retrib* pay+grade pay+band salary+grade "
         "pobreza pauvrete armut* armoede poverta ytot* ingreso* "
         "=rsa caf =apl =aah sozialhilfe burgergeld grundsicherung wohngeld kindergeld bijstand* uitkering* toeslag* "
         "ayuda* beca* aide+* allocation* indemnite* assegno* auxilio* prestacion* income* inc incwage inctot ftotinc "
@@ -49,7 +51,7 @@ MONEY: tuple[Topic, ...] = (
         "payment* pay* paid repay* transaction* trans+amt amount* amt betrag betrage bedrag montant* importo* importe "
         "monto* valor* hoehe laufzeit duration+credit =term term+months fico score+credit creditscore risk risk+score "
         "bank* account* konto* *konto *kont kont acct* compte* cuenta* conta conto checking* saving* spar* epargne "
-        "ahorro* sparbuch* deposit* collateral guarantor* guarantee* burg* garant* cosign* co+applicant coapplicant "
+        "ahorro* sparbuch* deposit* collateral guarantor* guarantee* burgsch* burge garant* cosign* co+applicant coapplicant "
         "zahlungs* schufa bankrupt* insolv* charge+off* action+taken denial* rate+spread lien* loan+purpose purpose "
         "verwendung* zweck vermog* property+value propertyvalue interest+rate int+rate apr equity grant* scholarship* "
         "stipendium tuition fees fee fare tax* steuer+betrag steuern belasting impot* imposto* tassa* subscription "
@@ -123,6 +125,8 @@ CONDUCT: tuple[Topic, ...] = (
         "marks, scores or performance",
         "number",
         0.8,
+        "repetidor* repeat*+grade redoubl* repetent* zittenblijv* beoordeling* bewertung* valutazione* evaluacion* "
+        "avaliacao* nota+media media+voti conducta condotta comportam* verhalten gedrag "
         "grade* gpa mark marks score* exam* test+score* =sat =act iq note+exam noten note+final nota+final cijfer* punkt* "
         "voto+esame calific* resultado+examen passed fail* failures percentile* performance* performancerating perf+score "
         "perfscore evaluation last+eval* ranking absence* absent* absentee* fehlzeit* verzuim ausencia* attendance "
@@ -160,12 +164,15 @@ NOTHING: tuple[Topic, ...] = (
         "a technical field",
         "",
         0.75,
+        "sms* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
+        "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "
+        "datestamp refurl ipaddr+type "
         "imput* imputa flag+imp* edit+flag qflag* version* batch* source+file data+source source+system created+* "
         "created* updated+* modified* last+update* load+date loaddate upload* etl insert* checksum filename =file file+id "
         "status+code interview+status intstat int+status interv* interviewer* enumerator* mode+of+int* mode+interview "
         "survey+mode =sample sample+type sampleid+type tat turnaround* orderset order+set data+available drive+thru* "
         "panel wave wave+id welle vague ola round survey+year surveyyr survey+yr syear year survey+month surveyyear "
-        "ballot =form formwt issp sddsrvyr cycle ano jahr jaar annee anno =an yr trimestre trimester quarter quartal "
+        "ballot =form formwt issp sddsrvyr cycle ano jahr jaar annee anno =an =yr trimestre trimester quarter quartal "
         "kwartaal trim month+of+survey int+date interview+date intdate date+interview dispcode strat* stratum strata psu "
         "vpsu vstrat sdmvpsu sdmvstra cluster* segment+psu rep+group randomi* =arm arm+code trt+group allocation =control "
         "constant employeecount employee+count standardhours standard+hours over18 over+18 currency unit+of+measure units "

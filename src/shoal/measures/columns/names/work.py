@@ -56,6 +56,8 @@ WORK: tuple[Topic, ...] = (
         "employment status",
         "nominal",
         0.85,
+        "deeltijd* dedeltijd temps+part* tiempo+parcial tempo+parcial jornada+* part+timer beschaftigungsgrad werkuren "
+        "contracturen "
         "labor+status labor* laboral+* parco* situ+prof* situacion+prof* "
         "fte ftpt ft+pt tact situation+professionnelle situation+pro* situacion+laboral situacao+ocupacional "
         "condizione+occup* hwusual hwactual temps+travail temps+partiel temps+plein jornada dienstverband vollzeit "
@@ -161,6 +163,8 @@ SEEN: tuple[Topic, ...] = (
         "a hospital, school or other place where somebody was",
         "nominal",
         0.7,
+        "registered+gp =gp gp+code "
+        "performing+lab* lab+name laboratory+name laboratoire labor+name ordering+* order+provider "
         "=teacher =trainer =coach =tutor =lehrer =enseignant =docente =leraar "
         "office* niederlassung filiale* agence* oficina* ufficio* kantoor* vestiging* fachabteilung* specialisme reparto* "
         "servicio+medico service+medical npi npi+* rendering+* referring+* huisarts* hausarzt* medico* medecin+traitant "

@@ -86,6 +86,8 @@ def named(seen: Seen) -> Decision | None:
         return Decision(date.role, "its values are dates or times, which others may know", 0.7, date.key, date.hipaa)
     if topic.key == "postcode" and seen.facts.distinct <= 12 and max(map(len, seen.facts.values)) < 3:
         return None
+    if topic.key == "lab" and seen.about_people and seen.facts.whole and 2 < seen.facts.distinct <= 7:
+        return None  # few codes in a census are no measurement: ESR is the employment status there
     if topic.key in ("event_date", "technical") and seen.found.scale is Scale.TEXT:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):

@@ -70,7 +70,7 @@ def shaped(seen: Seen) -> Decision | None:
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
         )
-    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.numbers is None or numbering(facts)):
+    if facts.distinct == facts.filled >= FEWEST_ROWS and (facts.numbers is None or numbering(facts, several=seen.several)):
         return Decision(
             Role.DIRECT, "every row has its own value, like a number or code of a person", 0.7, "all_different", 18, Scale.ID
         )

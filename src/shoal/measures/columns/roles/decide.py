@@ -15,6 +15,7 @@ from shoal.measures.columns.roles.by_values import people, row_numbers, shaped, 
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.scales import Found
 from shoal.measures.columns.values.ladders import ladder_order
+from shoal.measures.columns.values.whole_numbers import MOST_CODES
 from shoal.model.roles import Role
 
 
@@ -47,11 +48,15 @@ def _unknown(seen: Seen) -> Decision:
     if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
         topic = BY_KEY["opinion"]
         return Decision(topic.role, "its values are answers about opinions or habits", 0.55, topic.key)
+    if opaque(facts.name) and seen.battery:
+        return Decision(
+            Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
+        )
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
-    if scale is Scale.NUMBER:
+    if scale is Scale.NUMBER and not (seen.about_people and facts.whole and facts.distinct <= MOST_CODES):
         return Decision(Role.SENSITIVE, "it is a measurement or amount that others hardly know: decide", 0.4)
     if seen.private:
         return Decision(Role.SENSITIVE, "others hardly know it, and the table is about health, money or conduct: decide", 0.4)

@@ -6,12 +6,18 @@ import re
 from collections import Counter
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.roles.seen import FEWEST_ROWS
 from shoal.measures.columns.values.identifiers import spread
 from shoal.measures.columns.values.shapes import rounded
 
+UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
+"""Distance from even spread (times the root of their number) that numbers given out in turn pass once in 8,000 tables; distance
+that only amounts have; share of the range that lies empty between two blocks of numbers."""
+SEVERAL = 3
+"""Columns of whole numbers without a repetition from which a table holds amounts, not as many keys."""
 LONG, MANY, SAME = 9, 20, 0.95
 """Signs, different values and share of one shape from which codes are keys, however often they repeat."""
 
@@ -52,11 +58,36 @@ def is_key(facts: ColumnFacts) -> bool:
     return mixed >= 0.95 * len(looked) and max(lengths) - min(lengths) <= 4
 
 
-def numbering(facts: ColumnFacts) -> bool:
-    """Whole numbers that number rows: close to one another, or nearly all with as many digits. Amounts spread further."""
+def numbering(facts: ColumnFacts, *, several: bool = False) -> bool:
+    """Whole numbers that number rows: close to one another, or nearly all with as many digits, and evenly spread as far as chance
+    allows. Amounts lie denser in one part of their range; ``several`` says that other columns differ in every row too.
+
+    >>> import numpy as np
+    >>> pay = [str(int(v)) for v in np.exp(np.linspace(9.3, 11.4, 60))]
+    >>> numbering(ColumnFacts("x", "integer", pay, np.ones(60, dtype=np.int64), 60))
+    False
+    >>> given = [str(10_000 + 1_471 * i) for i in range(60)]
+    >>> numbering(ColumnFacts("x", "integer", given, np.ones(60, dtype=np.int64), 60))
+    True
+    """
     numbers = facts.numbers
     if numbers is None or not facts.whole:
         return False
-    close = float(np.max(numbers) - np.min(numbers)) < 10 * len(numbers)
+    width = float(np.max(numbers) - np.min(numbers))
+    if width < 2 * len(numbers):
+        return True
     digits = Counter(len(v) for v in facts.values)
-    return close or digits.most_common(1)[0][1] >= 0.85 * len(facts.values)
+    alike = width < 10 * len(numbers) or digits.most_common(1)[0][1] >= 0.85 * len(facts.values)
+    return alike and not _dense_in_one_part(numbers, several)
+
+
+def _dense_in_one_part(numbers: npt.NDArray[np.float64], several: bool) -> bool:
+    """Whether numbers are spread more unevenly than numbers given out in turn, and not because they come in blocks."""
+    place = np.sort(numbers)
+    place = (place - place[0]) / (place[-1] - place[0])
+    n = len(place)
+    steps = np.arange(n + 1) / n
+    distance = max(float(np.max(steps[1:] - place)), float(np.max(place - steps[:-1])))
+    middle = place[n // 20 : n - n // 20]
+    blocks = float(np.max(np.diff(middle))) > WIDE_GAP
+    return not blocks and distance > UNEVEN / np.sqrt(n) and (several or distance > VERY_UNEVEN)

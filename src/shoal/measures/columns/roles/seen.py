@@ -37,6 +37,10 @@ class Seen:
     """Whether most that is known of the table is what others know of a person, as in a census."""
     asked: bool = False
     """Whether "don't know" or "refused" are among its values: somebody was asked."""
+    several: bool = False
+    """Whether several columns of whole numbers differ in every row: amounts, since a table has one key."""
+    battery: bool = False
+    """Whether several columns of one name and running number have the same answers in order."""
 
 
 @dataclass(frozen=True)

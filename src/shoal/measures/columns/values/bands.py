@@ -58,8 +58,16 @@ def lower_end(text: str) -> tuple[float, int] | None:
         strict = _STRICT.match(plain) is not None
         return _number(found), 2 if strict else 1
     if found := _BETWEEN.fullmatch(plain):
-        return _value(found.group(1)), 1
+        return None if _upside_down(*found.groups()) else (_value(found.group(1)), 1)
     return None
+
+
+def _upside_down(low: str, high: str | None) -> bool:
+    """Whether a second number below the first makes it a code (718-7); 1998-99 is a span of years."""
+    if high is None or not high[-1].isdigit():
+        return False
+    years = len(low) == 4 and len(high) == 2 and low.isdigit() and high.isdigit()
+    return _value(high) < _value(low) and not years
 
 
 def band_order(values: Sequence[str]) -> tuple[str, ...]:

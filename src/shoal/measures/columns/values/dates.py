@@ -46,7 +46,7 @@ WEEKDAYS = (
     ("sunday", "sonntag", "dimanche", "domingo", "domenica", "zondag", "sun", "so"),
 )
 _MONTH = "|".join(sorted((m for names in MONTHS for m in names), key=len, reverse=True))
-_TIME = r"([T ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
+_TIME = r"([t ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
 _D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"
 _FORMS = tuple(
     re.compile(form)
@@ -65,6 +65,7 @@ _FORMS = tuple(
     )
 )
 _COMPACT = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6})?")
+_COMPACT_LAST = re.compile(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])(19|20)\d{2}")
 
 
 def written_as_date(text: str) -> bool:
@@ -78,12 +79,12 @@ def written_as_date(text: str) -> bool:
 
 
 def compact_date(text: str) -> bool:
-    """Whether eight digits (with a time, twelve or fourteen) are a day: 20200131.
+    """Whether eight digits (with a time, twelve or fourteen) are a day: 20200131, and with the year last 01312020.
 
-    >>> compact_date("20200131"), compact_date("20201331")
-    (True, False)
+    >>> compact_date("20200131"), compact_date("20201331"), compact_date("01312020"), compact_date("1312020")
+    (True, False, True, True)
     """
-    return _COMPACT.fullmatch(text) is not None
+    return _COMPACT.fullmatch(text) is not None or _COMPACT_LAST.fullmatch(text) is not None
 
 
 def unix_times(numbers: npt.NDArray[np.float64]) -> bool:

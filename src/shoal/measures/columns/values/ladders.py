@@ -7,6 +7,7 @@ a rung of one ladder and at least three rungs are used (two where the ladder say
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +38,7 @@ LADDERS: tuple[Ladder, ...] = (
         """none|no|nil|zero|keine|kein|aucun|aucune|ninguno|ninguna|nenhum|nessuno|geen|not at all|gar nicht
 |uberhaupt nicht|pas du tout|nada|per niente|helemaal niet|never
 very low|lowest|very little|sehr niedrig|sehr gering|tres faible|tres bas|muy bajo|muito baixo|molto basso|zeer laag
-|very small|xs|minimal|trace|poorest|very light|sehr wenig|tres peu|muy poco
+|very small|xs|minimal|trivial|trace|poorest|very light|sehr wenig|tres peu|muy poco
 low|little|niedrig|gering|faible|bas|basse|bajo|baja|baixo|baixa|basso|bassa|laag|small|s|klein|petit|pequeno|piccolo|few
 |wenig|peu|poco|pouco|weinig|a little|light|mild|lower|minor|slight|slightly|poorer|un peu|un poco|poor|leicht|leve
 |lieve|leger|licht|schwach|debil|debole
@@ -47,7 +48,7 @@ medium|middle|moderate|mittel|mittelmassig|moyen|moyenne|medio|media|gemiddeld|m
 high|much|hoch|eleve|elevee|haut|alto|alta|hoog|large|l|gross|grand|grande|groot|many|viel|beaucoup|mucho|muito|molto|veel
 |severe|heavy|higher|richer|a lot|strong|schwer|grave|ernstig|rich|quite a bit|considerably|stark|major
 very high|highest|sehr hoch|tres eleve|tres haut|muy alto|muito alto|molto alto|zeer hoog|very large|xl|extreme|extremely
-|critical|sehr viel|enormement|very severe|richest|very much|very heavy|sehr stark
+|critical|total|total loss|sehr viel|enormement|very severe|richest|very much|very heavy|sehr stark
 xxl|highest possible""",
     ),
     _ladder(
@@ -99,14 +100,15 @@ very satisfied|very happy|sehr zufrieden|tres satisfait|tres satisfaite|muy sati
         """very poor|very bad|sehr schlecht|tres mauvais|tres mauvaise|muy malo|muy mala|muito mau|muito ruim
 |molto cattivo|zeer slecht|awful|needs improvement|pip|unacceptable
 poor|bad|schlecht|mauvais|mauvaise|malo|mala|mau|ruim|cattivo|slecht|weak|below average|insufficient|ungenugend
-|unsatisfactory|fail|failed
+|unsatisfactory|fail|failed|onvoldoende|suspenso|insuficiente|insufficiente|insuffisant|mangelhaft|unzureichend
 fair|average|regular|mittelmassig|mittel|passable|moyen|medio|so-so|matig|redelijk|sufficient|ausreichend|ok|okay
-|acceptable|below expectations|mediocre|assez mauvais|adequate
-good|gut|bon|bonne|bueno|buena|bom|boa|buono|buona|goed|fully meets|meets expectations|satisfactory|pass|passed
-|befriedigend|assez bon
+|acceptable|below expectations|mediocre|assez mauvais|adequate|twijfelachtig
+satisfactory|befriedigend|voldoende|sufficiente|suficiente|satisfaisant|assez bon|assez bien|aprobado|aprovado
+discreto|ruim voldoende|fairly good|vollbefriedigend
+good|gut|bon|bonne|bien|bueno|buena|bom|boa|buono|buona|goed|fully meets|meets expectations|pass|passed
 very good|sehr gut|tres bon|tres bonne|muy bueno|muy buena|muito bom|muito boa|molto buono|zeer goed|vgood|above average
-|above expectations|exceeds|exceeds expectations
-excellent|ausgezeichnet|excelente|eccellente|uitstekend|outstanding|exceptional|superior|hervorragend""",
+|above expectations|exceeds|exceeds expectations|tres bien|notable|distinto
+excellent|sobresaliente|ottimo|otimo|ausgezeichnet|excelente|eccellente|uitstekend|outstanding|exceptional|superior|hervorragend""",
     ),
     _ladder(
         "importance",
@@ -185,6 +187,8 @@ c-level|ceo|chief""",
     ),
 )
 
+COMMON = 0.7
+"""Share of the values from which a word that they begin or end with says nothing of their order."""
 _YES_NO = frozenset("yes no y n true false ja nein nee oui non si sim nao t f 0 1".split())
 
 
@@ -206,6 +210,26 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     plain = {v: _plain(v) for v in values}
     if len(values) < 2 or set(plain.values()) <= _YES_NO:
         return "", ()
+    return _on_rungs(values, plain) or _on_rungs(values, _without_common(plain)) or ("", ())
+
+
+def _without_common(plain: dict[str, str]) -> dict[str, str]:
+    """The texts without a word that most of them end or begin with: low risk, medium risk; grade: poor, grade: fair."""
+    for end in (-1, 0):
+        words = Counter(text.split()[end] for text in plain.values() if " " in text)
+        word, n = words.most_common(1)[0] if words else ("", 0)
+        if n >= 2 and n >= COMMON * len(plain):
+            return {
+                v: (text.removesuffix(" " + word) if end else text.removeprefix(word + " ")).strip(" :-")
+                for v, text in plain.items()
+            }
+    return {}
+
+
+def _on_rungs(values: Sequence[str], plain: dict[str, str]) -> tuple[str, tuple[str, ...]] | None:
+    """The first ladder that has a rung of its own for every text."""
+    if not plain:
+        return None
     for index, ladder in enumerate(LADDERS):
         places = _places(index)
         rungs = {v: place for v, p in plain.items() if (place := _rung(places, p)) is not None}
@@ -213,7 +237,7 @@ def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
             short = all(len(p) < 3 for p in plain.values())
             if len(set(rungs.values())) == len(values) >= (ladder.least if short else 2):
                 return ladder.key, tuple(sorted(values, key=lambda v: rungs[v]))
-    return "", ()
+    return None
 
 
 def _rung(places: dict[str, int], text: str) -> int | None:

@@ -33,7 +33,8 @@ _SAINTS = frozenset(
 _THINGS = frozenset(
     "gmbh ag kg ohg ltd llc inc plc corp company co group group bv nv sa sarl sas spa srl gbr ev hospital clinic school college "
     "university klinik schule hopital ecole escuela colegio escola scuola ospedale street road avenue strasse rue calle via "
-    "straat rua bank store shop cafe hotel restaurant park lake river island unit team church center centre".split()
+    "straat rua cabinet pharmacie pharmacy praxis apotheke apotheek farmacia farmacie consultorio ambulatorio laboratoire labor "
+    "bank store shop cafe hotel restaurant park lake river island unit team church center centre".split()
 )
 _ALSO_WORDS = frozenset(
     "april june may august white black brown green gray grey braun schwarz weiss blanc blanco blanca rosa bianco bianca neri "
@@ -64,7 +65,7 @@ def names_share(values: Sequence[str]) -> float:
 
 @cache
 def _full_name(value: str) -> bool:
-    plain = _TITLE.sub("", folded(value))
+    plain = _TITLE.sub("", folded(value), count=1) if _TITLE.match(folded(value)) else folded(value)
     if plain != folded(value) and _WORD.match(plain) and len(plain.split()) <= 4 and not set(plain.split()) & _THINGS:
         return True
     if _INITIALS.fullmatch(plain) and value[:1].isupper():
@@ -73,10 +74,13 @@ def _full_name(value: str) -> bool:
     words = (f"{first} {last}" if comma else plain).split()
     if not 2 <= len(words) <= 6 or not all(_WORD.fullmatch(w) for w in words) or not _capitals(value):
         return False
-    if words[0] in _SAINTS or set(words) & _THINGS:
+    acronym = value.split()[0].isupper() and len(value.split()[0]) > 1 and not value.isupper() and not comma
+    if words[0] in _SAINTS or set(words) & _THINGS or acronym:
         return False
-    begins = any(part in GIVEN for part in words[0].split("-"))
-    return begins or (words[-1] in FAMILIES and words[-1] not in _ALSO_WORDS and words[0] not in _ALSO_WORDS)
+    many = len(words) >= 3  # two given names, two family names
+    begins = any(part in GIVEN for word in words[: 1 + many] for part in word.split("-"))
+    ends = any(word in FAMILIES and word not in _ALSO_WORDS for word in words[-1 - many :])
+    return begins or (ends and words[0] not in _ALSO_WORDS)
 
 
 def _capitals(value: str) -> bool:

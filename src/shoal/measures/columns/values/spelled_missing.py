@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.names.words import folded, inflected
+from shoal.measures.columns.values.bands import band_order
 
 _WORDS = frozenset(
     w.strip()
@@ -91,6 +92,15 @@ def asked(spellings: Iterable[str]) -> bool:
     return any(_ASKED.search(folded(s)) for s in spellings)
 
 
+LONE_WORDS, NUMBERS_AROUND = 2, 20
+"""Different words, and different numbers around them, from which the words mean that there is no number."""
+_LETTERS = re.compile(r"[^\W\d_][^\W\d_ /-]*(?:[ /-][^\W\d_]+){0,3}")
+_REPEATED = re.compile(r"5{2,5}|6{2,6}|7{1,6}|8{1,6}|9{2,6}")
+FAR, FAR_ROWS, FAR_FEW, FAR_SHARE = 3, 3, 15, 0.01
+"""A code of one digit repeated is this many times the highest value, and stands in so many rows, or in this share of them where
+there are more than so many different values: a single large value is one."""
+NEAR, OFTEN = 2, 0.05
+"""Twice the highest value is enough where this share of the rows has the code."""
 LONG_WORD = 8
 """Letters from which a word means the same in another gender or number."""
 MANY = 100
@@ -132,6 +142,11 @@ def _words(facts: ColumnFacts) -> list[str]:
     if len(clear) + len(doubtful) == len(facts.values):
         return clear + doubtful
     rest = [v for v in facts.values if v not in clear and v not in doubtful]
+    among = [v for v in rest if not _is_number(v)]
+    if 0 < len(among) <= LONE_WORDS < NUMBERS_AROUND <= len(rest) - len(among) and all(
+        _LETTERS.fullmatch(v.strip()) for v in among
+    ):
+        return clear + doubtful + among  # one word among very many numbers: Exempt, Varies
     return clear + [v for v in doubtful if _stands_out(v, rest)]
 
 
@@ -171,7 +186,9 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     """
     texts = {v: _number(v) for v in facts.values}
     numbers = {v: n for v, n in texts.items() if n is not None}
-    if len(numbers) < 3 or len(numbers) < 0.9 * len(facts.values):
+    if 0 < len(numbers) < 0.9 * len(facts.values):
+        return _beside_bands(facts.values, numbers)
+    if len(numbers) < 3:
         return []
     shared = shared or set()
     negative = [v for v, n in numbers.items() if n in _NEGATIVE]
@@ -179,14 +196,39 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     found = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
     if found and below and len(found) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
         found = [v for v, n in numbers.items() if n < 0]
-    return found + _nines({v: n for v, n in numbers.items() if n >= 0 and v not in found}, shared, facts.distinct)
+    rest = {v: n for v, n in numbers.items() if n >= 0 and v not in found}
+    return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts))
 
 
-def _nines(numbers: dict[str, float], shared: set[str], distinct: int) -> list[str]:
+def _beside_bands(values: Sequence[str], numbers: dict[str, float]) -> list[str]:
+    """Codes such as 8888 among bands: <25, 25-34, 8888."""
+    codes = [v for v in numbers if _REPEATED.fullmatch(v.strip()) and len(v.strip()) >= 3]
+    return codes if len(codes) == len(numbers) and band_order([v for v in values if v not in numbers]) else []
+
+
+def _far_repeated(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
+    """77, 88, 6666 … far above all other values and in many rows; 7 or 8 above at most four codes from 1."""
+    top = [v for v in numbers if _REPEATED.fullmatch(v.strip())]
+    top = [v for v in top if len(v.strip()) > 1] or top
+    rest = [n for v, n in numbers.items() if v not in top]
+    if not rest or any(n != int(n) for n in rest):
+        return []
+    high = max(rest)
+    few = len(rest) <= 4 and min(rest) == 1 and high == len(rest)
+    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
+    times = {v: NEAR if counts[v] >= OFTEN * facts.filled else FAR for v in top}
+    far = [v for v in top if len(v.strip()) > 1 and numbers[v] >= times[v] * high]
+    far += [v for v in top if few and v in ("7", "8") and numbers[v] >= high + 4]
+    rows = sum(counts[v] for v in far)
+    often = rows >= FAR_ROWS and (len(rest) <= FAR_FEW or rows >= FAR_SHARE * facts.filled)
+    return far if often and len(far) == len([v for v in top if numbers[v] > high]) else []
+
+
+def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> list[str]:
     """9, 99, 999 … and the codes beside them, at the top of a column and beyond a gap."""
     if len(numbers) < 3:
         return []
-    top = max(numbers.values())
+    top, distinct = max(numbers.values()), facts.distinct
     for nines, beside in _NINES:
         if top != nines:
             continue
@@ -201,8 +243,16 @@ def _nines(numbers: dict[str, float], shared: set[str], distinct: int) -> list[s
         wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
         alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
         many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
-        return [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
+        found = [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
+        return found if gap > 2 or _rare(found, facts) else []
     return []
+
+
+def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:
+    """Whether codes that nearly touch the rest are much rarer than the values there: an answer like others is not."""
+    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
+    rest = sorted(n for v, n in counts.items() if v not in codes)
+    return bool(rest) and all(2 * counts[v] < rest[len(rest) // 2] for v in codes)
 
 
 def _number(text: str) -> float | None:

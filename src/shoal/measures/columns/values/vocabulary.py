@@ -26,6 +26,10 @@ class Vocabulary:
     confidence: float
     most: int = 10**9
     least: int = 2
+    mark: re.Pattern[str] | None = None
+    """What a tenth of the values must hold, where plain numbers have the form too."""
+    letters: int = 1
+    """Different first signs that the values must have, where a running number behind one letter has the form too."""
 
 
 def _words(
@@ -126,6 +130,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
         "disorder|depress|anxiety|pain|injury|tumou?r|carcinoma|arthritis|hepatitis|covid|bronchitis|anemia|obesity|"
         "migraine|"
         "krebs|erkrankung|entzundung|bruch|grippe|maladie|fievre|enfermedad|fiebre|infeccion|malattia|febbre|doenca|"
+        "tdah|adhd|dislexi|dyslexi|autis|asperger|"
         "ziekte|ontsteking|acute|chronic|bleed|hemorrhage|overdose|chest|respiratory|cardiac",
         0.85,
         least=4,
@@ -198,13 +203,16 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 
 CODES: tuple[Vocabulary, ...] = (
     Vocabulary("drug", "codes of medicines (ATC)", re.compile(r"[a-z]\d{2}[a-z]{1,2}(\d{2})?"), 0.85, least=3),
-    Vocabulary("diagnosis", "codes of diseases (ICD-10)", re.compile(r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"), 0.8, least=5),
+    Vocabulary(
+        "diagnosis", "codes of diseases (ICD-10)", re.compile(r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"), 0.8, least=5, letters=2
+    ),
     Vocabulary(
         "diagnosis",
         "codes of diseases (ICD-9)",
         re.compile(r"(\d{3}(\.\d{1,2})?|v\d{2}(\.\d{1,2})?|e\d{3}(\.\d)?)"),
         0.6,
         least=30,
+        mark=re.compile(r".*[.ve]"),
     ),
     Vocabulary("postcode", "British postcodes", re.compile(r"[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}"), 0.9, least=3),
     Vocabulary("postcode", "Dutch postcodes", re.compile(r"[1-9]\d{3} ?[a-z]{2}"), 0.9, least=3),
@@ -234,6 +242,10 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
             continue
         form = vocabulary.pattern.fullmatch if coded else vocabulary.pattern.match
         share = sum(form(v) is not None for v in looked) / len(looked)
+        if vocabulary.mark is not None and 10 * sum(vocabulary.mark.match(v) is not None for v in looked) < len(looked):
+            continue
+        if len({v[:1] for v in looked}) < vocabulary.letters:
+            continue
         needed = 0.9 if coded else SHARE
         if share >= needed and (best is None or share * vocabulary.confidence > best[1].share * best[1].confidence):
             best = vocabulary.topic, Evidence(vocabulary.what, round(share, 3), vocabulary.confidence)

@@ -1,0 +1,88 @@
+"""What whole numbers are, by how they lie: ratings, counts, codes of categories, days that a spreadsheet counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.measures.columns.finding import ColumnFacts
+from shoal.measures.columns.names.words import raw_words
+
+FEW_CODES = 12
+"""Whole numbers of at most as many different values may be codes of categories."""
+MOST_CODES = 25
+"""The largest code of a question whose name says nothing."""
+RATED = 0.3
+"""Share of rows above the middle of 0 to 10 from which the numbers are ratings."""
+FEW_SPARSE, ROWS_EACH = 6, 40
+"""Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
+
+
+def serial_days(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.whole and facts.distinct > 5 and float(np.min(numbers)) >= 10_000 and float(np.max(numbers)) <= 60_000
+
+
+def dense(facts: ColumnFacts) -> bool:
+    """Whether the values fill most of a short range: 1, 2, 3, 4, as codes do."""
+    numbers = facts.numbers
+    assert numbers is not None
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return low >= -3 and high - low + 1 <= 2.5 * len(numbers) and high <= 130
+
+
+def rating(facts: ColumnFacts) -> bool:
+    """Whether whole numbers are marks from 0 to 10, all used and many of them above the middle; counts get rarer upwards."""
+    numbers = facts.numbers
+    assert numbers is not None
+    whole = facts.distinct == len(numbers) == 11 and float(np.min(numbers)) == 0 and float(np.max(numbers)) == 10
+    return whole and float(facts.counts[numbers > 5].sum()) >= RATED * float(facts.counts.sum())
+
+
+def plural_count(facts: ColumnFacts) -> bool:
+    """Whether whole numbers from 0 count what the name says in the plural: PriorConvictions, n_arrests."""
+    last = raw_words(facts.name)[-1:]
+    plural = any(w.endswith("s") and not w.endswith(("ss", "us", "is")) and len(w) > 4 for w in last)
+    return plural and facts.distinct > 3 and facts.numbers is not None and float(np.min(facts.numbers)) == 0
+
+
+def sparse_codes(facts: ColumnFacts) -> bool:
+    """Whether a few whole numbers in very many rows are codes: 1, 2, 31, 32. Amounts are round."""
+    numbers = facts.numbers
+    assert numbers is not None
+    few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
+    return few and float(np.min(numbers)) > 0 and float(np.mean(np.mod(numbers, 5) == 0)) < 0.5
+
+
+def code_digits(facts: ColumnFacts) -> bool:
+    """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
+    lengths = {len(v) for v in facts.values}
+    return lengths <= {4, 5, 6} and len(lengths) <= 2 and 30 < facts.distinct < 0.5 * facts.filled and _few_round(facts)
+
+
+def short_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers run from 1 to at most 25: answers of a question, where the name says nothing. Marks begin at 0."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.distinct <= FEW_CODES or (float(numbers.min()) == 1 and float(numbers.max()) <= MOST_CODES)
+
+
+def leading_zeros(facts: ColumnFacts) -> bool:
+    """Whether some numbers are written with a zero in front, as codes are: 0100, 007."""
+    return facts.kind == "text" and any(len(v) > 1 and v[0] == "0" and v.isdigit() for v in facts.values)
+
+
+def long_codes(facts: ColumnFacts) -> bool:
+    """Whether whole numbers have one length of at least eight digits, repeat and are seldom round: codes, not amounts."""
+    return (
+        facts.whole
+        and {len(v) for v in facts.values} <= {8, 9, 10, 11, 12, 13, 14, 15}
+        and len({len(v) for v in facts.values}) == 1
+        and facts.distinct < 0.5 * facts.filled
+        and _few_round(facts)
+    )
+
+
+def _few_round(facts: ColumnFacts) -> bool:
+    return sum(v.endswith("000") for v in facts.values) < 0.2 * len(facts.values)
