@@ -182,7 +182,7 @@ def test_an_inspection_fits_eighty_columns_and_says_what_matters_first(tmp_path)
     tables = [line for line in lines[2:] if not line.startswith(("•", "Next:"))]
     assert max(map(len, tables)) <= 80
     assert "  … and 10 more; --json lists all." in lines
-    assert lines[-1].startswith("Next: shoal anonymize ")
+    assert lines[-1].startswith("Next: shoal measure ")
 
 
 def test_the_group_sizes_are_drawn(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
