@@ -11,6 +11,7 @@ import shoal
 from shoal.measures.columns.find import find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import topic_of
+from shoal.measures.columns.roles.keys import drawn_key
 from shoal.measures.columns.values.bands import band_order
 from shoal.measures.columns.values.dates import compact_date, written_as_date
 from shoal.measures.columns.values.ladders import ladder_order
@@ -134,7 +135,34 @@ class TestKeysAndAmounts:
         assert find_columns(table[:1])[0].role is Role.DIRECT  # alone it may be a key: on the safe side
 
 
+class TestDrawnCodes:
+    @staticmethod
+    def drawn(n: int, length: int = 17) -> dict[str, int]:
+        r = random.Random(5)
+        return {"".join(r.choices("0123456789abcdef", k=length)): 4 for _ in range(n)}
+
+    def test_codes_drawn_for_people_are_keys_though_they_repeat(self) -> None:
+        found = find_column(facts("ANO_PATIENT", self.drawn(20), "text"))
+        assert (found.role, found.mark) == (Role.DIRECT, "unit")
+
+    def test_few_or_short_ones_and_codes_of_one_shape_are_not(self) -> None:
+        assert not drawn_key(facts("x", self.drawn(19), "text"))
+        assert drawn_key(facts("x", self.drawn(20, 10), "text"))
+        assert not drawn_key(facts("x", self.drawn(20, 9), "text"))
+        assert not drawn_key(facts("x", [f"ab{i:010d}" for i in range(40)], "text"))
+
+    def test_clusters_of_a_few_records_are_people_and_clusters_of_villages_are_not(self) -> None:
+        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=5))).role is Role.DIRECT
+        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=6))).role is Role.INSENSITIVE
+
+
 class TestWords:
+    def test_how_often_in_words(self) -> None:
+        rising = ("never", "lt once a year", "once a year", "sevrl times a yr", "once a month", "every week")
+        assert ladder_order(rising[::-1])[1] == rising
+        schools = ("lt high school", "high school", "junior college", "bachelor", "graduate")
+        assert find_column(facts("degree", list(schools[::-1]), "text")).order == schools
+
     def test_ordinals_are_in_order(self) -> None:
         values = ["2º ESO", "1º ESO", "3º ESO"]
         assert find_column(facts("curso", values, "text")).order == ("1º ESO", "2º ESO", "3º ESO")
@@ -193,6 +221,10 @@ class TestWords:
             ("NATO A", "birth_place"),
             ("VIA", "street"),
             ("TestName", "lab"),
+            ("CODE_GEO", "place"),
+            ("DMDHHSIZ", "family"),
+            ("DMDCITZN", "nationality"),
+            ("escalao_etario", "age"),
             ("PerformingLab", "facility"),
         ],
     )

@@ -88,7 +88,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
         spoken = spoken_of(facts.values, facts.kind)
         usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
         alike = ranges.get(_range(facts), 0)
-        battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY)
+        battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) and (opaque(facts.name) or not about_people)
         found = scale_of(facts, usual, battery=battery)
         decision = decide(
             Seen(

@@ -171,7 +171,7 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
     if topic_scale == "place":
-        return Found(Scale.PLACE)
+        return Found(Scale.NUMBER if words & {"pop", "population"} else Scale.PLACE)
     if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
         return Found(Scale.NOMINAL)
     if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):

@@ -31,8 +31,9 @@ from shoal.model.roles import check_names, distinct_names
 
 OPTIONS = ("delimiter", "quote", "encoding", "decimal", "header", "null", "types", "dates", "rename_duplicates")
 SAMPLE_ROWS = 20_000
-WIDE, HELD_BYTES = 1_000, 1 << 26
-"""Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes."""
+WIDE, HELD_BYTES, WIDE_BYTES = 1_000, 1 << 26, 1 << 24
+"""Columns from which a file is read into memory at once, where the sample is all of it and it has at most so many bytes; files of
+so many columns and up to the last number of bytes are not taken through the database at all."""
 _NATIVE = {"utf-8": "utf-8", "latin-1": "latin-1"}
 
 _SQL_TYPES = {
@@ -92,7 +93,8 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     names = distinct_names(names) if options.get("rename_duplicates") else names
     check_names(names, table=path.name)
     plain = packing_of(path) == "none" and encoding == "utf-8"
-    small = _open_small(path, raw, dialect, names, options) if plain else None
+    wide = len(raw) >= SAMPLE_BYTES and len(names) > WIDE and path.stat().st_size <= WIDE_BYTES
+    small = _open_small(path, path.read_bytes() if wide else raw, dialect, names, options) if plain else None
     if small is not None:
         return small
     engine = DuckDB(stable_order=True)
@@ -132,7 +134,7 @@ def _open_small(
     path: Path, raw: bytes, dialect: Dialect, names: list[str], options: Mapping[str, Any]
 ) -> tuple[DuckDB, Relation] | None:
     """A file that is whole in the sample, without the database; None where it is long or not plainly written."""
-    if len(raw) >= SAMPLE_BYTES or options.get("types") or options.get("dates"):
+    if len(raw) < path.stat().st_size or options.get("types") or options.get("dates"):
         return None
     sample = read_plain(raw, dialect, len(names), _null_texts(options.get("null")))
     if sample is None or sample.num_rows > SAMPLE_ROWS:

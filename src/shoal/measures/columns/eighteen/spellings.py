@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from shoal.measures.columns.names.words import folded
 from shoal.measures.columns.values import checksums
-from shoal.measures.columns.values.dates import MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
+from shoal.measures.columns.values.dates import CACHED, MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
 
 MOST = 200_000
 """Distinct values of a column that are looked at one by one, evenly spread over all."""
@@ -85,6 +86,7 @@ def certain_in(values: Sequence[str]) -> tuple[Inside, float] | None:
     return None
 
 
+@lru_cache(maxsize=CACHED)
 def day_or_month(text: str) -> bool:
     """Whether a text is, or holds, a date finer than a year, with signs or words between its parts.
 

@@ -14,6 +14,7 @@ BORN: tuple[Topic, ...] = (
         "place of birth",
         "place",
         0.9,
+        "*born4 *born2 *born "
         "nato+a nata+a ne+a nee+a nacido+en geboren+in geboren+te natural+de "
         "birth+place birthplace place+birth place+of+birth country+birth country+of+birth country+born born+in "
         "born+country birth+country birth+state geburtsort geburtsland geboorteplaats geboorteland lieu+naissance "
@@ -37,6 +38,7 @@ BORN: tuple[Topic, ...] = (
         "age",
         "number",
         0.95,
+        "*agemn *ageyr escalao+etario grupo+etario faixa+idade tranche+d+age altersstufe leeftijdsgroep "
         "age ages aged agep agegroup agegrp agecat ageband agerange ageyears ageyrs agemonths agedecade alter "
         "altersgruppe altersklasse leeftijd* edad edades eta idade agecl ageg* ager* ridageyr tranche+age trage grpage "
         "faixa+etaria fascia+eta lebensalter age+at+* ageinyears curage hv105 v012 agea agemarr agekdbrn",
@@ -97,6 +99,7 @@ WHO: tuple[Topic, ...] = (
         "nationality or origin",
         "nominal",
         0.9,
+        "*citzn *citizn "
         "=cit =citt citt "
         "nationality nationalities nation nationalite nationalit* nacionalidad nacionalidade nazionalita cittadinanza "
         "ciudadania citizen* citizenship citwp staatsangehorigkeit staatsburgerschaft herkunft herkomst origin* foreign* "
@@ -128,6 +131,7 @@ WHO: tuple[Topic, ...] = (
         "family or household",
         "number",
         0.85,
+        "*hhsiz *hhsize "
         "teen* kid+home kidhome "
         "hhmmb hhmem* hh+mem* household+mem* nmembers n+members "
         "=son =daughter =hijo =hija =fils =fille hijos* numhijos "
@@ -160,6 +164,7 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
+        "code+geo geo+code zbs* zona+basica code+commune commune+code "
         "cabin* kabine* "
         "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
         "codmun* codice+comune istat+com* "

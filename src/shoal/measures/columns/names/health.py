@@ -44,6 +44,7 @@ HEALTH: tuple[Topic, ...] = (
         "pregnancy or births",
         "",
         0.85,
+        "*exprg *pregn "
         "pregn* grossesse embaraz* gravid* schwanger* zwanger* npregnan* nbabies gestation* parity abort* miscarr* "
         "birthweight birth+weight bwt bweight+g low+birth apgar fertility menopaus* menarche breastfe* babies livebirth* "
         "stillbirth* age1stbaby prenatal* postpartum gestat* delivery+type cesarean",
@@ -76,6 +77,7 @@ HEALTH: tuple[Topic, ...] = (
         "medicine",
         "nominal",
         0.88,
+        "masern* measles rougeole sarampion immuni* "
         "medicat* medicine* medic drug* meds med rx prescri* dose dosage atc ndc arznei* medikament* medicament* medicij* "
         "farmac* farmaco remedio insulin* vaccin* vacun* impf* statin antibio* chemo* steroid* aspirin warfarin heparin "
         "opiate* paracetamol ibuprofen *formin *gliptin *glitazone *glinide *gliflozin *glutide *zolamide *azepam *azolam "
@@ -101,6 +103,8 @@ HEALTH: tuple[Topic, ...] = (
         "diagnosis or health",
         "nominal",
         0.9,
+        "hta epoc dm1 dm2 bpco irc ictus avc erc cronic* chroni* das ghm ghs igs* ccam* forderbedarf* sonderpad* "
+        "special+need* sen+status causabas causa+bas* linha+a "
         "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "
         "=ill =illness =malade =enfermo =ziek =doente =malato "
         "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
@@ -140,6 +144,7 @@ HEALTH: tuple[Topic, ...] = (
         "treatment or use of care",
         "",
         0.75,
+        "urgencias* urgences acte* actes hospitaliz* ingresos+hosp* "
         "pflegegrad* pflegestufe* pflege* soins* cuidados* zorg* consult* konsult* motivo+consulta motif+consultation "
         "besuchsgrund treat* behandl* tratam* traitement trattamento procedure* proc procs cpt hcpcs surg* operation* "
         "operat* ops interven* inpatient* outpatient* emergency er+visits ed+visits hospitali* hosp+visits doctor+visits "

@@ -125,6 +125,7 @@ CONDUCT: tuple[Topic, ...] = (
         "marks, scores or performance",
         "number",
         0.8,
+        "versetz* nicht+versetzt "
         "repetidor* repeat*+grade redoubl* repetent* zittenblijv* beoordeling* bewertung* valutazione* evaluacion* "
         "avaliacao* nota+media media+voti conducta condotta comportam* verhalten gedrag "
         "grade* gpa mark marks score* exam* test+score* =sat =act iq note+exam noten note+final nota+final cijfer* punkt* "
@@ -164,6 +165,7 @@ NOTHING: tuple[Topic, ...] = (
         "a technical field",
         "",
         0.75,
+        "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
         "sms* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
         "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "
         "datestamp refurl ipaddr+type "

@@ -133,7 +133,7 @@ WORK: tuple[Topic, ...] = (
         "military service",
         "nominal",
         0.75,
-        "military veteran* vetstat vet mil army milsrv militar armed+forces wehrdienst",
+        "*miliz *milit military veteran* vetstat vet mil army milsrv militar armed+forces wehrdienst",
     ),
     Topic(
         "dependency",
@@ -163,6 +163,7 @@ SEEN: tuple[Topic, ...] = (
         "a hospital, school or other place where somebody was",
         "nominal",
         0.7,
+        "codestab* cod+estab* finess* siret "
         "registered+gp =gp gp+code "
         "performing+lab* lab+name laboratory+name laboratoire labor+name ordering+* order+provider "
         "=teacher =trainer =coach =tutor =lehrer =enseignant =docente =leraar "

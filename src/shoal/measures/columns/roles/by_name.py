@@ -9,7 +9,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
-from shoal.measures.columns.roles.keys import is_key
+from shoal.measures.columns.roles.keys import drawn_key, is_key
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
 from shoal.measures.columns.values.identifiers import spread
@@ -21,6 +21,8 @@ NAMES = ("person_name", "name_part", "name")
 CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
 """Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
+CLUSTERED = 0.2
+"""Clusters per record from which they are groups of a few records."""
 _WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
 
 
@@ -92,14 +94,24 @@ def named(seen: Seen) -> Decision | None:
         return None
     if topic.key in ("facility", "place", "industry", "occupation", "group", "vehicle") and reads_as_text(seen.facts):
         return None
+    if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
+        key = BY_KEY["person_number"]
+        return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
     if topic.key in ("care", "technical", "group") and _lettered_key(seen):
         return None
     return _by_topic(seen, topic)
 
 
+def _small_groups(facts: ColumnFacts) -> bool:
+    """Whether the clusters hold at most five records each on average: those of a survey hold whole villages."""
+    return facts.filled >= FEWEST_ROWS and facts.distinct >= CLUSTERED * facts.filled
+
+
 def _lettered_key(seen: Seen) -> bool:
     """Codes of letters and digits, nearly every row its own: they number something, whatever the name says it is about."""
     facts = seen.facts
+    if drawn_key(facts):
+        return True
     if facts.kind != "text" or facts.distinct < 0.9 * facts.filled or seen.found.scale is Scale.DATE or not is_key(facts):
         return False
     return sum(any(c.isalpha() for c in v) for v in facts.values) >= 0.9 * len(facts.values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -44,9 +45,33 @@ def long_key(facts: ColumnFacts) -> bool:
     return min(map(len, looked)) >= LONG and digits >= LONG - 3 and not rounded(facts)
 
 
+def drawn_key(facts: ColumnFacts) -> bool:
+    """Codes of one length with letters and digits at any place, as they are drawn for people: they repeat where people do.
+
+    >>> import numpy as np
+    >>> drawn = [f"{n * 2654435761 % 16**12:012x}" for n in range(1, 31)]
+    >>> drawn_key(ColumnFacts("a", "text", drawn, np.full(30, 50), 1500))
+    False
+    >>> drawn = [f"{n * 281474976710597 * 7919 % 16**12:012x}" for n in range(1, 31)]
+    >>> drawn_key(ColumnFacts("a", "text", drawn, np.full(30, 50), 1500))
+    True
+    """
+    if facts.kind != "text" or facts.distinct < MANY:
+        return False
+    looked = spread(facts.values, 500)
+    mixed = sum(v.isalnum() and any(map(str.isdigit, v)) and any(map(str.isalpha, v)) for v in looked)
+    return len(set(map(len, looked))) == 1 and len(looked[0]) >= LONG + 1 and mixed >= SAME * len(looked) and not _shaped(looked)
+
+
+def _shaped(looked: Sequence[str]) -> bool:
+    """Whether letters and digits stand at the same places in more than a tenth of the codes."""
+    shapes = Counter(re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", v)) for v in looked)
+    return 10 * shapes.most_common(1)[0][1] > len(looked)
+
+
 def is_key(facts: ColumnFacts) -> bool:
     """Long codes, mostly different: keys that name somebody, also where they repeat."""
-    if long_key(facts):
+    if long_key(facts) or drawn_key(facts):
         return True
     if facts.distinct < 0.5 * facts.filled or facts.filled < FEWEST_ROWS or facts.kind not in ("text", "integer", "binary"):
         return False

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.measures.columns.names.words import folded
 
+CACHED = 1 << 16
+"""Texts whose reading is kept: the columns of a wide table hold the same few."""
 MONTHS = (
     ("january", "januar", "janvier", "enero", "gennaio", "janeiro", "januari", "jan"),
     ("february", "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari", "feb"),
@@ -68,6 +71,7 @@ _COMPACT = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6}
 _COMPACT_LAST = re.compile(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])(19|20)\d{2}")
 
 
+@lru_cache(maxsize=CACHED)
 def written_as_date(text: str) -> bool:
     """Whether a text is a date, time or month as people and programs write it.
 

@@ -10,10 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from shoal.measures.columns.names.words import folded, inflected
-from shoal.measures.columns.values.dates import MONTHS, WEEKDAYS
+from shoal.measures.columns.values.dates import CACHED, MONTHS, WEEKDAYS
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,20 @@ high|much|hoch|eleve|elevee|haut|alto|alta|hoog|large|l|gross|grand|grande|groot
 very high|highest|sehr hoch|tres eleve|tres haut|muy alto|muito alto|molto alto|zeer hoog|very large|xl|extreme|extremely
 |critical|total|total loss|sehr viel|enormement|very severe|richest|very much|very heavy|sehr stark
 xxl|highest possible""",
+    ),
+    _ladder(
+        "how often",
+        """never|nie|jamais|nunca|mai|nooit
+less than once a year|lt once a year|less than yearly
+once a year|yearly|einmal im jahr|une fois par an|una vez al ano
+several times a year|sevrl times a yr|a few times a year|mehrmals im jahr|plusieurs fois par an|varias veces al ano
+once a month|monthly|einmal im monat|une fois par mois|una vez al mes
+2-3 times a month|2-3x a month|several times a month|2 or 3 times a month|mehrmals im monat
+nearly every week|nrly every week|almost every week
+every week|weekly|once a week|einmal in der woche|une fois par semaine|una vez a la semana
+several times a week|more than once a week|more thn once wk|2-3 times a week|mehrmals in der woche
+every day|daily|taglich|chaque jour|todos los dias|dagelijks
+several times a day|more than once a day""",
     ),
     _ladder(
         "frequency",
@@ -187,6 +201,7 @@ c-level|ceo|chief""",
     ),
 )
 
+_ALL = range(len(LADDERS))
 COMMON = 0.7
 """Share of the values from which a word that they begin or end with says nothing of their order."""
 _YES_NO = frozenset("yes no y n true false ja nein nee oui non si sim nao t f 0 1".split())
@@ -195,6 +210,13 @@ _YES_NO = frozenset("yes no y n true false ja nein nee oui non si sim nao t f 0 
 @cache
 def _places(index: int) -> dict[str, int]:
     return {spelling: i for i, rung in enumerate(LADDERS[index].rungs) for spelling in rung}
+
+
+@lru_cache(maxsize=CACHED)
+def _rungs(text: str) -> dict[int, int]:
+    """The rung of a word, in any gender and number, on every ladder that has one."""
+    found = ((i, next((p[form] for form in inflected(text) if form in p), None)) for i, p in enumerate(map(_places, _ALL)))
+    return {ladder: rung for ladder, rung in found if rung is not None}
 
 
 def ladder_order(values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -230,19 +252,13 @@ def _on_rungs(values: Sequence[str], plain: dict[str, str]) -> tuple[str, tuple[
     """The first ladder that has a rung of its own for every text."""
     if not plain:
         return None
-    for index, ladder in enumerate(LADDERS):
-        places = _places(index)
-        rungs = {v: place for v, p in plain.items() if (place := _rung(places, p)) is not None}
-        if len(rungs) == len(values):
-            short = all(len(p) < 3 for p in plain.values())
-            if len(set(rungs.values())) == len(values) >= (ladder.least if short else 2):
-                return ladder.key, tuple(sorted(values, key=lambda v: rungs[v]))
+    stood = {v: _rungs(p) for v, p in plain.items()}
+    short = all(len(p) < 3 for p in plain.values())
+    for index in sorted(set.intersection(*(set(rungs) for rungs in stood.values()))):
+        rungs = {v: stood[v][index] for v in plain}
+        if len(set(rungs.values())) == len(values) >= (LADDERS[index].least if short else 2):
+            return LADDERS[index].key, tuple(sorted(values, key=lambda v: rungs[v]))
     return None
-
-
-def _rung(places: dict[str, int], text: str) -> int | None:
-    """The rung of a word, in any gender and number."""
-    return next((places[form] for form in inflected(text) if form in places), None)
 
 
 def _plain(text: str) -> str:

@@ -13,12 +13,12 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
     (
         8.0,
         r"master|magister|maestria|mestrado|laurea magistrale|diplom\b|graduate degree|graduate school|advanced degree|"
-        r"bac ?\+ ?5|graduate or prof|postgraduate|more than college|isced ?7",
+        r"^graduate$|bac ?\+ ?5|graduate or prof|postgraduate|more than college|isced ?7",
     ),
     (5.8, r"some college|some.college|some univ|attended college"),
     (
         6.0,
-        r"associate|assoc|two.?year|2.?year|technical college|bac ?\+ ?2|bts|dut|hnd|"
+        r"associate|assoc|junior college|two.?year|2.?year|technical college|bac ?\+ ?2|bts|dut|hnd|"
         r"post.?secondary|isced ?[45]|aa degree|below degree|tecnic[oa] superior",
     ),
     (
@@ -35,7 +35,7 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
         r"vocational|voc\b|technique|technical|trade|apprentice|lehre|berufs|mbo\b|formation prof|fp\b|profession|"
         r"professional|vmbo|tecnic[oa]",
     ),
-    (3.6, r"some high|less than high|9 ?- ?1[12]|^< ?h"),
+    (3.6, r"lt high|some high|less than high|9 ?- ?1[12]|^< ?h"),
     (
         4.6,
         r"high school (grad|dipl)|hs.?dipl|hs.?grad|ged\b|baccalaur|bac\b|abitur|fachabitur|matura|vwo\b|a.?level|"

@@ -6,11 +6,14 @@ Each vocabulary is a pattern over folded text; a column speaks of it where at le
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shoal.measures.columns.finding import Evidence
 from shoal.measures.columns.names.words import folded
+from shoal.measures.columns.values.dates import CACHED
 from shoal.measures.columns.values.identifiers import spread
 
 SHARE = 0.6
@@ -237,19 +240,28 @@ def spoken_of(values: Sequence[str], kind: str) -> tuple[str, Evidence] | None:
     if not looked:
         return None
     best: tuple[str, Evidence] | None = None
-    for coded, vocabulary in (*((False, v) for v in VOCABULARIES), *((True, c) for c in CODES)):
-        if len(values) > vocabulary.most or len(looked) < vocabulary.least:
+    spoken = Counter(i for v in looked for i in _fitting(v))
+    for i, n in sorted(spoken.items()):
+        vocabulary, share = _ALL[i], n / len(looked)
+        if len(values) > vocabulary.most or len(looked) < vocabulary.least or len({v[:1] for v in looked}) < vocabulary.letters:
             continue
-        form = vocabulary.pattern.fullmatch if coded else vocabulary.pattern.match
-        share = sum(form(v) is not None for v in looked) / len(looked)
         if vocabulary.mark is not None and 10 * sum(vocabulary.mark.match(v) is not None for v in looked) < len(looked):
             continue
-        if len({v[:1] for v in looked}) < vocabulary.letters:
-            continue
-        needed = 0.9 if coded else SHARE
+        needed = SHARE if i < len(VOCABULARIES) else 0.9
         if share >= needed and (best is None or share * vocabulary.confidence > best[1].share * best[1].confidence):
             best = vocabulary.topic, Evidence(vocabulary.what, round(share, 3), vocabulary.confidence)
     return best
+
+
+_ALL = (*VOCABULARIES, *CODES)
+
+
+@lru_cache(maxsize=CACHED)
+def _fitting(text: str) -> tuple[int, ...]:
+    """The places of the vocabularies that a folded text speaks in; codes are whole texts."""
+    words = (i for i, v in enumerate(VOCABULARIES) if v.pattern.match(text))
+    codes = (i for i, v in enumerate(CODES, len(VOCABULARIES)) if v.pattern.fullmatch(text))
+    return (*words, *codes)
 
 
 _EMPTY_WORDS = frozenset(
