@@ -249,6 +249,23 @@ def test_levels_of_a_column_are_edited_by_plain_forms(visitor: Visitor, tmp_path
     visitor.post("/kept/delete", sure="1")
 
 
+def test_what_known_records_of_a_person_reveal(visitor: Visitor, tmp_path: Path) -> None:
+    source = tmp_path / "visits.csv"
+    shops = [("ann", "a"), ("ann", "b"), ("bob", "b"), ("bob", "c"), ("cem", "b")]
+    source.write_text("who,shop\n" + "".join(f"{who},{shop}\n" for who, shop in shops), encoding="utf-8")
+    table = visitor.bring(source)
+    visitor.get(f"/t/{table}/measure")
+    visitor.post(f"/t/{table}/unit", column="")
+    assert "Each row is one person here." in visitor.get(f"/t/{table}/events").text
+    visitor.post(f"/t/{table}/unit", column="0")
+    page = visitor.get(f"/t/{table}/events?place=1").text
+    expected = shoal.measure(source, unit="who", place="shop").sentence
+    assert expected in page
+    assert "People singled out by known records" in page
+    assert visitor.http.get(f"/t/{table}/events?place=7").status_code == 400
+    visitor.post("/kept/delete", sure="1")
+
+
 def test_addresses_and_logs_hold_no_value(visitor: Visitor, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     table = visitor.bring(hostile_table(tmp_path / "hostile.csv"))
     seen = []

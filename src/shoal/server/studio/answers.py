@@ -55,6 +55,10 @@ class Answers:
         """Whether a table can be read; why not is raised."""
         self._ask(self._question(kept, "table"))
 
+    def table(self, kept: Kept, view: View, *given: Any) -> Any:
+        """``view(table, *given)`` of the table itself."""
+        return self._ask(self._question(kept, "rows", work=view, given=given))
+
     def columns(self, kept: Kept) -> Inspection:
         """What each column seems to be."""
         found: Inspection = self._ask(self._question(kept, "columns", work=itself))

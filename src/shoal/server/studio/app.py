@@ -13,7 +13,7 @@ from starlette.responses import Response
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
 from shoal.server.common import LOOPBACK, status_of
-from shoal.server.studio import improve, jobs, measure, policy, prove, statics, tables, understand
+from shoal.server.studio import events, improve, jobs, measure, policy, prove, statics, tables, understand
 from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import Door, Guard
 from shoal.server.studio.here import Studio, trouble, waiting_page
@@ -61,7 +61,7 @@ def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2) -> F
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    for part in (tables, measure, understand, improve, levels, prove, policy, jobs):
+    for part in (tables, measure, understand, events, improve, levels, prove, policy, jobs):
         app.include_router(part.create_router(studio))
 
     app.include_router(statics.create_router())

@@ -23,6 +23,6 @@ def create_router(studio: Studio) -> APIRouter:
         asked = {name: value for name, value in request.query_params.items() if name in ASKED and len(value) <= 400}
         k, least = max(at.policy.smallest_class, 2), at.policy.cells.minimum
         told = studio.answers.measured(at.kept, at.policy, understood.shown, asked, k, least)
-        return table_page(request, studio, at, "understand", **told)
+        return table_page(request, studio, at, "understand", unit=at.policy.unit, **told)
 
     return router

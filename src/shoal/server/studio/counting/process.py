@@ -104,6 +104,7 @@ def itself(made: Any) -> Any:
 
 MAKERS: dict[str, Callable[[Table, Any], Any]] = {
     "table": lambda table, _: has_rows(table),
+    "rows": lambda table, _: table,
     "columns": lambda table, _: first_look(table),
     "measure": _measured,
     "improve": _improvement,
