@@ -17,7 +17,7 @@ from engines.targets import Target
 from shoal.kernels.order import row_hashes
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression
-from shoal.steps import Drop, Round
+from shoal.steps import Clamp, Cut, Drop, Prefix, Round
 
 STRONG = 10**15  # the shortest seed that is taken
 
@@ -112,3 +112,40 @@ def test_k_is_counted_on_the_sample(loaded_steps: str, tmp_path: Path) -> None:
     stays = sum(pairs.count(p) >= 4 for p in pairs)
     assert 0 < stays < len(pairs) < len(ROWS)
     assert (done.records_out, done.suppressed, done.unsampled) == (stays, len(pairs) - stays, len(ROWS) - len(pairs))
+
+
+BYTES: dict[str, tuple[Step, ...]] = {
+    "expressions": (
+        Round("age", 15),
+        Clamp("pay", low=0.25, high=8.0),
+        Prefix("town", 2),
+        Cut("born", ("1970-01-01",), ("old", "new")),
+    ),
+    "labels": (
+        tf.suppress_rare("town", ["Ahaus", "Bonn", "z"], [9, 9, 1], min_count=5),
+        tf.microaggregate_1d("pay", [str(v / 4) for v in range(-4, 40)], k=4),
+        tf.quantile_transform("age", ["0", "20", "40"], [50, 50, 50], k=50),
+        tf.suppress_column("born", keep_name=True),
+    ),
+    "chance": (tf.Noise("pay", 3.0), tf.Permute("town"), tf.pram("age", ["0", "20", "40"], keep=0.6), tf.Sample(share=0.6)),
+    "keys": (
+        tf.RankSwap("pay", 10),
+        tf.DateShift("born", "person", key="env:TEST_KEY"),
+        tf.KeyedHash("person", "env:TEST_KEY"),
+        tf.Microaggregate("age", k=3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(BYTES))
+def test_the_file_has_the_same_bytes_as_one_from_memory(
+    loaded_steps: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", "a long secret with many letters 0123456789")
+    plan = Plan(BYTES[name], seed=STRONG + 5)
+    with shoal.open(loaded_steps) as table, shoal.open(pa.Table.from_pylist(ROWS, ARROW)) as frame:
+        for out in ("out.csv", "out.jsonl"):
+            table.recode(plan, tmp_path / out)
+            frame.recode(plan, tmp_path / f"own-{out}")
+            assert (tmp_path / out).read_bytes() == (tmp_path / f"own-{out}").read_bytes()
+            plan = Plan(plan.steps, Suppression(3, ("age",)), plan.seed)
