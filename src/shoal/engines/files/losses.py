@@ -88,6 +88,11 @@ def _whole_seconds(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.unit == "s")
 
 
+def _not_of_stata(kind: Any) -> bool:
+    """Widths that are written as another one: all of whole numbers but long, and floats."""
+    return bool(pa.types.is_float32(kind) or pa.types.is_float16(kind) or (pa.types.is_integer(kind) and kind != pa.int32()))
+
+
 def _labelled(column: Column) -> bool:
     return bool(column.labels) or column.coded
 
@@ -125,7 +130,7 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     (_except("spss"), lambda c: bool(c.measure), "{format} has no measurement levels: those of {columns} are left out."),
     (("spss", "sas"), _foreign_form(percent=False), "Display formats of Stata are left out for {columns}."),
     (("stata",), _foreign_form(percent=True), "Display formats of SPSS and SAS are left out for {columns}."),
-    (("stata",), _stored(pa.types.is_integer), "Stata gets {columns} as long or double, not in the width of the source."),
+    (("stata",), _stored(_not_of_stata), "Stata gets {columns} as long or double, not in the width of the source."),
     (TEXT, _stored(_zoned), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
     (PACKAGES, _stored(_zoned), "{format} has no time zones: {columns} are written as the clock there showed."),
     (("parquet",), _stored(_whole_seconds), "Parquet counts no whole seconds: {columns} are written in milliseconds."),

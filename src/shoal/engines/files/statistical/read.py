@@ -161,7 +161,17 @@ def _described(column: Column, meta: Any) -> Column:
         measure="" if measure == "unknown" else str(measure),
         width=int(width),
         coded=column.kind == "text" and bool(plain),
+        stored=_width(column, meta),
     )
+
+
+_WIDTHS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "float": pa.float32()}
+
+
+def _width(column: Column, meta: Any) -> Any:
+    """The Arrow type of Stata's byte, int, long and float; None for what is double, text or a date."""
+    found = _WIDTHS.get(str((meta.readstat_variable_types or {}).get(column.name, "")))
+    return found if column.kind == ("float" if found == pa.float32() else "integer") else None
 
 
 def _int(value: Any) -> Any:

@@ -147,7 +147,7 @@ def _prepared(
             if found.letters:
                 out.letters[column.name] = list(found.letters)
         else:
-            out.columns[column.name] = _pandas(values)
+            out.columns[column.name] = _long(values) if package == "stata" and _is_long(values) else _pandas(values)
             labels, declared = dict(column.labels), column.user_missing
         if package == "sas":
             labels = {}
@@ -215,6 +215,23 @@ def _pandas(values: Any) -> Any:
     if pa.types.is_date(kind) or pa.types.is_time(kind):
         return pd.Series(values.to_pylist(), dtype="object")
     return _texts(values)
+
+
+_LONG = (-2_147_483_647, 2_147_483_620)
+"""The whole numbers that Stata's long holds; pyreadstat writes no narrower type."""
+
+
+def _is_long(values: Any) -> bool:
+    if not pa.types.is_integer(values.type):
+        return False
+    low, high = (x.as_py() for x in pc.min_max(values).values())
+    return low is None or (_LONG[0] <= low and high <= _LONG[1])
+
+
+def _long(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(values.cast(pa.int32()).to_pylist(), dtype="Int32" if values.null_count else "int32")
 
 
 def _texts(values: Any) -> Any:
