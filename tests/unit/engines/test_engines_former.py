@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.engines.core.base import Relation
 from shoal.engines.core.stored import former_fits
+from shoal.engines.recode.told import told_after, told_before
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
-from shoal.steps import Clamp, Round
+from shoal.steps import Clamp, Constant, Round
+from shoal.steps.sqlglot import exp
 
 KEY = "a long secret with many letters 0123456789"
 N = 40
@@ -166,3 +169,22 @@ def test_whole_seconds_become_milliseconds_in_parquet_and_that_is_told(tmp_path:
         assert opened.not_kept(Plan(), tmp_path / "o.parquet") == opened.recode(Plan(), tmp_path / "o.parquet").not_kept
         assert "milliseconds" in opened.not_kept(Plan(), tmp_path / "o.parquet")[0]
         assert opened.not_kept(Plan(), tmp_path / "o.arrow") == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "native", "told"),
+    [
+        ("postgresql://h/d", "timestamptz", True),
+        ("postgresql://h/d", "timestamp", False),
+        ("mysql://h/d", "timestamp(6)", True),
+        ("mariadb://h/d", "datetime", False),
+        ("mssql://h/d", "datetimeoffset", True),
+        ("mssql://h/d", "datetime2", False),
+    ],
+)
+def test_moments_of_a_zone_that_a_server_gives_in_utc_are_told(source: str, native: str, told: bool) -> None:
+    column = Column("t", "timestamp")
+    relation = Relation(exp.Table(), (column,), source=source, native={"t": native})
+    for said in (told_before(relation, [column], Plan(), "csv"), told_after(relation, [column], Plan(), "csv")):
+        assert any("written in UTC" in s for s in said) is told
+    assert not told_before(relation, [column], Plan((Constant("t", "x"),)), "csv")

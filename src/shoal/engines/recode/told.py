@@ -57,6 +57,9 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
     fine = [c.name for c in _with(relation.columns, changing, formed) if _fine(c.stored) and c.name in there]
     if fine:
         out += (f"Steps and classes take moments to the microsecond: the nanoseconds of {listed(fine)} are left out.",)
+    zoned = [c.name for c in columns if c.kind == "timestamp" and _has_zone(relation, c.name)]
+    if zoned:
+        out += (f"In the database {listed(zoned)} are moments of a time zone: they are written in UTC, without a zone.",)
     hidden = [c.name for c in _with(relation.columns, [s for s in plan.steps if _hides(s)]) if c.kind not in ("text", "other")]
     if hidden and format in TYPED:
         out += (f"Values that may be hidden (*) make {listed(hidden)} text.",)
@@ -81,6 +84,13 @@ def _may_widen(column: Column, plan: Plan) -> bool:
         return False
     means = any(s.kind in MEANS for s in plan.steps if column.name in s.columns)
     return means or column.stored != pa.int64()
+
+
+def _has_zone(relation: Relation, name: str) -> bool:
+    """Whether a server keeps the column as moments of a zone; MySQL calls them timestamp, and those without one datetime."""
+    native = relation.native.get(name, "").lower()
+    of_mysql = relation.source.startswith(("mysql", "mariadb"))
+    return native in ("timestamptz", "datetimeoffset") or (of_mysql and native.startswith("timestamp"))
 
 
 def _fine(kind: Any) -> bool:
