@@ -104,6 +104,11 @@ class PopulationWords(TypedDict, total=False):
     classes: Counted | None
     frequencies: Mapping[int, int] | None
     cells: int | None
+    table: Any
+    columns: Sequence[str]
+    unit: str | None
+    model: str
+    seed: int
 
 
 class ZipfWords(TypedDict, total=False):
@@ -216,10 +221,26 @@ def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
 
 def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:
     """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
-    classes, frequencies, size = words.get("classes"), words.get("frequencies"), words["population"]
+    classes, frequencies, people = words.get("classes"), words.get("frequencies"), population_of(words["population"])
+    if words.get("table") is not None:
+        from shoal.api.population.risk import table_population  # loads the engines, which few questions need
+
+        _alone(words, "table", "classes", "frequencies")
+        return table_population(
+            words["table"],
+            words.get("columns") or None,
+            people,
+            model=words.get("model") or "auto",
+            unit=words.get("unit"),
+            cells=words.get("cells"),
+            seed=words.get("seed") or 0,
+        )
+    for word in ("columns", "unit", "model"):
+        if words.get(word):
+            raise UsageError(f"{word} says something about a table only.", hint="Give the table as well.")
     if (classes is None) == (frequencies is None):
-        raise UsageError("give either classes or frequencies.")
-    return population(frequencies if classes is None else _counted(classes), population_of(size), cells=words.get("cells"))
+        raise UsageError("give either a table, classes or frequencies.")
+    return population(frequencies if classes is None else _counted(classes), people, cells=words.get("cells"))
 
 
 def ask_zipf(**words: Unpack[ZipfWords]) -> Prediction:

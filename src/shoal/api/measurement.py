@@ -84,7 +84,7 @@ class Measurement(Measured):
         if self.source is None or self.policy is MissingPolicy.DROP:
             raise UsageError("numbers per record need the table and all its rows.", hint="Measure with missing='own'.")
         values = np.asarray(of_class)
-        parts = [values[_classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
+        parts = [values[classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
         out: npt.NDArray[Any] = np.concatenate(parts)
         return out
 
@@ -119,7 +119,7 @@ def _coarser(counts: ClassCounts, who: Memberships, columns: Sequence[str]) -> C
     )
 
 
-def _classes_of(batch: Any, counts: ClassCounts) -> IntArray:
+def classes_of(batch: Any, counts: ClassCounts) -> IntArray:
     """The class of each row of a batch."""
     import pyarrow.compute as pc
 

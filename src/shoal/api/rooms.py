@@ -102,6 +102,7 @@ class Predict:
     people_per_cell = staticmethod(predict_room.people_per_cell)
     person = staticmethod(predict_room.person)
     population = staticmethod(predict_room.population)
+    population_risk = staticmethod(predict_room.population_risk)
     population_uniqueness = staticmethod(predict_room.population_uniqueness)
     pseudonym_life = staticmethod(predict_room.pseudonym_life)
     quasi_test = staticmethod(predict_room.quasi_test)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._predict import population as _population
 from shoal.cli._predict import shared as given
 from shoal.cli._predict.shared import Text
 from shoal.cli._shell.commands import Commands
@@ -188,30 +189,38 @@ def quasi(
 
 def population(
     people: Annotated[str, typer.Option("--population", help="People in the population: 5000, 17.5M.")],
+    table: Annotated[Text, typer.Option("--table", help="The sample: risk of each record by a fitted population.")] = None,
+    columns: Annotated[Text, typer.Option("--quasi", help="With --table: the columns, a,b.")] = None,
+    unit: Annotated[Text, typer.Option("--unit", help="With --table: the column that names a person.")] = None,
+    model: Annotated[Text, typer.Option("--model", help="auto, independent, tree, two-way or copula.")] = None,
+    household: Annotated[Text, typer.Option("--household", help="With --table: risk of households by this column.")] = None,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="With --table: write row number, risk and crowd of each record (.csv).")
+    ] = None,
     classes: Annotated[Text, typer.Option("--classes", help="Sizes of the sample's classes: FILE.csv[:column].")] = None,
     frequencies: Annotated[Text, typer.Option("--frequencies", help="Classes by size: 1=120,2=25,3=10.")] = None,
     cells: Cells = None,
+    seed: _shared.Seed = 0,
+    plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
-    """Unique in the population, judged from a sample: the chance that a unique match is right, and all models."""
+    """Unique in the population, judged from a sample: a unique match, all models, and with a table the risk of each record."""
     import shoal
 
     by_size = None if frequencies is None else given.frequencies(frequencies)
-    found = shoal.predict("population", population=people, classes=classes, frequencies=by_size, cells=cells)
-    if as_json:
-        _shared.put_json(found.to_json())
-        return
-    out = _shared.console()
-    if found.match is not None:
-        out.print(f"chance that a unique match is right: {found.match}", markup=False)
-    rows = [[m.name, f"{m.uniques:,.1f}" if m.uniques is not None else "failed", m.failed] for m in found.models]
-    out.print(_shared.table_of("Unique people in the population, by model", ["model", "uniques", "why"], rows, right=(1,)))
-    if found.uniques is not None:
-        u, (least, most) = found.uniques, found.uniques.details["spread"]
-        said = f"{u.method}: {u.value:,.0f}, grade {u.grade}; the models say {least:,.0f} to {most:,.0f}; "
-        out.print(f"{said}without a model {u.low:,.0f} to {u.high:,.0f} ({u.level:.0%})".replace("%", " %"), markup=False)
-    for note in found.notes:
-        out.print(note, markup=False)
+    found = shoal.predict(
+        "population",
+        population=people,
+        classes=classes,
+        frequencies=by_size,
+        cells=cells,
+        table=table,
+        columns=_shared.names(columns),
+        unit=unit,
+        model=model or "",
+        seed=seed,
+    )
+    _population.tell(found, household=household, records=records, plot=plot, as_json=as_json)
 
 
 def zipf(

@@ -49,6 +49,7 @@ from shoal.predict.group.person import Person, person
 from shoal.predict.group.singletons import Singletons, best_code_size, largest_mean, singletons
 from shoal.predict.group.uniform import log_uniform
 from shoal.predict.group.uniqueness import simulation_runs, uniqueness
+from shoal.predict.population.fitted.risk import PopulationRisk, population_risk
 from shoal.predict.population.uniques import PopulationEstimate, match_probability, population, sample_unique_risk
 from shoal.predict.questionnaire.meter_result import Meter
 from shoal.predict.questionnaire.question import Question
@@ -82,6 +83,7 @@ __all__ = [
     "Meter",
     "Person",
     "PopulationEstimate",
+    "PopulationRisk",
     "QuasiTest",
     "Question",
     "Questionnaire",
@@ -122,6 +124,7 @@ __all__ = [
     "people_per_cell",
     "person",
     "population",
+    "population_risk",
     "population_uniqueness",
     "pseudonym_life",
     "quasi_test",

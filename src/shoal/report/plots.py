@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.report.charts import Chart, Line, Revealed, curve, heat_map, known_records, staircase
+from shoal.report.charts import Chart, Line, Revealed, bars, curve, heat_map, known_records, staircase
 
 if TYPE_CHECKING:
-    from shoal.predict import Meter, Zipf
+    from shoal.predict import Meter, PopulationEstimate, Zipf
 
 DOTS = 300
 """Counts of more ranks than this are thinned evenly on the logarithmic axis."""
@@ -51,6 +51,28 @@ def quasi_curve(combinations: int, people: int) -> Chart:
     here = (ratio, f"these columns: {ratio:.3g} per person")
     line = Line("at most unique", shown)
     return curve([line], x="combinations per person", y="unique at most, %", title="Can they identify?", log=True, here=here)
+
+
+def population_chart(found: PopulationEstimate) -> Chart:
+    """Records by their risk in the population, where a table was fitted; else the unique people of the population by model."""
+    fitted = found.fitted
+    if fitted is None or fitted.people == fitted.population:
+        names = [m.name for m in found.models] or ["counted"]
+        most = float(found.population)
+        shares = [None if m.uniques is None else m.uniques / most for m in found.models] or [found.sample_uniques / most]
+        return bars(names, shares, title="Unique people in the population, by model", x="share of the population")
+    order = np.argsort(-fitted.risk, kind="stable")
+    upto = np.cumsum(fitted.sizes[order])
+    shown = np.unique(np.rint(np.geomspace(1, upto.size, DOTS)).astype(int)) - 1
+    points = [(100 * float(upto[i]) / fitted.people, 100 * float(fitted.risk[order[i]])) for i in shown]
+    here = (100 * float(fitted.sizes[fitted.risk >= 0.2].sum()) / fitted.people, "risk of 20 % and more")
+    return curve(
+        [Line(f"model: {fitted.model}", points)],
+        x="records, those at most risk first, %",
+        y="chance to be named rightly, %",
+        title="Risk of each record in the population",
+        here=here,
+    )
 
 
 def _band(s: Any, level: float) -> tuple[float, float]:

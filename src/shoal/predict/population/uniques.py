@@ -26,6 +26,7 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import fraction, whole
 from shoal.predict.population import class_size_models as models
+from shoal.predict.population.fitted.risk import PopulationRisk
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class PopulationEstimate:
     unique_risk: float
     models: tuple[ModelEstimate, ...]
     notes: tuple[str, ...] = ()
+    fitted: PopulationRisk | None = None
+    """Risk of each record from a fitted population, where a table was given."""
 
     def __repr__(self) -> str:
         sampled = f"{self.sample_size:,} of {self.population:,} people"
@@ -81,7 +84,7 @@ class PopulationEstimate:
             },
             "sample": {"people": self.sample_size, "classes": self.classes, "uniques": self.sample_uniques},
         }
-        return out
+        return out if self.fitted is None else out | {"fitted": self.fitted.to_json(), "notes": list(self.notes)}
 
 
 def population(classes: Any, population_size: int, *, cells: int | None = None) -> PopulationEstimate:
@@ -107,7 +110,7 @@ def population(classes: Any, population_size: int, *, cells: int | None = None) 
     data = models.SampledClasses(sizes, numbers, n, int(numbers.sum()), n1, n2, total)
     if n == total:
         done = Estimate.exact(1.0, method="the sample is the population")
-        known = Estimate.exact(float(n1), method="counted")
+        known = Estimate.exact(float(n1), method="counted", spread=[float(n1), float(n1)])
         return PopulationEstimate(n, total, data.classes, n1, done, known, 0.0, 1.0, ())
     fits = tuple(_try(name, fit, data, cells) for name, fit in models.MODELS)
     chosen, rule = _dankar(fits, rate, n1)

@@ -1,0 +1,194 @@
+"""Risk of every record in the population, and what it adds up to, from a fitted model.
+
+Takes    the classes of a sample with a code per column, and the size of the population it was drawn from at random
+Returns  :class:`PopulationRisk`
+Keeps    1/crowd_high ≤ risk ≤ 1/f; unique is 0 for nobody, and 0 < unique ≤ 1 where f = 1
+Source   METHODS §33; Skinner & Holmes 1998; Skinner & Shlomo 2008; sums as in sdcMicro's modRisk (both global risks)
+How often the intervals hold: ``benchmarks/population_risk``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.model.estimate import Estimate, Grade
+from shoal.predict.distribution import Floats
+from shoal.predict.population.fitted import crowd
+from shoal.predict.population.fitted.choose import Fit, choose
+from shoal.predict.population.fitted.sample import Ints, Sample
+
+LEVEL = 0.95
+Z = 1.96
+STEPS = (0.05, 0.1, 0.2, 0.5)
+"""Risks at and above which records are counted."""
+ENOUGH = 500
+"""People from which a fit is graded B."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PopulationRisk:
+    """Per class, in the order given: ``risk`` (chance to name the right person, E[1/F]), ``unique`` (chance that nobody else in
+    the population has the combination; 0 where two of the sample have it), ``crowd`` (expected people) and its 95 % range.
+
+    ``sample_uniques_alone``: records that are unique in the sample and in the population. ``right_matches``: people named rightly
+    when everybody is matched. ``population_uniques``: unique people of the population, sampled or not.
+    """
+
+    model: str
+    people: int
+    population: int
+    sizes: Ints
+    risk: Floats
+    unique: Floats
+    crowd: Floats
+    crowd_low: Floats
+    crowd_high: Floats
+    sample_uniques_alone: Estimate
+    right_matches: Estimate
+    population_uniques: Estimate
+    shape: float | None = None
+    shape_range: tuple[float, float] | None = None
+    scores: Mapping[str, float] | None = None
+    refused: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        said = f"{self.people:,} of {self.population:,} people, model {self.model}"
+        return f"<PopulationRisk of {said}: mean {self.mean:.4g}, largest {self.max:.4g}>"
+
+    @property
+    def mean(self) -> float:
+        """Mean risk of a record."""
+        return self.right_matches.value / self.people
+
+    @property
+    def max(self) -> float:
+        return float(self.risk.max())
+
+    @property
+    def above(self) -> dict[float, int]:
+        """Records whose risk is at least 5, 10, 20, 50 %."""
+        return {step: int(self.sizes[self.risk >= step].sum()) for step in STEPS}
+
+    def to_json(self) -> dict[str, Any]:
+        """Numbers of records only: no class, no value."""
+        return {
+            "model": self.model,
+            "mean": self.mean,
+            "max": self.max,
+            "above": {f"{step:g}": n for step, n in self.above.items()},
+            "sample_uniques_alone": self.sample_uniques_alone.to_json(),
+            "right_matches": self.right_matches.to_json(),
+            "population_uniques": self.population_uniques.to_json(),
+            "shape": self.shape,
+            "shape_range": None if self.shape_range is None else list(self.shape_range),
+            "scores": dict(self.scores or {}),
+            "refused": dict(self.refused or {}),
+        }
+
+
+def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model: str = "auto", seed: int = 0) -> PopulationRisk:
+    """Risk per class of a sample, by a model of how the columns depend on each other.
+
+    Parameters
+    ----------
+    codes : sequence of arrays of int
+        For each column the code of each class; -1 is a missing value, one value of its own. In the order of the values where
+        they have one.
+    sizes : array of int
+        People of the sample in each class.
+    population : int
+        People of the population, of whom the sample was drawn at random with equal chances.
+    model : {"auto", "independent", "tree", "two-way", "copula"}
+        "auto" keeps the model that best foretells people left out of the fit.
+    seed : int
+        For dealing people into parts; the same seed gives the same numbers, in any order of the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> age, sex = rng.integers(0, 40, 400), rng.integers(0, 2, 400)
+    >>> classes, sizes = np.unique(np.stack([age, sex]), axis=1, return_counts=True)
+    >>> r = population_risk(list(classes), sizes, 4_000)
+    >>> r.model in ("tree", "independent"), 0.01 < r.mean < 0.03
+    (True, True)
+    """
+    s = Sample.of(codes, sizes, population)
+    if s.people == s.population:
+        return _counted(s)
+    return _assembled(s, choose(s, model, seed=seed))
+
+
+def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
+    f, rate, mean, a = s.sizes, s.rate, fit.mean, fit.shape
+    risk = crowd.match_chance(a, mean, f, rate)
+    low, high = crowd.crowd_range(a, mean, f, rate, LEVEL)
+    unique = np.where(f == 1, crowd.unique_chance(a, mean, f, rate), 0.0)
+    alone = f == 1
+
+    def uniques(shape: float, means: Floats) -> float:
+        return float(crowd.unique_chance(shape, means[alone], f[alone], rate).sum())
+
+    def matches(shape: float, means: Floats) -> float:
+        return float((f * crowd.match_chance(shape, means, f, rate)).sum())
+
+    grade: Grade = "B" if s.people >= ENOUGH and fit.model != "independent" else "C"
+    why = f"fitted population ({fit.model})"
+    u = unique[alone]
+    tau = _ranged(uniques, fit, math.sqrt(float((u * (1 - u)).sum())), int(alone.sum()), why, grade)
+    spread = math.sqrt(float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum()))
+    right = _ranged(matches, fit, spread, float(f.size), why, grade)
+    alive = [_scaled(x, s, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
+    whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why, grade=grade)
+    back = np.empty_like(s.order)
+    back[s.order] = np.arange(s.order.size)
+    return PopulationRisk(
+        fit.model,
+        s.people,
+        s.population,
+        sizes=f[back],
+        risk=risk[back],
+        unique=unique[back],
+        crowd=crowd.expected_crowd(a, mean, f, rate)[back],
+        crowd_low=low[back],
+        crowd_high=high[back],
+        sample_uniques_alone=tau,
+        right_matches=right,
+        population_uniques=whole,
+        shape=fit.shape,
+        shape_range=fit.shape_range,
+        scores=fit.scores,
+        refused=fit.refused,
+    )
+
+
+def _ranged(value: Any, fit: Fit, spread: float, most: float, method: str, grade: Grade) -> Estimate:
+    """From the low end of the fit with each record itself to the high end of the fit without it, and chance beyond both."""
+    shapes = (fit.shape_range[0], fit.shape, fit.shape_range[1])
+    middle = value(fit.shape, fit.mean)
+    ends = [value(a, means) for a in shapes for means in (fit.kept, fit.left_out)]
+    low, high = min(*ends, middle) - Z * spread, max(*ends, middle) + Z * spread
+    return Estimate(middle, max(0.0, low), max(middle, min(most, high)), level=LEVEL, method=method, grade=grade)
+
+
+def _scaled(uniques: float, s: Sample, side: int) -> float:
+    """Unique people of the population when a share ``rate`` of them was sampled; chance of the sample on the given side."""
+    out = (uniques + side * Z * math.sqrt(uniques * (1 - s.rate))) / s.rate
+    return min(max(out, 0.0), float(s.population))
+
+
+def _counted(s: Sample) -> PopulationRisk:
+    """The sample is the population: everything is counted."""
+    back = np.empty_like(s.order)
+    back[s.order] = np.arange(s.order.size)
+    f = s.sizes[back]
+    size = f.astype(np.float64)
+    alone = Estimate.exact(float((f == 1).sum()), method="counted")
+    right = Estimate.exact(float(f.size), method="counted")
+    return PopulationRisk(
+        "counted", s.people, s.population, f, 1 / size, (f == 1).astype(float), size, size, size, alone, right, alone
+    )
