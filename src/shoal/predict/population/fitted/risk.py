@@ -126,7 +126,9 @@ def population_risk(codes: Sequence[Any], sizes: Any, population: int, *, model:
 def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
     f, rate, mean, a = s.sizes, s.rate, fit.mean, fit.shape
     risk = crowd.match_chance(a, mean, f, rate)
-    low, high = crowd.crowd_range(a, mean, f, rate, LEVEL)
+    widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
+    low = crowd.crowd_range(widest, np.minimum(fit.left_out, mean), f, rate, LEVEL)[0]
+    high = crowd.crowd_range(widest, np.maximum(fit.kept, mean), f, rate, LEVEL)[1]
     unique = np.where(f == 1, crowd.unique_chance(a, mean, f, rate), 0.0)
     alone = f == 1
 
@@ -171,7 +173,9 @@ def _ranged(value: Any, fit: Fit, spread: float, most: float, method: str, grade
     shapes = (fit.shape_range[0], fit.shape, fit.shape_range[1])
     middle = value(fit.shape, fit.mean)
     ends = [value(a, means) for a in shapes for means in (fit.kept, fit.left_out)]
-    low, high = min(*ends, middle) - Z * spread, max(*ends, middle) + Z * spread
+    chance = Z * math.sqrt(spread**2 + Z**2 / 4)  # score limits of a count: they hold where few are expected, too
+    low, high = min(*ends, middle) + Z**2 / 2 - chance, max(*ends, middle) + Z**2 / 2 + chance
+    low = min(low, middle)
     return Estimate(middle, max(0.0, low), max(middle, min(most, high)), level=LEVEL, method=method, grade=grade)
 
 
