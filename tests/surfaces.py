@@ -227,6 +227,8 @@ def _statistics(it: Walk, table: str) -> None:
     it.run("study", *study, "--quasi", "kolomjob,kolomage", "--up-to", "2", "--report", "OUT-study.html")
     sample = ["predict", "population", "--table", table, "--quasi", "kolomjob,kolomill", "--population", "5000"]
     it.run("predict population", *sample, "--household", "kolomfree", "--records", "OUT-records.csv", "--plot", "OUT-p.svg")
+    pilot = ["design", "--pilot", table, "--quasi", "kolomjob,kolomill", "--population", "5000", "--respondents", "300"]
+    it.run("design --pilot", *pilot, "--letter")
     it.run("hierarchy", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-job.csv")
     it.run("hierarchy --public", "hierarchy", table, "--column", "kolomjob", "--out", "OUT-public.csv", "--public", also=False)
     it.run("table", "table", table, "--rows", "kolomjob", "--threshold", "5", "--out", "OUT-table.csv")

@@ -10,8 +10,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.api.arguments import Names, Source
+from shoal.api.population.pilot import from_pilot, with_pilot
 from shoal.api.readers.people import population_of
-from shoal.api.readers.questions import read_questionnaire, read_yaml
+from shoal.api.readers.questions import parse_target, read_questionnaire, read_yaml
 from shoal.errors import PolicyError, UnreadableError, UsageError
 from shoal.predict.questionnaire.meter_result import Meter
 from shoal.predict.questionnaire.questionnaire import Questionnaire
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
 
 
 def design(
-    questions: Questionnaire | str | Path,
+    questions: Questionnaire | str | Path | None = None,
     *,
     registry: str | Path | None = None,
     population: int | str | None = None,
     respondents: int | None = None,
     target: float | str | None = None,
+    pilot: Source | None = None,
+    columns: Names | None = None,
+    unit: str | None = None,
 ) -> Meter:
     """The meter of a questionnaire: how many respondents are expected to be one of a kind, and through which questions.
 
@@ -39,6 +44,9 @@ def design(
         Where open answers are looked up: see :func:`questionnaire`.
     population, respondents, target : optional
         Instead of what the file says: 17.5M people who could be asked, people who answer, ``"unique<=5%"``.
+    pilot : Table, path, URL or frame, optional
+        Answers of people like those who will be asked, a column per question: shares and dependence are taken from it. Without
+        ``questions``, the questions are its ``columns``. ``unit`` is the column that names a person.
 
     Returns
     -------
@@ -51,22 +59,26 @@ def design(
     >>> design(q).light
     'amber'
     """
-    said = {"registry": registry, "population": population, "respondents": respondents, "target": target}
+    said: dict[str, Any] = {"registry": registry, "population": population, "respondents": respondents, "target": target}
+    tried: dict[str, Any] = {"pilot": pilot, "columns": columns, "unit": unit}
     if not isinstance(questions, Questionnaire):
-        return questionnaire(questions, **said).meter()  # type: ignore[arg-type]
-    given = [word for word, value in said.items() if value is not None]
+        return questionnaire(questions, **said, **tried).meter()
+    given = [word for word, value in (said | tried).items() if value is not None]
     if given:
         raise UsageError(f"a Questionnaire says its own {given[0]}.", hint="Set it where the Questionnaire is made.")
     return questions.meter()
 
 
 def questionnaire(
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     registry: str | Path | None = None,
     population: int | str | None = None,
     respondents: int | None = None,
     target: float | str | None = None,
+    pilot: Source | None = None,
+    columns: Names | None = None,
+    unit: str | None = None,
 ) -> Questionnaire:
     """A questionnaire from a file; questions left to a registry are asked there.
 
@@ -78,8 +90,44 @@ def questionnaire(
         A mirrored folder, a SQLite file, or ``http://HOST:PORT`` of ``shoal serve``; instead of the one that the file names.
     population, respondents, target : optional
         Instead of what the file says.
+    pilot, columns, unit : optional
+        See :func:`design`.
     """
     people = None if population is None else population_of(population)
+    if pilot is None and (columns or unit):
+        raise UsageError("columns and a unit are those of a pilot.", hint="Name the pilot as well.")
+    if path is None:
+        return _of_pilot(pilot, columns, unit, people, respondents, target)
+    if columns:
+        raise UsageError("the questions are those of the file.", hint="Leave out the columns, or the file.")
+    asked = _read(path, registry, people, respondents, target)
+    return asked if pilot is None else with_pilot(asked, pilot, unit=unit)
+
+
+def _of_pilot(
+    pilot: Source | None,
+    columns: Names | None,
+    unit: str | None,
+    people: int | None,
+    respondents: int | None,
+    target: float | str | None,
+) -> Questionnaire:
+    """A questionnaire whose questions are the columns of a pilot."""
+    if pilot is None:
+        raise UsageError("no questions are named.", hint="Name questions.yml, or a pilot with its columns.")
+    if people is None:
+        raise UsageError("a pilot does not say how many people could be asked.", hint="Add population=… or --population N.")
+    aim = parse_target(0.05 if target is None else target)
+    return from_pilot(pilot, columns, unit=unit, population=people, respondents=respondents, target=aim)
+
+
+def _read(
+    path: str | Path,
+    registry: str | Path | None,
+    people: int | None,
+    respondents: int | None,
+    target: float | str | None,
+) -> Questionnaire:
     source = registry if registry is not None else _named(Path(path))
     resolve = None if source is None else resolver(source)
     return read_questionnaire(path, resolve=resolve, population=people, respondents=respondents, target=target)

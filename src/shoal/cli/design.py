@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
 
 
 def design(
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or an XLSForm (.xlsx).")],
+    questions: Annotated[
+        Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or an XLSForm (.xlsx); none with --pilot.")
+    ] = None,
     population: Annotated[str | None, typer.Option("--population", help="People who could be asked: 17.5M, 1200.")] = None,
     respondents: Annotated[int | None, typer.Option("--respondents", help="People who answer.")] = None,
     target: Annotated[str | None, typer.Option("--target", help='Largest share of unique respondents: "unique<=5%".')] = None,
@@ -36,6 +38,11 @@ def design(
         str | None, typer.Option("--answers", help="One person's answers, age=12,sex=female: how the crowd shrinks.")
     ] = None,
     heat_map: Annotated[Path | None, typer.Option("--heat-map", help="Write the pair heat map: .svg, .png or .html.")] = None,
+    pilot: Annotated[
+        str | None, typer.Option("--pilot", help="A table of answers, a column per question: their shares and dependence.")
+    ] = None,
+    quasi: Annotated[str | None, typer.Option("--quasi", help="With --pilot, without QUESTIONS.yml: its columns, a,b.")] = None,
+    unit: _shared.Unit = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
@@ -44,10 +51,15 @@ def design(
     """How identifying will a questionnaire be, and what is the cheapest change that reaches the target?"""
     if watch and as_json:
         raise typer.BadParameter("--watch shows the meter again and again; --json is one object. Choose one.")
+    if questions is None and pilot is None:
+        raise typer.BadParameter("name QUESTIONS.yml, or a --pilot.")
     if watch:
+        if questions is None or pilot is not None:
+            raise typer.BadParameter("--watch looks at QUESTIONS.yml; with --pilot nothing changes.")
         _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
         return
-    q, meter, suggestion = _compute(questions, population, respondents, target, registry)
+    tried = {"pilot": pilot, "columns": _shared.names(quasi) or None, "unit": unit}
+    q, meter, suggestion = _compute(questions, population, respondents, target, registry, **tried)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None
     if as_json:
@@ -74,12 +86,17 @@ def design(
 
 
 def _compute(
-    path: Path, population: str | None, respondents: int | None, target: str | None, registry: str | None
+    path: Path | None,
+    population: str | None,
+    respondents: int | None,
+    target: str | None,
+    registry: str | None,
+    **pilot: Any,
 ) -> tuple[Questionnaire, Meter, Suggestion]:
     import shoal
     from shoal.api.design import questionnaire
 
-    q = questionnaire(path, registry=registry, population=population, respondents=respondents, target=target)
+    q = questionnaire(path, registry=registry, population=population, respondents=respondents, target=target, **pilot)
     return q, shoal.design(q), q.suggest()
 
 
@@ -148,8 +165,9 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
     out.print(
         f"[{'#' * filled}{'.' * (40 - filled)}] {_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
     )
+    how = "whatever the dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
     out.print(
-        f"  between {_percent(u.low)} and {_percent(u.high)} whatever the dependence; grade {u.grade}; "
+        f"  between {_percent(u.low)} and {_percent(u.high)} {how}; grade {u.grade}; "
         f"{meter.light}: target {_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",
         markup=False,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ class Meter:
     target: float
     combinations: float
     sizes_only: bool = False
+    pilot: Mapping[str, Any] | None = None
+    """People, model and scores of the pilot that the shares rest on."""
 
     def __repr__(self) -> str:
         asked = f"{len(self.waterfall)} questions"
@@ -68,4 +71,4 @@ class Meter:
             "triples": [{"questions": list(q), "unique": u} for q, u in self.triples],
             "warnings": list(self.warnings),
         }
-        return out
+        return out if self.pilot is None else out | {"pilot": dict(self.pilot)}

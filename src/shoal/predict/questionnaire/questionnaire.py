@@ -20,6 +20,7 @@ from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import Distribution, Floats, fraction, whole
 from shoal.predict.group.degradation import Degradation, degradation
+from shoal.predict.population.fitted.pilot import Pilot
 from shoal.predict.questionnaire import meter as _meter
 from shoal.predict.questionnaire import question_blocks as _blocks
 from shoal.predict.questionnaire.dependence import Piece, share_range
@@ -67,6 +68,7 @@ class Questionnaire:
         self.subgroups: tuple[str, ...] = ()
         self.skipped: tuple[str, ...] = ()
         self.notes: tuple[str, ...] = ()
+        self.pilot: Pilot | None = None
 
     def __repr__(self) -> str:
         asked = f"{len(self.questions)} questions to {self.respondents:,} of {self.population:,} people"
@@ -189,6 +191,7 @@ class Questionnaire:
             target=self.target,
             combinations=combos,
             sizes_only=any(s in _meter.SIZES_ONLY for s in sources),
+            pilot=None if self.pilot is None else self.pilot.to_json(),
         )
 
     def suggest(self, target: float | None = None) -> Suggestion:
@@ -210,11 +213,14 @@ class Questionnaire:
     def paragraph(self) -> str:
         """A paragraph for the information letter."""
         m = self.meter()
+        however = "however the answers depend on each other"
+        if self.pilot is not None:
+            however = f"judged from a pilot of {self.pilot.people} people"
         return (
             f"We ask {len(self.questions)} questions of {self.respondents} people out of about {self.population}. "
             f"By our estimate (grade {m.unique.grade}) {_meter.as_percent(m.unique.value)} of the respondents would be "
             f"the only one among the respondents with their answers (between {_meter.as_percent(m.unique.low)} and "
-            f"{_meter.as_percent(m.unique.high)}, however the answers depend on each other), and a typical set of answers is "
+            f"{_meter.as_percent(m.unique.high)}, {however}), and a typical set of answers is "
             f"shared by about {m.crowd:.0f} {'person' if round(m.crowd) == 1 else 'people'} in the population."
         )
 
@@ -234,6 +240,8 @@ class Questionnaire:
         return out + [q.known for name, q in self.questions.items() if name not in tied]
 
     def _share(self, blocks: Sequence[_blocks.QuestionBlock], people: int, found: tuple[float, float], grade: Grade) -> Estimate:
+        if self.pilot is not None:
+            return self.pilot.unique(people)
         value, error = found
         notes = []
         low, high = max(0.0, value - error), min(1.0, value + error)
@@ -304,7 +312,7 @@ class Questionnaire:
         )
         out.questions = {k: replace(v) for k, v in self.questions.items()}
         out.links = [dict(x) for x in self.links]
-        out.subgroups, out.skipped, out.notes = self.subgroups, self.skipped, self.notes
+        out.subgroups, out.skipped, out.notes, out.pilot = self.subgroups, self.skipped, self.notes, self.pilot
         return out
 
 

@@ -57,7 +57,7 @@ def independent(s: Sample, rng: np.random.Generator) -> Shares:
     """Main effects only."""
     observed = np.prod([m[s.codes[:, j]] for j, m in enumerate(s.margins)], axis=0)
     if s.cells <= MOST_CELLS:
-        return Shares.listed("independent", observed, _outer(s.margins).ravel())
+        return Shares.listed("independent", observed, outer(s.margins).ravel())
     drawn = np.stack([rng.choice(m.size, DRAWS, p=m) for m in s.margins], axis=1)
     at = np.prod([m[drawn[:, j]] for j, m in enumerate(s.margins)], axis=0)
     return Shares("independent", observed, at, 1.0 / (at * DRAWS))
@@ -84,20 +84,26 @@ def tree(s: Sample, rng: np.random.Generator) -> Shares:
 
 
 def two_way(s: Sample) -> Shares:
-    """Main and all two-way effects; only for tables of at most :data:`MOST_CELLS` combinations and three columns or more."""
+    """Main and all two-way effects; only for tables of at most :data:`MOST_CELLS` combinations."""
+    table = two_way_table(s)
+    return Shares.listed("two-way", table[tuple(s.codes.T)], table.ravel())
+
+
+def two_way_table(s: Sample) -> Floats:
+    """The whole table with main and two-way effects, one axis per column."""
     pairs = {(i, j): smoothed(s, i, j) for i, j in itertools.combinations(range(s.columns), 2)}
-    table = _outer(s.margins)
+    table = outer(s.margins)
     for _ in range(SWEEPS):
         worst = 0.0
         for (i, j), goal in pairs.items():
             now = table.sum(axis=tuple(a for a in range(s.columns) if a not in (i, j)))
             ratio = np.divide(goal, now, out=np.zeros_like(goal), where=now > 0)
             worst = max(worst, float(np.abs(now - goal).max()))
-            table *= ratio.reshape([s.levels[a] if a in (i, j) else 1 for a in range(s.columns)])
+            table = table * ratio.reshape([s.levels[a] if a in (i, j) else 1 for a in range(s.columns)])
         if worst < CLOSE:
             break
-    table /= table.sum()
-    return Shares.listed("two-way", table[tuple(s.codes.T)], table.ravel())
+    out: Floats = table / table.sum()
+    return out
 
 
 def spanning_tree(s: Sample) -> list[tuple[int, int]]:
@@ -122,7 +128,8 @@ def smoothed(s: Sample, i: int, j: int) -> Floats:
     return fit_margins((counts + alpha * centre) / (s.people + alpha), [s.margins[i], s.margins[j]])
 
 
-def _outer(margins: tuple[Floats, ...]) -> Floats:
+def outer(margins: tuple[Floats, ...]) -> Floats:
+    """The table of the product of margins."""
     out = margins[0]
     for m in margins[1:]:
         out = np.multiply.outer(out, m)

@@ -28,6 +28,8 @@ STEPS = (0.05, 0.1, 0.2, 0.5)
 """Risks at and above which records are counted."""
 ENOUGH = 500
 """People from which a fit is graded B."""
+PER_VALUE = 5
+"""People per value of the column with most values from which a fit is graded B; below, intervals were seen to fail."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +140,7 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
     def matches(shape: float, means: Floats) -> float:
         return float((f * crowd.match_chance(shape, means, f, rate)).sum())
 
-    grade: Grade = "B" if s.people >= ENOUGH and fit.model != "independent" else "C"
+    grade = grade_of(s, fit)
     why = f"fitted population ({fit.model})"
     u = unique[alone]
     tau = _ranged(uniques, fit, math.sqrt(float((u * (1 - u)).sum())), int(alone.sum()), why, grade)
@@ -166,6 +168,12 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
         scores=fit.scores,
         refused=fit.refused,
     )
+
+
+def grade_of(s: Sample, fit: Fit) -> Grade:
+    """B where the intervals were seen to hold: enough people, and of each value, and a model of dependence."""
+    enough = s.people >= ENOUGH and s.people >= PER_VALUE * max(s.levels)
+    return "B" if enough and fit.model != "independent" else "C"
 
 
 def _ranged(value: Any, fit: Fit, spread: float, most: float, method: str, grade: Grade) -> Estimate:
