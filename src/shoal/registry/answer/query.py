@@ -66,7 +66,7 @@ class Registry:
         if found is None:
             return Answer(wanted, people, "nothing", (), notes=tuple(next_steps(self.source, wanted, people)))
         if trust is None:
-            return self._beside_rivals(found)
+            return self._beside_rivals(found, view)
         return replace(found, trust=trust, strangers=True, notes=(*found.notes, STRANGERS))
 
     def catalogue(self, text: str = "", *, limit: int = 1000) -> list[Notice]:
@@ -77,9 +77,11 @@ class Registry:
         trust = trusted_keys(self.anchors, self.source.statements())
         return [notice for notice in found if notice.key in trust]
 
-    def _beside_rivals(self, answer: Answer) -> Answer:
+    def _beside_rivals(self, answer: Answer, seen: View) -> Answer:
         """The answer with what other holders say about the same people who do not vouch for the records it rests on."""
         place, used = answer.records[0].population, {r.key for r in answer.records}
+        if seen.codings(place) == [answer.records[0].codes]:  # whoever speaks of these people is in the answer
+            return answer
         others = [key for key in self.source.holders(str(place), limit=MOST_RIVALS + 1) if key not in used]
         if len(others) >= MOST_RIVALS:
             note = f"More than {MOST_RIVALS} holders publish about {place}: say whom you trust (--trust)."
@@ -120,7 +122,7 @@ class Registry:
         exact = view.topic(wanted, str(people))
         if exact:
             return "exact", exact, []
-        known = self.source.codings(str(people))
+        known = view.codings(people)
         finer = self._nearest([c for c in known if compare(c, wanted) == "finer"], people, view, finer=True)
         if finer:
             return "finer coding", finer, [f"Known only in the finer coding {', '.join(finer[0].codes)}."]
@@ -177,7 +179,7 @@ class Registry:
         found = []
         for record in records[:5]:
             people = str(record.population)
-            others = [view.topic(c, people) for c in self.source.codings(people)[:50] if c != record.codes]
+            others = [view.topic(c, people) for c in view.codings(record.population)[:50] if c != record.codes]
             found += [(record, other, words) for other, words in contradictions(record, [r for t in others for r in t])]
         return found
 

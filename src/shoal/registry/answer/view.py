@@ -20,6 +20,7 @@ class View:
         self.trust = trust
         self._keys = None if trust is None else frozenset(trust)
         self._aside: set[str] = set()
+        self._codings: dict[str, list[tuple[str, ...]]] = {}
 
     def topic(self, codes: tuple[str, ...], population: str) -> tuple[Record, ...]:
         """Current records about one topic that count."""
@@ -28,6 +29,12 @@ class View:
             return tuple(found)
         self._aside |= {r.holder for r in found if r.key not in self._keys}
         return tuple(r for r in found if r.key in self._keys)
+
+    def codings(self, population: Population) -> list[tuple[str, ...]]:
+        """Quasi-identifiers of current records about a population, anybody's; read once for a question."""
+        if population.key not in self._codings:
+            self._codings[population.key] = self._source.codings(str(population))
+        return self._codings[population.key]
 
     def neighbours(self, codes: tuple[str, ...], area: str) -> Neighbours:
         """Populations of an area with a record of the same attributes that counts."""
@@ -42,7 +49,7 @@ class View:
 
     def size_of(self, people: Population) -> int | None:
         """How many people a population has, as far as any record about it tells."""
-        for codes in self._source.codings(str(people)):
+        for codes in self.codings(people):
             if found := self.topic(codes, str(people)):
                 return one_of(found).summary.size
         return None
