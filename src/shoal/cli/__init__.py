@@ -25,6 +25,7 @@ ORDER = (
     "measure",
     "predict",
     "design",
+    "bring_in",
     "hierarchy",
     "transform",
     "anonymize",

@@ -1,0 +1,214 @@
+"""FHIR Bulk exports (``.ndjson``): a person table, and tables of encounters, conditions and the like that point to it.
+
+Names, addresses, telephone numbers, identifiers, photographs, contacts, notes and narrative are not read at all. What is read is
+listed in :data:`RESOURCES`, column by column; kinds of resources that are not in it stay behind and are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.disk import folder as disk_folder
+from shoal.errors import DataError, UnreadableError
+from shoal.systems.folder import Brought, Roles, draft
+
+ROWS = 20_000
+"""Rows of a table that are held before they are written."""
+LONGEST = 16 * 1024 * 1024
+"""Bytes of a line; a resource that is longer is refused."""
+
+_CODE = {"code": "code.coding.0.code", "system": "code.coding.0.system"}
+_BY_SUBJECT = {"patient": "subject.reference"}
+RESOURCES: dict[str, tuple[str, dict[str, str]]] = {
+    "Patient": (
+        "person",
+        {
+            "id": "id",
+            "birth_date": "birthDate",
+            "gender": "gender",
+            "postal_code": "address.0.postalCode",
+            "city": "address.0.city",
+            "state": "address.0.state",
+            "country": "address.0.country",
+            "marital_status": "maritalStatus.coding.0.code",
+            "language": "communication.0.language.coding.0.code",
+            "race": "@us-core-race",
+            "ethnicity": "@us-core-ethnicity",
+            "deceased": "deceasedDateTime",
+        },
+    ),
+    "Encounter": (
+        "encounters",
+        _BY_SUBJECT
+        | {
+            "class": "class.code",
+            "type": "type.0.coding.0.code",
+            "start": "period.start",
+            "end": "period.end",
+            "status": "status",
+        },
+    ),
+    "Condition": (
+        "conditions",
+        _BY_SUBJECT | _CODE | {"onset": "onsetDateTime", "recorded": "recordedDate", "status": "clinicalStatus.coding.0.code"},
+    ),
+    "Observation": (
+        "observations",
+        _BY_SUBJECT | _CODE | {"day": "effectiveDateTime", "value": "valueQuantity.value", "unit": "valueQuantity.unit"},
+    ),
+    "Procedure": ("procedures", _BY_SUBJECT | _CODE | {"day": "performedDateTime", "status": "status"}),
+    "MedicationRequest": (
+        "medications",
+        _BY_SUBJECT | {"code": "medicationCodeableConcept.coding.0.code", "day": "authoredOn", "status": "status"},
+    ),
+    "Immunization": (
+        "immunizations",
+        {"patient": "patient.reference", "code": "vaccineCode.coding.0.code", "day": "occurrenceDateTime"},
+    ),
+}
+"""Kind of resource → its table, and where the value of each column stands."""
+
+ROLES = {
+    "person": Roles("id", ["birth_date", "gender", "postal_code", "race", "ethnicity", "marital_status"], ["deceased"]),
+    "encounters": Roles("patient", ["start", "class"], ["type"]),
+    "conditions": Roles("patient", ["onset"], ["code"]),
+    "observations": Roles("patient", ["day"], ["code", "value"]),
+    "procedures": Roles("patient", ["day"], ["code"]),
+    "medications": Roles("patient", ["day"], ["code"]),
+    "immunizations": Roles("patient", ["day"], ["code"]),
+}
+
+
+def from_fhir(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
+    """Write a Parquet file for each kind of resource in a folder of a Bulk export, and ``policy.yml`` to release them together.
+
+    Rows are streamed. The folder ``out`` is whole or not there. Errors name file and line, never what stands in it.
+    """
+    target, files = disk_folder.free(out), _files(Path(source))
+    seen: Counter[str] = Counter()
+    with disk_folder.staged(target.parent) as stage:
+        with _Tables(stage) as tables:
+            for file in files:
+                for resource in _resources(file):
+                    kind = str(resource.get("resourceType"))
+                    seen[kind if kind in RESOURCES else "other"] += 1
+                    if kind in RESOURCES:
+                        tables.add(kind, resource)
+        found = {RESOURCES[kind][0]: n for kind, n in seen.items() if kind in RESOURCES}
+        if "person" not in found:
+            raise DataError("the export has no Patient.", hint="Name the folder with the .ndjson files of a Bulk export.")
+        ordered = {name: found[name] for name, _ in RESOURCES.values() if name in found}
+        named = {name: (f"{name}.parquet", ROLES[name].among(tables.filled(name))) for name in ordered}
+        (stage / "policy.yml").write_text(draft("person", named, k), encoding="utf-8")
+        disk_folder.publish(stage, target)
+    return Brought(ordered, {"other resources": seen["other"]} if seen["other"] else {})
+
+
+def _files(source: Path) -> list[Path]:
+    found = sorted(f for pattern in ("*.ndjson", "*.ndjson.gz") for f in source.glob(pattern)) if source.is_dir() else [source]
+    if not found or not all(f.is_file() for f in found):
+        raise UnreadableError("there is no .ndjson file.", hint="Name the folder of a FHIR Bulk export, or one of its files.")
+    return found
+
+
+def _resources(file: Path) -> Iterator[dict[str, Any]]:
+    """The resources of a file, one a line."""
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
+        number = 0
+        while line := lines.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise DataError(f"'{file.name}', line {number:,}: longer than {LONGEST:,} bytes.")
+            if not line.strip():
+                continue
+            try:
+                resource = json.loads(line)
+            except (ValueError, RecursionError):
+                raise DataError(
+                    f"'{file.name}', line {number:,}: not JSON.", hint="A Bulk export has one resource a line."
+                ) from None
+            if not isinstance(resource, dict):
+                raise DataError(f"'{file.name}', line {number:,}: not a resource.")
+            yield resource
+
+
+class _Tables(contextlib.ExitStack):
+    """The Parquet files that grow, by kind of resource."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__()
+        self.place = place
+        self._waiting: dict[str, list[dict[str, str | None]]] = {}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._filled: dict[str, set[str]] = {}
+
+    def add(self, kind: str, resource: Mapping[str, Any]) -> None:
+        name, columns = RESOURCES[kind]
+        row = {column: _value(resource, path) for column, path in columns.items()}
+        self._filled.setdefault(name, set()).update(c for c, v in row.items() if v is not None)
+        waiting = self._waiting.setdefault(kind, [])
+        waiting.append(row)
+        if len(waiting) >= ROWS:
+            self._write(kind)
+
+    def filled(self, name: str) -> list[str]:
+        """The columns of a table that hold any value."""
+        return sorted(self._filled.get(name, ()))
+
+    def _write(self, kind: str) -> None:
+        name, columns = RESOURCES[kind]
+        schema = pa.schema([(column, pa.string()) for column in columns])
+        if kind not in self._writers:
+            self._writers[kind] = self.enter_context(pq.ParquetWriter(self.place / f"{name}.parquet", schema))
+        self._writers[kind].write_table(pa.Table.from_pylist(self._waiting.pop(kind), schema=schema))
+
+    def __exit__(self, *failed: Any) -> bool | None:
+        if failed[0] is None:
+            for kind in list(self._waiting):
+                self._write(kind)
+        return super().__exit__(*failed)
+
+
+def _value(resource: Mapping[str, Any], path: str) -> str | None:
+    """What stands at a path, as text; a reference as the id that it names; a moment as its day."""
+    if path.startswith("@"):
+        return _extension(resource, path[1:])
+    at: Any = resource
+    for step in path.split("."):
+        if step.isdigit():
+            at = at[int(step)] if isinstance(at, list) and len(at) > int(step) else None
+        else:
+            at = at.get(step) if isinstance(at, dict) else None
+    if at is None or isinstance(at, dict | list | bool):
+        return None
+    text = str(at)
+    if path.endswith(".reference"):
+        return text.rpartition("/")[2].rpartition(":")[2]
+    return text[:10] if path in _MOMENTS else text
+
+
+_MOMENTS = {
+    path
+    for _, columns in RESOURCES.values()
+    for column, path in columns.items()
+    if column in ("birth_date", "deceased", "start", "end", "onset", "recorded", "day")
+}
+
+
+def _extension(resource: Mapping[str, Any], name: str) -> str | None:
+    """The text of an extension whose address ends with ``name``."""
+    for extension in resource.get("extension") or ():
+        if isinstance(extension, dict) and str(extension.get("url", "")).endswith(name):
+            for part in extension.get("extension") or ():
+                if isinstance(part, dict) and part.get("url") == "text":
+                    return str(part.get("valueString"))
+    return None
