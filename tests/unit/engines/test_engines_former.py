@@ -91,9 +91,9 @@ def test_a_wider_type_where_one_number_does_not_fit(tmp_path: Any, top: int, fit
 
 def test_values_of_rows_left_out_do_not_decide_the_type(tmp_path: Any) -> None:
     """The type of the file would tell that a hidden person has a large value."""
-    table = pa.table({"n": pa.array([1, 2, 127], pa.int8()), "g": ["a", "a", "b"]})
-    for steps in ((Round("n", 50.0),), (Round("n", 50.0), shoal.transform.Permute("g"))):
-        plan = Plan(steps if len(steps) == 1 else steps[:1], Suppression(2, ("g",)))
+    table = pa.table({"n": pa.array([1, 2, 127], pa.int8()), "g": ["a", "a", "b"], "m": [1, 2, 3]})
+    for more in ((), (shoal.transform.Permute("m"),)):  # by codes, and on batches
+        plan = Plan((Round("n", 50.0), *more), Suppression(2, ("g",)))
         shoal.open(table).recode(plan, tmp_path / "o.parquet")
         back = pq.read_table(tmp_path / "o.parquet")
         assert back.schema.field("n").type == pa.int8()

@@ -21,14 +21,14 @@ from shoal.transform.perturb.noise import Precision
 from shoal.transform.perturb.spread import decimals_of
 
 
-def swapped(n, percent=5.0):
-    return tf.apply(tf.RankSwap("x", percent), pa.table({"x": np.arange(n)})).table["x"].to_numpy()
+def swapped(n, run=0, percent=5.0):
+    return tf.apply(tf.RankSwap("x", percent), pa.table({"x": np.arange(n)}), seed=10**16 + run).table["x"].to_numpy()
 
 
 @pytest.mark.parametrize("n", [6, 10, 20, 39])
 def test_rank_swapping_of_few_records_is_not_the_same_every_time(n):
     """5 % of fewer than 40 records is one rank: neighbours changed places, and anyone could change them back."""
-    runs = [swapped(n) for _ in range(12)]
+    runs = [swapped(n, run) for run in range(12)]
     assert len({tuple(r.tolist()) for r in runs}) > 1
     neighbours = np.arange(n) ^ 1
     assert np.mean([(r == neighbours).mean() for r in runs]) < 0.7
@@ -43,7 +43,7 @@ def test_rank_swapping_needs_five_values():
 
 @pytest.mark.parametrize(("n", "farthest"), [(100, 5), (119, 5), (120, 6)])
 def test_the_window_is_five_ranks_or_the_percentage(n, farthest):
-    assert max(int(np.abs(swapped(n) - np.arange(n)).max()) for _ in range(60)) == farthest
+    assert max(int(np.abs(swapped(n, run) - np.arange(n)).max()) for run in range(60)) == farthest
 
 
 CENTS = np.round(np.random.default_rng(1).normal(3000, 400, 300), 2)
@@ -116,7 +116,7 @@ PEOPLE = pa.table({"id": [f"P{i:04d}" for i in range(N)], "pay": np.random.defau
 def test_the_order_of_the_rows_does_not_tell_the_original_values(tmp_path, step, shuffle):
     """Rows stood in the order of a hash of the original row: a guess of a value could be checked by the place it gives."""
     spec = {"steps": [{"column": "pay", **step}], "shuffle": shuffle}
-    shoal.transform(PEOPLE, spec, tmp_path / "out.parquet")
+    shoal.transform(PEOPLE, spec, tmp_path / "out.parquet", seed=10**16 + 3)
     ids = pq.read_table(tmp_path / "out.parquet")["id"].to_pylist()
     place = {name: i for i, name in enumerate(ids)}
     ranks = np.argsort(np.argsort(row_hashes(PEOPLE.columns, N, 0)))
@@ -176,7 +176,7 @@ def test_limits_keep_the_size_of_the_numbers(scale):
 # -- columns that are too long for memory ------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(5, 120), st.integers(0, 2**32), st.sampled_from([1, 7, 50]), st.sampled_from([150, 1 << 20]))
 def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size, held):
     rng = np.random.default_rng(chance)
