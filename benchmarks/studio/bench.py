@@ -74,9 +74,9 @@ def visit(page: Any, address: str, code: str, source: Path) -> dict[str, Any]:
 
 
 def sliders(page: Any) -> list[float]:
-    """Every stop of every column once, there and back: seconds until the page shows the level that was clicked."""
+    """Every stop of every column once: seconds until the page shows the level that was clicked."""
     out = []
-    for place in page.eval_on_selector_all(".stops input", "all => all.map(one => one.id)") * 2:
+    for place in page.eval_on_selector_all(".stops input", "all => all.map(one => one.id)"):
         if page.locator(f"#{place}").is_checked():
             continue
         begun = time.perf_counter()
