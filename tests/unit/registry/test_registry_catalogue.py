@@ -35,13 +35,6 @@ def notice(kind="holds", codes=("age/years", "sex"), people="NL/Utrecht@2021", k
 
 
 @pytest.fixture
-def store():
-    made = Store()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def three():
     return [
         notice(codes=("age/years", "diagnosis/icd10-3", "postcode/NL/pc4", "sex")),
