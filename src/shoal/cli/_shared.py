@@ -230,6 +230,16 @@ def say(message: str) -> None:
         typer.echo(printable(message), err=True)
 
 
+def named(table: str) -> str:
+    """A table as a command names it; a URL may hold a password and is not repeated."""
+    return "TABLE" if "://" in table else table
+
+
+def next_step(command: str) -> None:
+    """The one thing to do next, beside the result."""
+    say(f"Next: {command}")
+
+
 def listen(loud: Volume) -> None:
     """From here on this loud: quiet, usual or verbose."""
     global _loud

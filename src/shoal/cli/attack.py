@@ -51,5 +51,9 @@ def attack(
             typer.echo(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
         bound = "the release claims" if original is None else "on people who were not in its making"
         typer.echo(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
+        if original is None and report.holds:
+            _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")
+        elif not report.holds:
+            _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
     if not report.holds:
         raise typer.Exit(1)

@@ -56,6 +56,11 @@ def hierarchy(
     _shared.console().print(_shared.table_of(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4)))
     for message in found.findings:
         typer.echo(f"lint  {_shared.printable(message)}")
+    source = _shared.named(table)
+    if out is None:
+        _shared.next_step(f"shoal hierarchy {source} --column {column} --out levels.csv writes them, to be corrected by hand.")
+    else:
+        _shared.next_step(f"name {out} as the column's hierarchy in the policy of shoal anonymize {source} --draft policy.yml")
 
 
 def _about_rare(rare: int, k: int, *, public: bool) -> str:

@@ -51,6 +51,8 @@ def table(
     _print(found)
     if out is not None:
         _shared.say(f"Written to {out}.")
+    else:
+        _shared.next_step("the same with --out counts.csv writes it to publish.")
 
 
 def _print(found: CountTable) -> None:

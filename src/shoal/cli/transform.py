@@ -93,6 +93,8 @@ def _tell(found: dict[str, Any], out: str | None) -> None:
             f"sample, {found['suppressed']:,} suppressed."
         )
     _shared.tell_losses(found.get("not_kept", ()), after=True)
+    if out is not None:
+        _shared.next_step(f"shoal measure {out} --quasi a,b says how well people hide in it; nothing is proven yet.")
     if not found["truthful"]:
         typer.echo("Some published values are not true of their person.")
     if found.get("private_file"):

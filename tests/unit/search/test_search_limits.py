@@ -14,6 +14,8 @@ from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 from shoal.model.hierarchy import Hierarchy
 from shoal.search import lattice
 from shoal.search.full_domain.lattice import record_limit
+from shoal.search.kernels.group_cells import FEW
+from shoal.search.problem.control import COMPILING
 
 STEP = 1e-6
 """More than any tolerance, less than any difference between tables."""
@@ -121,3 +123,17 @@ def test_two_sensitive_columns_with_different_numbers_of_values(lazy: bool) -> N
     both = [req.DistinctDiversity("two", 1), req.EntropyDiversity("one", 2.0)]
     assert lattice(counts, TREE, both, suppress=0.0, lazy=lazy).levels == {"q": 0}
     assert lattice(counts, TREE, [req.DistinctDiversity("two", 2), *both], suppress=0.0, lazy=lazy).levels == {"q": 1}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_a_first_search_waits_for_is_said_where_something_is_compiled(lazy: bool) -> None:
+    def told(cells: int) -> list[str]:
+        names = [f"v{i:05d}" for i in range(cells)]
+        counts = ClassCounts((2,) * cells, ("q",), [list(range(cells))], [pa.array(names)])
+        tree = {"q": Hierarchy.from_rows("q", [[n, "*"] for n in names])}
+        said: list[str] = []
+        lattice(counts, tree, [req.K(2)], suppress=0.0, lazy=lazy, progress=lambda _, what: said.append(what))
+        return said
+
+    assert told(FEW)[0] == COMPILING
+    assert COMPILING not in told(FEW - 1)

@@ -38,8 +38,11 @@ def tell(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
         out.print(_shared.table_of(SPOKEN.get(name, name), [SPOKEN.get(h, h) for h in rows[0]], cells))
     for note in notes:
         out.print(f"  note: {note}", markup=False)
+    _shared.next_step("shoal measure TABLE --quasi a,b counts it where there is a table.")
 
 
+SMALLEST = 1e-9
+"""A smaller number is not written out; the JSON has it."""
 SPOKEN = {
     "p_none": "chance that nobody is unique",
     "share": "share of unique people",
@@ -81,6 +84,8 @@ def short(value: Any) -> str:
         return "; ".join(shown) + (" …" if len(value) > 12 else "")
     if isinstance(value, (int, float)) and 1e5 <= abs(value) < 1e15:
         return f"{value:,.0f}"
+    if isinstance(value, float) and 0 < abs(value) < 1e-4:
+        return _shared.shown(value, 6) if abs(value) >= SMALLEST else f"nearer to 0 than {_shared.shown(SMALLEST)}"
     return f"{value:.6g}" if isinstance(value, float) else _shared.printable(str(value))
 
 

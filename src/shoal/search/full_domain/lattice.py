@@ -120,6 +120,8 @@ def default_threads() -> int:
 def run_search(evaluator: Evaluator, objective: Objective, control: Control, *, lazy: bool | None = None) -> Found:
     """Search the lattice listed or lazily, whichever fits."""
     generate = evaluator.problem.n_nodes > LISTED if lazy is None else lazy
+    if not evaluator.is_small:
+        control.compiling()
     if generate:
         return LazySearch(evaluator, objective).run(control)
     if is_compiled(evaluator, objective):

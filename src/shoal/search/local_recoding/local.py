@@ -182,6 +182,8 @@ def _partition(
     problem, checks = evaluator.problem, evaluator.checks
     if method == "mondrian":
         return mondrian(evaluator, control)
+    if not evaluator.is_small:
+        control.compiling()
     warm_up(evaluator)
     control.begin()
     sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in kinds)

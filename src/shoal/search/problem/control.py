@@ -8,6 +8,8 @@ from typing import Protocol
 from shoal.errors import UsageError
 from shoal.model.progress import Progress
 
+COMPILING = "preparing the search (compiled once per installation; the time limit does not count it)"
+
 
 class CancelSignal(Protocol):
     """Anything with ``is_set()``, such as ``threading.Event``."""
@@ -74,6 +76,11 @@ class Control:
         if self._cancel is not None and self._cancel.is_set():
             self.reason = "cancelled"
         return self.reason == "cancelled"
+
+    def compiling(self) -> None:
+        """Say what the first search of an installation waits for; the clock of the time budget does not run yet."""
+        if self._progress is not None:
+            self._progress(0.0, COMPILING)
 
     def show(self, done: float, text: str) -> None:
         """Tell the caller, at most ten times a second."""
