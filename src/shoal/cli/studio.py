@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from shoal.cli import _shared
 from shoal.cli._shell.commands import Commands
 from shoal.cli._studio import users
 from shoal.errors import UsageError, need
+
+if TYPE_CHECKING:
+    from shoal.workspace import Workspace
 
 PORT = 8712
 
@@ -40,6 +43,7 @@ def studio(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="TLS certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Key of the TLS certificate (PEM).")] = None,
+    vault: Annotated[str, typer.Option("--vault", help="Address of a vault's service, for its console.")] = "",
     limit: Annotated[float, typer.Option("--limit", min=0.001, help="Largest table that is taken, in GB.")] = 2.0,
     workers: Annotated[int, typer.Option("--workers", min=1, max=32, help="Jobs at the same time, in each workspace.")] = 2,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
@@ -67,38 +71,34 @@ def studio(
         )
     if _taken(host, port):
         raise UsageError(f"port {port} is in use.", hint="Is a studio running already? Else choose another with --port.")
-    size = int(limit * 1e9)
+    about: dict[str, Any] = {"limit": int(limit * 1e9), "workers": workers, "vault": vault}
+    about["hosts"] = (*LOOPBACK, host, *(name or ()))
     scheme = "https" if tls_cert else "http"
     if named:
         from shoal.server.studio.people.house import create_house
         from shoal.workspace.people import People
 
-        app = create_house(
-            People(folder, store=store),
-            limit=size,
-            workers=workers,
-            hosts=(*LOOPBACK, *((host,) if not own else ()), *(name or ())),
-        )
+        app = create_house(People(folder, store=store), **about)
         link = f"{scheme}://{_address(name[0] if name else host)}:{port}/login"
         _shared.say(f"Log in at {link}")
     else:
-        app, link = _for_one(folder, store, size, workers, f"{scheme}://{_address(host)}:{port}", tuple(name or ()))
+        from shoal.workspace import Workspace
+
+        app, link = _for_one(Workspace(folder, store=store), f"{scheme}://{_address(host)}:{port}", **about)
     _shared.say(f"Kept in {folder.absolute()} (stop with Ctrl-C)")
     if browser and own:
         threading.Timer(1.0, _open, args=(link,)).start()
     run(app, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key)
 
 
-def _for_one(folder: Path, store: str | None, size: int, workers: int, address: str, names: tuple[str, ...]) -> tuple[Any, str]:
+def _for_one(workspace: Workspace, address: str, **about: Any) -> tuple[Any, str]:
     """The studio of one person, and the link that opens it."""
-    from shoal.server.common import LOOPBACK
     from shoal.server.studio.app import create_app
-    from shoal.workspace import Workspace
 
     def told(code: str) -> None:
         _shared.say(f"For another browser, once: {address}/enter?code={code}")
 
-    app = create_app(Workspace(folder, store=store), limit=size, workers=workers, hosts=(*LOOPBACK, *names), told=told)
+    app = create_app(workspace, told=told, **about)
     link = f"{address}/enter?code={app.state.door.code}"
     _shared.say(f"Open this link; it works once: {link}")
     return app, link

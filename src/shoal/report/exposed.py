@@ -17,12 +17,26 @@ from shoal.report.pages import part, style
 def render(places: Mapping[str, Any], *, share_step: float) -> str:
     """The page for populations as :func:`shoal.registry.answer.exposed.place_data` gives them."""
     look, script = style() + _file("style", "exposed.css"), _file("templates", "exposed.js")
-    data = json.dumps({"step": share_step, "places": dict(places)}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    safe = data.replace("<", "\\u003c")  # inside a script element nothing else can end it
     return part(
-        "exposed.html.j2", style=Markup(look), script=Markup(script), records=Markup(safe),  # noqa: S704 (our own, and JSON)
-        policy=Markup(policy()),  # noqa: S704
+        "exposed.html.j2", style=Markup(look), script=Markup(script), body=body(),  # noqa: S704 (our own)
+        records=records_of(places, share_step=share_step), policy=Markup(policy()),  # noqa: S704
     )  # fmt: skip
+
+
+def records_of(places: Mapping[str, Any], *, share_step: float) -> Markup:
+    """The records as the page's script reads them: JSON that nothing inside a script element can end."""
+    data = json.dumps({"step": share_step, "places": dict(places)}, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(data.replace("<", "\\u003c"))  # noqa: S704 (JSON without an opening bracket)
+
+
+def body() -> Markup:
+    """What stands inside the page, for a page of another house: its script and style are ``exposed.js`` and ``exposed.css``."""
+    return Markup(part("exposed_body.html.j2"))  # noqa: S704 (our own template)
+
+
+def file(name: str) -> str:
+    """The page's script or style sheet."""
+    return _file({"exposed.js": "templates", "exposed.css": "style"}[name], name)
 
 
 def policy() -> str:

@@ -16,7 +16,19 @@ except ImportError:
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["JOBS", "RELEASES", "SESSIONS", "STEPS", "TABLES", "connect", "open_database", "sa", "writing"]
+__all__ = [
+    "JOBS",
+    "QUESTIONNAIRES",
+    "QUESTION_STEPS",
+    "RELEASES",
+    "SESSIONS",
+    "STEPS",
+    "TABLES",
+    "connect",
+    "open_database",
+    "sa",
+    "writing",
+]
 
 VERSION = 1
 METADATA = sa.MetaData()
@@ -71,6 +83,26 @@ RELEASES = sa.Table(
     sa.Column("told", sa.Text, nullable=False),
     sa.Column("made", sa.Double, nullable=False),
 )
+QUESTIONNAIRES = sa.Table(
+    "studio_questionnaires",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("at", sa.Integer, nullable=False),
+    sa.Column("made", sa.Double, nullable=False),
+    sa.Column("touched", sa.Double, nullable=False),
+)
+QUESTION_STEPS = sa.Table(
+    "studio_question_steps",
+    METADATA,
+    sa.Column("table_id", sa.Text, sa.ForeignKey("studio_questionnaires.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("words", sa.Text, nullable=False),
+    sa.Column("policy", sa.Text, nullable=False),
+    sa.Column("locked", sa.Text, nullable=False),
+    sa.Column("made", sa.Double, nullable=False),
+)
+"""Steps as tables have them; ``policy`` is the text of the questionnaire, nothing is locked."""
 SESSIONS = sa.Table(
     "studio_sessions",
     METADATA,
@@ -85,9 +117,11 @@ def open_database(url: str) -> Engine:
     try:
         with writing(engine) as db:
             if not sa.inspect(db).has_table(VERSIONS.name):
-                METADATA.create_all(db)
+                VERSIONS.create(db)
                 db.execute(VERSIONS.insert().values(version=VERSION))
             found = db.execute(sa.select(VERSIONS.c.version)).scalar()
+            if found == VERSION:
+                METADATA.create_all(db)
     except sa.exc.SQLAlchemyError as error:
         engine.dispose()
         raise EngineError(f"the studio's database cannot be opened: {type(error).__name__}.", hint="Check the URL.") from None

@@ -8,6 +8,7 @@ from shoal.workspace.database import open_database
 from shoal.workspace.files import Files
 from shoal.workspace.history import History
 from shoal.workspace.jobs import Jobs
+from shoal.workspace.questionnaires import Questionnaires
 from shoal.workspace.releases import Releases
 from shoal.workspace.sessions import Sessions
 from shoal.workspace.tables import Tables
@@ -27,6 +28,7 @@ class Workspace:
         self.tables = Tables(self._engine, self.files)
         self.history = History(self._engine)
         self.jobs = Jobs(self._engine, self.files)
+        self.questionnaires = Questionnaires(self._engine)
         self.releases = Releases(self._engine, self.files)
         self.sessions = Sessions(self._engine)
 
@@ -42,6 +44,9 @@ class Workspace:
         """Every table with all that belongs to it. Sessions stay: whoever looks at the page goes on looking."""
         for kept in self.tables.all():
             self.delete_table(kept.id)
+        for asked in self.questionnaires.all():
+            self.questionnaires.delete(asked.id)
+        self.files.forget(self.files.root / "registry")
 
     def close(self) -> None:
         self._engine.dispose()

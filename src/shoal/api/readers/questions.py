@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.api.forms import read_form
 from shoal.api.readers.counts import count_column, opened, read_counts
 from shoal.errors import PolicyError, ShoalError, UnreadableError, UsageError, nearest
 from shoal.predict.distribution import Distribution, whole
@@ -22,6 +23,7 @@ from shoal.predict.summaries.published import Resolver, shape_of
 
 _TOP = (
     "population", "respondents", "target", "small_group", "independence", "questions", "linked", "subgroups", "title", "registry",
+    "open",
 )  # fmt: skip
 _QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table", "normal", "zipf") + (
     "ordered",
@@ -31,12 +33,13 @@ _QUESTION = ("answers", "shares", "counts", "values", "range", "kappa", "table",
     "keep",
     "source",
     "registry",
+    "text",
 )
 _LINK = ("questions", "correlation", "information", "joint")
 
 
 def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **overrides: Any) -> Questionnaire:
-    """A questionnaire from ``.yml``/``.yaml`` or an XLSForm ``.xlsx``; overrides replace what the file says.
+    """A questionnaire from ``.yml``/``.yaml``, or a form (:func:`shoal.api.forms.read_form`); overrides replace what it says.
 
     ``resolve`` answers questions that are left to a registry; :func:`shoal.api.design.questionnaire` makes it.
     """
@@ -45,24 +48,34 @@ def read_questionnaire(path: str | Path, *, resolve: Resolver | None = None, **o
         raise UnreadableError(f"there is no file '{file.name}'.", hint="Check the path of the questionnaire.")
     if file.suffix.lower() in (".xlsx", ".xlsm"):
         return read_xlsform(file, **overrides)
+    if file.suffix.lower() in (".xls", ".csv", ".lss"):
+        return _of_form(file, **overrides)
     return from_mapping(read_yaml(file), folder=file.parent, resolve=resolve, **overrides)
 
 
 def read_yaml(file: Path) -> Any:
     """The content of a ``questions.yml``."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PolicyError(f"'{file.name}' is not valid YAML.", hint="Mind indentation and quotes.") from error
+    return read_yaml_text(text, f"'{file.name}'")
+
+
+def read_yaml_text(text: str, name: str) -> Any:
+    """The content of a text; ``name`` is what messages call it."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        text = file.read_text(encoding="utf-8")
         named = any(getattr(event, "anchor", None) for event in YAML(typ="safe", pure=True).parse(text))  # an alias has one too
         data = None if named else YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         where = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f" at line {where + 1}" if where is not None else ""
-        raise PolicyError(f"'{file.name}' is not valid YAML{at}.", hint="Mind indentation and quotes.") from error
+        raise PolicyError(f"{name} is not valid YAML{at}.", hint="Mind indentation and quotes.") from error
     if named:
-        raise PolicyError(f"'{file.name}' uses an anchor or alias.", hint="Write the value out.")
+        raise PolicyError(f"{name} uses an anchor or alias.", hint="Write the value out.")
     return data
 
 
@@ -99,6 +112,7 @@ def from_mapping(data: Any, *, folder: Path = Path(), resolve: Resolver | None =
     for s in subgroups:
         q._require(str(s))
     q.subgroups = tuple(str(s) for s in subgroups)
+    q.skipped = tuple(str(name) for name in data.get("open") or ())
     return q
 
 
@@ -135,6 +149,14 @@ def read_xlsform(path: str | Path, **overrides: Any) -> Questionnaire:
     q = Questionnaire(population=population, target=target, **{k: v for k, v in overrides.items() if v is not None})
     xlsform.fill(q, survey, lists)
     return q
+
+
+def _of_form(file: Path, *, population: Any = None, target: Any = None, **about: Any) -> Questionnaire:
+    """A questionnaire from a form of another tool; how many could be asked is the caller's to say."""
+    if population is None:
+        raise UsageError("a form does not say how many people could be asked.", hint="Pass --population N.")
+    said = {key: value for key, value in about.items() if value is not None}
+    return read_form(file).questionnaire(population=population, target=parse_target(target or 0.05), **said)
 
 
 def _questions(data: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -225,10 +247,10 @@ def _option(name: str, key: str, value: Any) -> Any:
         "unit": isinstance(value, str),
         "band": number and value > 0,
         "weight": number and value > 0,
-        "source": value in ("given", "table"),
+        "source": value in ("given", "table", "guess"),
     }[key]
     if not fits:
-        wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given or table"}
+        wanted = {"ordered": "true or false", "keep": "true or false", "unit": "a word", "source": "given, table or guess"}
         raise PolicyError(f"'{key}' of question '{name}' must be {wanted.get(key, 'a number above 0')}.")
     return value
 

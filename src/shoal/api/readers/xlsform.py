@@ -68,16 +68,21 @@ def read_sheets(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, set[s
     try:
         book = openpyxl.load_workbook(Path(path), read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError, OSError) as error:
-        raise UnreadableError(f"'{Path(path).name}' is not a readable Excel file.") from error
+        raise UnreadableError(f"'{Path(path).name}' is not a readable Excel file.", hint="Save it again as .xlsx.") from error
     try:
         survey, rows = _sheet(book, "survey"), _sheet(book, "choices", optional=True)
     finally:
         book.close()
+    return survey, choice_lists(rows)
+
+
+def choice_lists(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """The names of the choices of each list."""
     lists: dict[str, set[str]] = {}
     for row in rows:
         owner = str(row.get("list_name") or row.get("list name") or "").strip()
         lists.setdefault(owner, set()).add(str(row.get("name") if row.get("name") is not None else row.get("value")))
-    return survey, lists
+    return lists
 
 
 def fill(q: Questionnaire, survey: list[dict[str, Any]], lists: Mapping[str, set[str]]) -> None:

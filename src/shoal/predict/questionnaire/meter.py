@@ -16,7 +16,7 @@ from shoal.predict.questionnaire.question_blocks import QuestionBlock
 
 ENUMERATE = 60_000
 COARSE = 1 << 11
-SIZES_ONLY = ("uniform", "kappa")
+SIZES_ONLY = ("uniform", "kappa", "guess")
 """Sources of a question of whose answers little more than the number is known."""
 
 

@@ -14,8 +14,8 @@ class Question:
     """One question: the share of each answer in order, and where the shares come from.
 
     ``source`` is ``given`` (known shares), ``table`` or ``registry`` (counted elsewhere), ``uniform`` or ``kappa`` (only sizes
-    known). ``kappa_range`` is where a published kappa lies. ``band`` is the width of one answer in ``unit``, for suggestions;
-    ``weight`` how much its detail matters.
+    known), ``guess`` (shares that somebody guessed: the range holds for any others too). ``kappa_range`` is where a published
+    kappa lies. ``band`` is the width of one answer in ``unit``, for suggestions; ``weight`` how much its detail matters.
     """
 
     name: str

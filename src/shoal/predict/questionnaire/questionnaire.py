@@ -26,6 +26,7 @@ from shoal.predict.questionnaire import question_blocks as _blocks
 from shoal.predict.questionnaire.dependence import Piece, share_range
 from shoal.predict.questionnaire.meter_result import Meter, WaterfallStep
 from shoal.predict.questionnaire.question import Question
+from shoal.predict.questionnaire.single_changes import single_changes
 from shoal.predict.questionnaire.suggest import Suggestion, suggest
 
 MARGIN = 0.02
@@ -140,7 +141,7 @@ class Questionnaire:
             margin = table.sum(axis=tuple(j for j in range(table.ndim) if j != i))
             question = self.questions[name]
             apart = float(np.abs(margin - question.p).max())
-            if question.source in ("uniform", "kappa"):
+            if question.source in _meter.SIZES_ONLY:
                 self.questions[name] = replace(question, p=margin, source="given", kappa_range=None)
             elif apart > MARGIN:
                 raise UsageError(
@@ -198,6 +199,10 @@ class Questionnaire:
         """The cheapest change of bands or questions that reaches the target: see :mod:`shoal.predict.questionnaire.suggest`."""
         aim = self.target if target is None else fraction(target, what="target")
         return suggest(self.questions, self.blocks(), self.respondents, aim)
+
+    def single_changes(self, most: int = 4) -> list[Suggestion]:
+        """Changes of one question each that help most, where the target is missed."""
+        return single_changes(self.questions, self.blocks(), self.respondents, self.target, most)
 
     def answer(self, answers: Mapping[str, int | str]) -> Degradation:
         """The crowd of one person with these answers (by index or label), question after question."""

@@ -93,7 +93,7 @@ def suggest(questions: Mapping[str, Question], blocks: Sequence[QuestionBlock], 
     before = _meter.unique_share(_meter.parts(blocks, list(questions)), n)[0]
     if before <= target:
         return Suggestion((), before, before, True)
-    options = {name: sorted(_changes(x), key=lambda c: (c.cost, c.text)) for name, x in questions.items()}
+    options = {name: sorted(changes_of(x), key=lambda c: (c.cost, c.text)) for name, x in questions.items()}
     singles = sorted((c for found in options.values() for c in found), key=lambda c: (c.cost, c.question, c.text))
     hit = next((c for c in singles if _share(apply(blocks, c), n) <= target), None)
     first = (hit,) if hit else _greedy(blocks, singles, n, target)
@@ -148,7 +148,8 @@ def apply(blocks: Sequence[QuestionBlock], change: Change) -> list[QuestionBlock
     return out
 
 
-def _changes(q: Question) -> list[Change]:
+def changes_of(q: Question) -> list[Change]:
+    """Every change of one question, with what it costs."""
     out: list[Change] = []
     h = q.law.entropy
     if q.ordered:

@@ -7,6 +7,7 @@ Colours are classes over the tokens of the page, so a chart follows light, dark 
 from shoal.report.charts.bars import bars
 from shoal.report.charts.boxes import boxes
 from shoal.report.charts.curve import Line, curve
+from shoal.report.charts.dial import dial
 from shoal.report.charts.effect import before_after
 from shoal.report.charts.frontier import frontier
 from shoal.report.charts.heat import heat_map
@@ -29,6 +30,7 @@ __all__ = [
     "boxes",
     "class_sizes",
     "curve",
+    "dial",
     "fish",
     "frontier",
     "heat_map",

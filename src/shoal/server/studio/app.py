@@ -18,6 +18,9 @@ from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import Door, Guard
 from shoal.server.studio.here import Studio, trouble, waiting_page
 from shoal.server.studio.levels import page as levels
+from shoal.server.studio.questionnaire import routes as questions
+from shoal.server.studio.registry import routes as registry
+from shoal.server.studio.vault import routes as vaults
 from shoal.workspace import Workspace
 from shoal.workspace.runner import Runner
 
@@ -35,18 +38,19 @@ def create_app(
     limit: int = LIMIT,
     workers: int = 2,
     hosts: Sequence[str] = LOOPBACK,
+    vault: str = "",
     told: Callable[[str], Any] | None = None,
 ) -> FastAPI:
     """The studio of one person. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
-    app = pages_of(workspace, limit=limit, workers=workers)
+    app = pages_of(workspace, limit=limit, workers=workers, vault=vault)
     app.state.door = Door(workspace.sessions, told)
     app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
     return app
 
 
-def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2) -> FastAPI:
+def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vault: str = "") -> FastAPI:
     """Every page of a workspace, without a guard: whoever asks has been let in."""
-    studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit)
+    studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit, vault)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -61,9 +65,8 @@ def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2) -> F
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    for part in (tables, measure, understand, events, improve, levels, prove, policy, jobs):
+    for part in (tables, measure, understand, events, improve, levels, prove, policy, jobs, questions, registry, vaults):
         app.include_router(part.create_router(studio))
-
     app.include_router(statics.create_router())
 
     _errors(app, studio)
@@ -104,6 +107,8 @@ def _errors(app: FastAPI, studio: Studio) -> None:
 def _back(request: Request) -> str:
     """The page that a form came from, by its path; the tables for others."""
     parts = request.url.path.split("/")
+    if parts[1] in ("questions", "registry", "vault"):
+        return "/".join(parts[:3]) if parts[1] == "questions" and len(parts) > 3 else f"/{parts[1]}"
     if len(parts) > 3 and parts[1] == "t":
         if parts[3] == "levels" and len(parts) > 4 and parts[4]:
             return f"/t/{parts[2]}/levels/{parts[4]}"

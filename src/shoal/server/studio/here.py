@@ -18,6 +18,7 @@ from shoal.server.studio.answers import WHILE_CHANGING, Answers, patience
 from shoal.server.studio.guard import check_form, form_token
 from shoal.server.studio.pages import render
 from shoal.workspace import Workspace, edits
+from shoal.workspace.history import History
 from shoal.workspace.rows import Kept, Step
 from shoal.workspace.runner import Runner
 
@@ -34,6 +35,8 @@ class Studio:
     answers: Answers
     runner: Runner
     limit: int
+    vault: str = ""
+    """The address of a vault's service; empty where the studio has none."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,6 @@ def may_change(request: Request) -> bool:
 
 def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template: str = "", **context: Any) -> HTMLResponse:
     """A page of a table, with its bar, its history and, where asked for, the policy beside it."""
-    steps = studio.workspace.history.steps(at.kept.id)
     panel = "policy" if request.query_params.get("panel") == "policy" else ""
     shared = {
         "kept": at.kept,
@@ -97,14 +99,18 @@ def table_page(request: Request, studio: Studio, at: Here, tab: str, *, template
         "panel": panel or ("why" if context.get("why") else ""),
         "why": None,
         "problem": None,
-        "steps": steps,
-        "undo": _undo(steps, at.step.number),
-        "redo": next((s for s in steps if s.number == at.step.number + 1), None),
+        **steps_of(studio.workspace.history, at.kept.id, at.step.number),
         "text": at.step.policy,
         "command": command(at.kept),
         "python": python(at.kept),
     }
     return page(request, template or f"{tab}.html", **(shared | context))
+
+
+def steps_of(history: History, key: str, at: int) -> dict[str, Any]:
+    """Every step, the one that would be taken back and the one that would be done again."""
+    steps = history.steps(key)
+    return {"steps": steps, "undo": _undo(steps, at), "redo": next((s for s in steps if s.number == at + 1), None)}
 
 
 def waiting_page(request: Request, studio: Studio, table_id: str, tab: str) -> HTMLResponse:

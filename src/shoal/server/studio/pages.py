@@ -10,12 +10,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from shoal.report import exposed
 from shoal.report.charts import svg
 from shoal.report.look import stylesheet
 from shoal.report.numbers import percent
 from shoal.server.studio import words
 
-SCRIPTS = ("studio.js",)
+SCRIPTS = ("studio.js", "exposed.js", "exposed.css")
 
 
 @cache
@@ -66,8 +67,15 @@ def static(name: str) -> str:
     return importlib.resources.files("shoal.server.studio").joinpath("static", name).read_text(encoding="utf-8")
 
 
+def served(name: str) -> str:
+    """A file as browsers get it."""
+    if name.startswith("exposed."):
+        return exposed.file(name)
+    return style() if name == "studio.css" else static(name)
+
+
 @cache
 def version() -> str:
     """Changes when the style sheet or a script does, so that browsers may keep them."""
-    text = style() + "".join(static(name) for name in SCRIPTS)
+    text = style() + "".join(served(name) for name in SCRIPTS)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]

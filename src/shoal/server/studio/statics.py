@@ -8,7 +8,13 @@ from starlette.responses import Response
 
 from shoal.server.studio import pages
 
-KINDS = {"studio.css": "text/css", "studio.js": "text/javascript", "fish.svg": "image/svg+xml"}
+KINDS = {
+    "studio.css": "text/css",
+    "studio.js": "text/javascript",
+    "exposed.css": "text/css",
+    "exposed.js": "text/javascript",
+    "fish.svg": "image/svg+xml",
+}
 LONG = {"cache-control": "private, max-age=31536000, immutable"}
 
 
@@ -19,7 +25,7 @@ def create_router() -> APIRouter:
     def static(name: str) -> Response:
         if name not in KINDS:
             raise HTTPException(404)
-        text = pages.style() if name == "studio.css" else pages.static(name)
+        text = pages.served(name)
         return Response(text, media_type=KINDS[name], headers=LONG)
 
     return router

@@ -79,7 +79,8 @@ def create_router(studio: Studio) -> APIRouter:
             }
             for one in workspace.tables.all()
         ]
-        return page(request, "kept.html", tables=tables)
+        asked, own = workspace.questionnaires.all(), (workspace.files.root / "registry").is_dir()
+        return page(request, "kept.html", tables=tables, questionnaires=asked, registry=own)
 
     @router.post("/t/{table_id}/delete")
     async def delete(request: Request, table_id: str) -> Response:
@@ -99,6 +100,7 @@ def create_router(studio: Studio) -> APIRouter:
         if fields.get("sure") == "1":
             for one in workspace.tables.all():
                 await run_in_threadpool(_delete, studio, one.id)
+            await run_in_threadpool(workspace.delete_everything)
         return to("/kept")
 
     return router

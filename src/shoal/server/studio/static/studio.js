@@ -126,7 +126,15 @@ function listen(box) {
     }, 2000);
   };
 }
+// --- a page that waits for something looks again by itself --------------------------------------------------------------------
+let looking = 0;
+function again() {
+  const box = document.querySelector("[data-again]");
+  clearTimeout(looking);
+  if (box) looking = setTimeout(() => swap(location.href, {}, true), 1000 * Number(box.dataset.again));
+}
 function begin() {
+  again();
   if (document.querySelector("[data-more]")) swap(location.href, {}, true);
   const box = document.querySelector("[data-job]");
   if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }

@@ -1,0 +1,98 @@
+"""The data dictionary of REDCap: a CSV file with one row per field."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+
+from shoal.api.forms.form import Form, FormQuestion
+from shoal.errors import PolicyError
+
+HEADS = {
+    "variable / field name": "name",
+    "field_name": "name",
+    "field type": "type",
+    "field_type": "type",
+    "field label": "label",
+    "field_label": "label",
+    "choices, calculations, or slider labels": "choices",
+    "choices or calculations": "choices",
+    "select_choices_or_calculations": "choices",
+    "text validation type or show slider number": "validation",
+    "text_validation_type_or_show_slider_number": "validation",
+    "text validation min": "low",
+    "text_validation_min": "low",
+    "text validation max": "high",
+    "text_validation_max": "high",
+    "identifier?": "identifier",
+    "identifier": "identifier",
+    "branching logic (show field only if...)": "branching",
+    "branching_logic": "branching",
+}
+"""Heads of the file as people download it, and as the interface for programs gives them."""
+SILENT = ("calc", "descriptive")
+FIXED = {"yesno": 2, "truefalse": 2, "slider": 101}
+
+
+def is_dictionary(head: str) -> bool:
+    """Whether the first line of a CSV file is that of a dictionary.
+
+    >>> is_dictionary('"Variable / Field Name","Form Name","Section Header","Field Type"'), is_dictionary("age,sex")
+    (True, False)
+    """
+    found = {HEADS.get(cell.strip().casefold()) for cell in next(csv.reader([head.lstrip("\ufeff")]), [])}
+    return {"name", "type"} <= found
+
+
+def read(text: str) -> Form:
+    rows = csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=False)
+    heads = [HEADS.get(cell.strip().casefold(), "") for cell in next(rows, [])]
+    if not {"name", "type"} <= set(heads):
+        raise PolicyError("this is no data dictionary of REDCap.", hint="Download it in REDCap under Dictionary.")
+    questions = []
+    for row in rows:
+        cells = {head: cell.strip() for head, cell in zip(heads, row, strict=False) if head}
+        kind = cells.get("type", "").casefold()
+        if cells.get("name") and kind and kind not in SILENT:
+            questions.append(_question(cells, kind))
+    return Form(tuple(questions), "REDCap")
+
+
+def _question(cells: Mapping[str, str], kind: str) -> FormQuestion:
+    said, answers = _answers(cells, kind)
+    marked = cells.get("identifier", "").casefold().startswith("y")
+    label = re.sub(r"<[^>]*>", " ", cells.get("label", ""))
+    return FormQuestion(
+        cells["name"], said, answers, text=" ".join(label.split()), some=bool(cells.get("branching")), identifier=marked
+    )
+
+
+def _answers(cells: Mapping[str, str], kind: str) -> tuple[str, int]:
+    """What kind of question a field is, and how many answers it has."""
+    choices = [c for c in cells.get("choices", "").split("|") if c.strip()]
+    if kind in ("radio", "dropdown"):
+        return "closed", len(choices)
+    if kind == "checkbox":
+        return "several", len(choices)
+    if kind in FIXED:
+        return ("number" if kind == "slider" else "closed"), FIXED[kind]
+    if kind == "file":
+        return "file", 0
+    if kind != "text":
+        return "text", 0
+    validation = cells.get("validation", "").casefold()
+    if validation.startswith(("date", "datetime")):
+        return "date", 0
+    if validation.startswith(("integer", "number")) and (bounded := _bounded(cells.get("low", ""), cells.get("high", ""))):
+        return ("number", bounded) if validation == "integer" else ("text", 0)
+    return "text", 0
+
+
+def _bounded(low: str, high: str) -> int:
+    """How many whole numbers lie between two bounds; 0 where one is missing."""
+    try:
+        return max(0, int(high) - int(low) + 1)
+    except ValueError:
+        return 0

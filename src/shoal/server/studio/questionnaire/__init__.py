@@ -1,0 +1,1 @@
+"""Questionnaire: how identifying will the questions be, before anybody is asked."""

@@ -1,0 +1,1 @@
+"""Registry: what is known about populations, publishing with a preview, and how exposed one person is."""

@@ -1,0 +1,1 @@
+"""Vault: the console of a served vault, for one role at a time."""
