@@ -138,7 +138,7 @@ def test_no_cheaper_combination_of_changes_reaches_the_target():
         found = q.suggest()
         assert found.reached
         assert found.proven
-        for chosen in product(*([None, *suggest._changes(x)] for x in q.questions.values())):
+        for chosen in product(*([None, *suggest.changes_of(x)] for x in q.questions.values())):
             if suggest.total_cost([c for c in chosen if c]) < found.cost - 1e-9:
                 p = np.ones(1)
                 for x, c in zip(q.questions.values(), chosen, strict=True):

@@ -546,7 +546,7 @@ def test_a_question_that_must_stay_does_not_spoil_the_proof() -> None:
                 weight=float(rng.uniform(0.3, 3)),
             )
         found = q.suggest()
-        options = [[None, *suggest_room._changes(x)] for x in q.questions.values()]
+        options = [[None, *suggest_room.changes_of(x)] for x in q.questions.values()]
         blocks = q.blocks()
         reach = [
             suggest_room.total_cost([c for c in combo if c])
