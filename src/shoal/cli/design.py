@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def design(
     questions: Annotated[
-        Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or a form (XLSForm, REDCap, LimeSurvey); none with --pilot.")
+        Path | None, typer.Argument(metavar="QUESTIONS.yml", help="questions.yml, or a form of another tool; none with --pilot.")
     ] = None,
     population: Annotated[str | None, typer.Option("--population", help="People who could be asked: 17.5M, 1200.")] = None,
     respondents: Annotated[int | None, typer.Option("--respondents", help="People who answer.")] = None,
