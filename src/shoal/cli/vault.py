@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
     from shoal.cli._vault import intake as _vault_intake
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
+    from shoal.cli._vault import plan as _vault_plan
     from shoal.cli._vault import rights as _vault_rights
     from shoal.cli._vault import second as _vault_second
 
@@ -61,6 +62,7 @@ def register(app: typer.Typer) -> None:
     vault.command("find")(find)
     vault.command("translate")(translate)
     vault.command("filter")(filter_lines)
+    _vault_plan.register(vault)
     _vault_intake.register(vault)
     _vault_people.register(vault)
     _vault_second.register(vault)
