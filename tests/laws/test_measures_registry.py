@@ -18,11 +18,12 @@ from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
-    "classes.hit_hardest", "classes.individual", "classes.made_up", "classes.missing", "classes.profile",
+    "classes.hit_hardest", "classes.household", "classes.individual", "classes.made_up", "classes.missing", "classes.profile",
     "classes.smaller_groups", "columns.find",
     "columns.finding", "columns.lattice",
     "columns.scales", "columns.suda",
-    "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.posterior", "result.checking", "result.explaining",
+    "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.models",
+    "observer.posterior", "result.checking", "result.explaining",
     "result.figures", "result.measurement", "result.parts", "shown", "utility.analyses", "utility.recoding",
     "utility.association", "utility.distances", "utility.models", "utility.propensity", "utility.published", "utility.queries",
 }  # fmt: skip

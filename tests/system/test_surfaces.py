@@ -54,7 +54,7 @@ def test_identities_and_quasi_identifiers_of_single_people_are_not_in_the_releas
 NO_TABLE = {
     "files of other systems; what is not read is walked with canaries in tests/unit/systems": "import",
     "about no table of the user": "presets explain doctor manual demo",
-    "numbers and summaries are typed, no table is read": "predict",
+    "numbers and summaries are typed, no table is read": "predict observe",
     "opens a port; its endpoints are walked": "serve",
     "opens a port; its pages, jobs and database are walked with the same canaries in test_studio_http.py": "studio",
     "the same files and fields as publish, by other keys": "registry",

@@ -35,6 +35,7 @@ ORDER = (
     "compare",
     "table",
     "study",
+    "observe",
     "link",
     "vault",
     "registry",
