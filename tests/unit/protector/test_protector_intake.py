@@ -11,6 +11,7 @@ import pytest
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
 from shoal.protector import care
+from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import recognise
 from shoal.protector.intake.register import Register, identity_of, keys_of, person_of
 from typing_errors import FIELDS, people_twice
@@ -122,6 +123,20 @@ def test_a_forgotten_person_is_no_longer_recognised(clinic: House) -> None:
     again = clinic.operator.intake("clinic", [MISTYPED])
     assert again.outcomes == ["new"]
     assert again.pseudonyms != [anna]
+
+
+def test_forgetting_reaches_what_waits(clinic: House) -> None:
+    """The record of the person goes; another record that may have been hers stays, without her."""
+    clinic.operator.intake("clinic", [ANNA])
+    clinic.operator.intake("clinic", [SISTER])
+    clinic.agree(care.forget, "clinic", identity_of(person_of(ANNA)))
+    (seen,) = clinic["Carla"].waiting("clinic")
+    assert (seen.record, seen.candidates) == (person_of(SISTER), ())
+    with clinic.vault.store.read() as tx:
+        opened = clinic.operator.frame.open_domain(tx, "clinic")
+        assert waiting.content(opened, waiting.load(tx, seen.id)) == (person_of(SISTER), [])
+    clinic.agree(care.forget, "clinic", identity_of(person_of(SISTER)))
+    assert clinic["Carla"].waiting("clinic") == []
 
 
 def test_limits_of_pseudonymising_hold_for_the_intake(clinic: House) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from shoal.errors import UsageError
 from shoal.protector.actions.holders import entry_of
 from shoal.protector.care.shredding import scrub, signed
+from shoal.protector.intake import waiting
 from shoal.protector.log import audit
 from shoal.protector.pseudonyms import merges, references
 from shoal.protector.pseudonyms.minting import OpenDomain
@@ -73,7 +74,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
         else:
             person = _person(tx, opened, identity)
             gone, count = _forget_records(tx, opened, _slots(tx, opened, person))
-            gone += _forget_merges(tx, opened, person)
+            gone += _forget_merges(tx, opened, person) + waiting.forget(tx, opened, person)
         names = {subject} | {opened.subject(one) for one in person} if opened.domain.kind == "random" else {subject}
         gone += [name for name in (tx.remove_once(SETTING, f"name {one}") for one in sorted(names)) if name is not None]
         session.frame.log(tx, now, "forget", domain=domain, count=count, key=opened.domain.key_id)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import AccessError
 from shoal.protector.crypto import base32
-from shoal.protector.intake.register import Person
+from shoal.protector.intake.register import Person, identity_of
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import WAITING
@@ -77,3 +78,19 @@ def content(opened: OpenDomain, body: Mapping[str, Any]) -> tuple[Person, list[t
 def remove(tx: Tx, name: str) -> None:
     """It is decided."""
     tx.remove(WAITING, name)
+
+
+def forget(tx: Tx, opened: OpenDomain, person: AbstractSet[bytes]) -> list[bytes]:
+    """Take a person out of what waits: her own records go, others lose her as a candidate. What was sealed, as it stood."""
+    gone = []
+    for body in everything(tx, opened.domain.name):
+        record, candidates = content(opened, body)
+        others = [[one.decode(), chance] for one, chance in candidates if opened.matched(one) not in person]
+        own = opened.matched(identity_of(record).encode()) in person
+        if not own and len(others) == len(candidates):
+            continue
+        gone.append(tx.remove(WAITING, body["id"]) or b"")
+        if not own:
+            inner = json.dumps({"record": record, "candidates": others}).encode()
+            tx.put(WAITING, body["id"], {**body, "sealed": opened.merge_box.seal(inner, _BOUND).hex()})
+    return gone
