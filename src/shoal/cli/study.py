@@ -19,7 +19,7 @@ def study(
     sets: Annotated[Path | None, typer.Option("--sets", help="A text file, one set of columns per line: age,sex,zip.")] = None,
     by: Annotated[str | None, typer.Option("--by", help="The column of the subpopulations.")] = None,
     quasi: _shared.Quasi = None,
-    up_to: Annotated[int | None, typer.Option("--up-to", help="Search all sets of at most so many of --quasi.")] = None,
+    up_to: Annotated[int | None, typer.Option("--up-to", min=1, help="Search all sets of at most so many of --quasi.")] = None,
     unit: _shared.Unit = None,
     group_size: Annotated[int, typer.Option("--group-size", help="People whose uniqueness is predicted from κ.")] = 10,
     alpha: Annotated[float, typer.Option("--alpha", help="Share that must be unique to call a set identifying.")] = 0.05,

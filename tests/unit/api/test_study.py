@@ -107,6 +107,9 @@ def test_what_is_asked_wrongly_is_refused() -> None:
         shoal.study(TABLE, sets=[["age", "age"]])
     with pytest.raises(UsageError, match="at least 2"):
         shoal.study(TABLE, sets=[["age"]], group_size=1)
+    with pytest.raises(UsageError, match="at least 1 column"):
+        shoal.study(TABLE, quasi=["age", "sex"], up_to=0)
+    assert shoal.study(TABLE, quasi=["age", "sex"], up_to=1).lattice is not None
 
 
 def test_page_json_and_command(tmp_path, capsys) -> None:

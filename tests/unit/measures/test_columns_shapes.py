@@ -152,8 +152,8 @@ class TestDrawnCodes:
         assert not drawn_key(facts("x", [f"ab{i:010d}" for i in range(40)], "text"))
 
     def test_clusters_of_a_few_records_are_people_and_clusters_of_villages_are_not(self) -> None:
-        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=5))).role is Role.DIRECT
-        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=6))).role is Role.INSENSITIVE
+        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=10))).role is Role.DIRECT
+        assert find_column(facts("cluster", codes(*range(0, 400, 2), rows=11))).role is Role.INSENSITIVE
 
 
 class TestWords:

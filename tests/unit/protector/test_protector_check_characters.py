@@ -19,7 +19,9 @@ def value(letters: str) -> int:
     return sum(LETTERS.index(c) * 32**i for i, c in enumerate(reversed(letters)))
 
 
-@pytest.mark.parametrize("letters", [base32.encode(os.urandom(16)), "0" * 26, "Z" * 25 + "W", "7", base32.encode(os.urandom(48))])
+@pytest.mark.parametrize(
+    "letters", [base32.encode(bytes(range(7, 23))), "0" * 26, "Z" * 25 + "W", "7", base32.encode(bytes(range(99, 147)))]
+)
 def test_equals_the_definition_of_iso_7064(letters: str) -> None:
     text = check_characters.with_check(letters)
     assert text[:-2] == letters

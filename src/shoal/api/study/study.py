@@ -74,6 +74,8 @@ def study(
         raise UsageError(f"{len(asked):,} sets are too many for one study.", hint=f"Name at most {MOST_SETS:,}.")
     if group_size < 2:
         raise UsageError(f"a group has at least 2 people; found {group_size}.", hint="For example 10.")
+    if up_to is not None and up_to < 1:
+        raise UsageError(f"a set holds at least 1 column; found {up_to}.", hint="For example --up-to 3.")
     if by is not None:
         source.schema.require(by, what="subpopulation")
     person = unit or source.schema.unit

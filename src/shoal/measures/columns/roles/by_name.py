@@ -21,7 +21,7 @@ NAMES = ("person_name", "name_part", "name")
 CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
 """Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
-CLUSTERED = 0.2
+CLUSTERED = 0.1
 """Clusters per record from which they are groups of a few records."""
 _WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
 
@@ -103,7 +103,7 @@ def named(seen: Seen) -> Decision | None:
 
 
 def _small_groups(facts: ColumnFacts) -> bool:
-    """Whether the clusters hold at most five records each on average: those of a survey hold whole villages."""
+    """Whether the clusters hold at most ten records each on average: those of a survey hold whole villages."""
     return facts.filled >= FEWEST_ROWS and facts.distinct >= CLUSTERED * facts.filled
 
 
