@@ -106,6 +106,11 @@ def same(shown: str, printed: str) -> bool:
     return re.fullmatch("".join(parts), text) is not None
 
 
+def drawing(file: Path) -> str:
+    """What a picture draws: its marks and words, without the style sheet that all pictures share."""
+    return re.sub(r"<style>.*?</style>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 def write(page: Path, folder: Path, data: Path) -> None:
     """Put what is printed now in the place of each line ``?``, and what is drawn now into the pictures."""
     text = page.read_text(encoding="utf-8")

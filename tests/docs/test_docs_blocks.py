@@ -17,7 +17,9 @@ def test_code_blocks_run(page: Path, tmp_path: Path, request: pytest.FixtureRequ
     for step, printed in docs_pages.run(page, tmp_path, data):
         assert step.shown is None or docs_pages.same(step.shown, printed), f"{step.text}\n{printed}"
     for name in docs_pages.DRAWN.findall(text):
-        assert (docs_pages.PICTURES / name).read_bytes() == (tmp_path / name).read_bytes(), f"{name} is drawn otherwise now"
+        shown, drawn = (docs_pages.drawing(folder / name) for folder in (docs_pages.PICTURES, tmp_path))
+        assert "<style" not in drawn
+        assert shown == drawn, f"{name} is drawn otherwise now"
 
 
 @pytest.mark.parametrize(
