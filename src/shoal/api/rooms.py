@@ -103,6 +103,7 @@ class Predict:
     person = staticmethod(predict_room.person)
     population = staticmethod(predict_room.population)
     population_risk = staticmethod(predict_room.population_risk)
+    PopulationRisk = predict_room.PopulationRisk
     population_uniqueness = staticmethod(predict_room.population_uniqueness)
     pseudonym_life = staticmethod(predict_room.pseudonym_life)
     quasi_test = staticmethod(predict_room.quasi_test)

@@ -147,6 +147,9 @@ ACTIONS: dict[str, Any] = {
     "export": lambda s: care.export(s, "d", "x"),
     "witness": lambda s: s.set_witness(["/tmp/witness"]),
     "confirm": lambda s: s.confirm("CHG-X"),
+    "correct": lambda s: care.merge(s, "d", "x", "y"),
+    "intake": lambda s: s.intake("d", [{"given": "x"}]),
+    "decide": lambda s: s.decide("WAIT-X", "new"),
 }
 
 
@@ -348,4 +351,4 @@ def test_requests_need_reasons(house: House) -> None:
 
 
 def test_people_are_who_they_should_be() -> None:
-    assert set(PEOPLE.values()) | {"owner", "auditor"} == set(ROLES)
+    assert set(PEOPLE.values()) | {"owner", "auditor", "clerk"} == set(ROLES)

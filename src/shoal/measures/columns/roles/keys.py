@@ -49,8 +49,8 @@ def drawn_key(facts: ColumnFacts) -> bool:
     """Codes of one length with letters and digits at any place, as they are drawn for people: they repeat where people do.
 
     >>> import numpy as np
-    >>> drawn = [f"{n * 2654435761 % 16**12:012x}" for n in range(1, 31)]
-    >>> drawn_key(ColumnFacts("a", "text", drawn, np.full(30, 50), 1500))
+    >>> counted = [f"AB{1000 + n}" for n in range(30)]
+    >>> drawn_key(ColumnFacts("a", "text", counted, np.full(30, 50), 1500))
     False
     >>> drawn = [f"{n * 281474976710597 * 7919 % 16**12:012x}" for n in range(1, 31)]
     >>> drawn_key(ColumnFacts("a", "text", drawn, np.full(30, 50), 1500))
@@ -88,8 +88,8 @@ def numbering(facts: ColumnFacts, *, several: bool = False) -> bool:
     allows. Amounts lie denser in one part of their range; ``several`` says that other columns differ in every row too.
 
     >>> import numpy as np
-    >>> pay = [str(int(v)) for v in np.exp(np.linspace(9.3, 11.4, 60))]
-    >>> numbering(ColumnFacts("x", "integer", pay, np.ones(60, dtype=np.int64), 60))
+    >>> pay = [str(int(v)) for v in np.exp(np.linspace(9.3, 11.4, 200))]
+    >>> numbering(ColumnFacts("x", "integer", pay, np.ones(200, dtype=np.int64), 200))
     False
     >>> given = [str(10_000 + 1_471 * i) for i in range(60)]
     >>> numbering(ColumnFacts("x", "integer", given, np.ones(60, dtype=np.int64), 60))
