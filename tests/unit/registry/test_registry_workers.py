@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +110,29 @@ def test_many_at_once_get_the_same_answer(shelf):
         assert found == [answer(Registry(store), DECIDE)] * 8
     finally:
         workers.close()
+
+
+KILLED = """
+import os, signal, sys
+from shoal.server.registry.workers import Workers
+if __name__ == "__main__":
+    workers = Workers(sys.argv[1], processes=2)
+    workers.ask(("analyse", ["age/5y"], "NL/Utrecht@2021", 50, 0.0, []))
+    print(*workers._pool._processes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_with_a_service_that_is_killed(shelf, tmp_path):
+    (tmp_path / "service.py").write_text(KILLED, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, str(tmp_path / "service.py"), shelf[0]]
+    with (tmp_path / "said").open("w") as said:
+        assert subprocess.run(words, env=env, stdout=said, stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL
+    processes = [int(word) for word in (tmp_path / "said").read_text().split()]
+    assert processes
+    for _ in range(600):
+        if not any(Path(f"/proc/{process}").exists() for process in processes):
+            return
+        time.sleep(0.1)
+    pytest.fail("workers outlive their service")

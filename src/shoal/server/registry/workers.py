@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 from shoal.errors import AccessError
@@ -104,15 +105,24 @@ _OPEN: dict[str, Any] = {}
 
 
 def _begin(url: str, seconds: float) -> None:
-    """Once per process: open the registry, and be stopped by the clock only."""
+    """Once per process: open the registry, be stopped by the clock only, and end with the service, however that ends."""
 
     def stop(*_: Any) -> None:
         raise _OutOfTimeError
 
+    Thread(target=_follow, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "setitimer"):  # elsewhere only the waiting is bounded
         signal.signal(signal.SIGVTALRM, stop)
     _OPEN.update(registry=Registry(Store(url)), seconds=seconds)
+
+
+def _follow() -> None:
+    """Wait for the end of the service. A process of a pool does not see it by itself: the others hold its queue open."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(0)
 
 
 def _work(question: Question) -> str | None:
