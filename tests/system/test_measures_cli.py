@@ -192,3 +192,17 @@ def test_the_group_sizes_are_drawn(table: Path, tmp_path: Path, capsys: pytest.C
     assert "Plot written to" in err
     assert "24" in drawn
     assert "canary" not in drawn
+
+
+def test_inspect_counts_people_where_it_finds_that_they_have_several_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that are one of a kind are not people: the 30 patients here have four such rows each."""
+    file = tmp_path / "visits.csv"
+    rows = [f"P{1000 + i // 4},{20 + i},{'fm'[i % 2]}\n" for i in range(120)]
+    file.write_text("patient_id,age,sex\n" + "".join(rows), encoding="utf-8")
+    _, out, _ = run(capsys, "inspect", file, "--json")
+    found = json.loads(out)
+    assert found["unique"] == 30
+    _, out, _ = run(capsys, "inspect", file)
+    assert "30 people of 'patient_id' are one of a kind" in out

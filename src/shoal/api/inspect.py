@@ -282,8 +282,9 @@ def _together(
         notes += (f"Which columns together identify was counted for the {MOST_COLUMNS} with most values.",)
     order = {n: i for i, n in enumerate(table.schema.names)}
     names = tuple(sorted((c.name for c in quasi), key=lambda n: order[n]))
+    person = next((c.name for c in columns if c.mark == "unit"), None)
     try:
-        found = measure(table, quasi=names, sensitive=())
+        found = measure(table, quasi=names, sensitive=(), unit=person)
     except MemoryBudgetError:
         return (), None, None, (*notes, "Too many combinations to count here: name fewer columns and measure them.")
     return tuple(found.worst_subsets(3)), found.k, found.unique, notes
