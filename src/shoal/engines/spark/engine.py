@@ -1,18 +1,15 @@
 """Spark: local, a ``spark://`` cluster, or Spark Connect (``sc://``); results come as Arrow.
 
 ``spark::people.parquet`` reads a path (Parquet, ORC, JSON lines, CSV; anything that Spark can reach) and ``spark::table`` a
-table or view of the session's catalog, on the session that is active, else on a new local one. Small answers are collected as
-Arrow; whole tables are written by the executors to a passing folder and read from there in order, where driver and executors
-share one (a local Spark, or ``SHOAL_SPARK_STAGING``).
+table or view of the session's catalog, on the session that is active, else on a new local one. How answers come to us, and what
+happens to those that Spark's driver could not hold, says :mod:`shoal.engines.spark.answers`.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,19 @@ from sqlglot import exp
 from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.servers.tables import Reading, build_relation, spellings, table_expression
-from shoal.engines.spark.session import condition_of, disconnect, session, shown, spark_errors, translate
+from shoal.engines.spark.answers import (
+    SMALL,
+    ddl_of,
+    expected_bytes,
+    is_one_row,
+    no_rows,
+    read_parts,
+    require_collectable,
+    shared_folder,
+    streamed,
+)
+from shoal.engines.spark.errors import condition_of, spark_errors, translate
+from shoal.engines.spark.session import disconnect, session, shown
 from shoal.errors import EngineError, OutputError, UnreadableError
 from shoal.model.roles import Column
 from shoal.steps.sql import column, string
@@ -124,41 +133,41 @@ class Spark(Engine):
     def stream(self, query: exp.Expr, *, batch_rows: int = BATCH_ROWS) -> Iterator[Any]:
         with self._errors(), self._utc():
             frame = self._spark.sql(self.render(query))
-            staging = None if _is_small(query) else self._staging()
-            if staging is None:
+            size = 0 if is_one_row(query) else expected_bytes(frame)
+            place = None if size is not None and size <= SMALL else shared_folder(self._spark, self.url)
+            if place is None and size is not None:
+                require_collectable(frame, size, shown(self.url))
                 table = frame.toArrow()
-        if staging is not None:
-            yield from self._staged(frame, staging, batch_rows)
-            return
-        batches = table.to_batches(max_chunksize=batch_rows)
-        yield from batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+        if place is not None:
+            yield from self._through_folder(frame, place, batch_rows)
+        elif size is None:
+            yield from self._arriving(frame, batch_rows)
+        else:
+            yield from table.to_batches(max_chunksize=batch_rows) or [no_rows(table.schema)]
 
-    def _staging(self) -> Path | None:
-        """A place that executors and driver both see, or None."""
-        shared = os.environ.get("SHOAL_SPARK_STAGING")
-        if shared is None and self.url.startswith("sc://"):
-            return None
-        if shared is None and not self._spark.sparkContext.master.startswith("local"):
-            return None
-        return Path(shared or tempfile.gettempdir())
-
-    def _staged(self, frame: Any, place: Path, batch_rows: int) -> Iterator[Any]:
+    def _through_folder(self, frame: Any, place: Path, batch_rows: int) -> Iterator[Any]:
         """The executors write Parquet; we read the parts in their order, which is the order of the query."""
         with staged(place) as folder:
             with self._errors(), self._utc():
                 frame.write.mode("overwrite").parquet(str(folder / "rows"))
-            parts = sorted((folder / "rows").glob("part-*.parquet"))
             empty = True
-            for part in parts:
-                with pq.ParquetFile(part) as file:
-                    for batch in file.iter_batches(batch_rows):
-                        if batch.num_rows:
-                            empty = False
-                            yield batch
+            for batch in read_parts(folder / "rows", batch_rows):
+                empty = False
+                yield batch
             if empty:
                 with self._errors(), self._utc():
                     schema = frame.limit(0).toArrow().schema
-                yield pa.RecordBatch.from_pylist([], schema=schema)
+                yield no_rows(schema)
+
+    def _arriving(self, frame: Any, batch_rows: int) -> Iterator[Any]:
+        """Batches of Spark Connect; its errors come while they are taken."""
+        batches = streamed(frame, batch_rows)
+        with self._errors(), self._utc():
+            batch = next(batches, None)
+        while batch is not None:
+            yield batch
+            with self._errors():
+                batch = next(batches, None)
 
     @contextmanager
     def _utc(self) -> Iterator[None]:
@@ -226,20 +235,27 @@ class Spark(Engine):
 
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
-        """A temporary view over the rows, sent as Arrow."""
+        """A temporary view over the rows."""
         view = f"shoal_{secrets.token_hex(8)}"
-        with self._errors():
-            self._spark.createDataFrame(data).createTempView(view)
-        try:
-            yield table_expression(None, view)
-        finally:
-            with suppress(EngineError), self._errors():
-                self._spark.catalog.dropTempView(view)
+        with ExitStack() as stack:
+            with self._errors():
+                self._brought(data, stack).createTempView(view)
+            try:
+                yield table_expression(None, view)
+            finally:
+                with suppress(EngineError), self._errors():
+                    self._spark.catalog.dropTempView(view)
 
-
-def _is_small(query: exp.Expr) -> bool:
-    """Whether the answer is counts rather than rows."""
-    return query.args.get("group") is not None or all(e.find(exp.AggFunc) for e in query.expressions)
+    def _brought(self, data: Any, stack: ExitStack) -> Any:
+        """Rows of ours as a frame: sent along where they are few, else read by the executors from a folder that both see."""
+        place = shared_folder(self._spark, self.url) if data.nbytes > SMALL else None
+        if place is not None:
+            folder = stack.enter_context(staged(place))
+            pq.write_table(data, folder / "mapping.parquet")
+            return self._spark.read.parquet(str(folder / "mapping.parquet"))
+        if data.num_rows == 0:  # Spark Connect takes no table without rows
+            return self._spark.createDataFrame([], ddl_of(data.schema))
+        return self._spark.createDataFrame(data)
 
 
 def _reading(field: Any) -> Reading:

@@ -1,17 +1,17 @@
-"""Starting or finding a Spark session, and Spark's errors in our words."""
+"""Starting or finding a Spark session."""
 
 from __future__ import annotations
 
 import atexit
 import os
 import socket
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
+from shoal.engines.spark.errors import spark_errors
 from shoal.engines.spark.java import java_home
 from shoal.errors import EngineError, need
 
@@ -19,7 +19,7 @@ _CONF = {  # of sessions that we start ourselves
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.driver.maxResultSize": "0",
+    "spark.driver.maxResultSize": "512m",  # an error in words before the heap (1 GB by default) is full
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.artifact.isolation.enabled": "false",
 }
@@ -137,51 +137,3 @@ def disconnect(master: str, spark: Any) -> None:
     if ours[1] <= 0:
         del _CONNECTED[master]
         ours[0].stop()
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark, its Java bridge and its remote connection raise."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    kinds: list[type[Exception]] = [PySparkException, Py4JError, ConnectionError]
-    if "grpc" in sys.modules:
-        kinds.append(sys.modules["grpc"].RpcError)
-    return tuple(kinds)
-
-
-def condition_of(error: Exception) -> str:
-    """Spark's name for what went wrong, such as TABLE_OR_VIEW_NOT_FOUND."""
-    get = getattr(error, "getCondition", None)
-    return str(get() or "").split(".")[0] if callable(get) else ""
-
-
-MALFORMED = "MALFORMED_RECORD_IN_PARSING"
-_WORDS = {
-    "TABLE_OR_VIEW_NOT_FOUND": (
-        "a table or view is not there (any more).",
-        "Check the name; it may have been dropped meanwhile.",
-    ),
-    "TABLE_OR_VIEW_ALREADY_EXISTS": ("a table of that name is already there.", "Choose another name, or drop it first."),
-    "UNRESOLVED_COLUMN": ("a column is not there (any more).", "Open the table again to read its columns anew."),
-    "PATH_NOT_FOUND": ("a path is not there (any more).", "Check it as the executors see it."),
-    "FAILED_READ_FILE": ("a file is damaged or not there any more.", "Check the files behind the table."),
-    MALFORMED: ("a line of the file has more or fewer fields than the first, or is no JSON.", "Repair the file."),
-    "CAST_INVALID_INPUT": ("a value cannot be converted as asked.", "Check the types= option and the steps of the plan."),
-}
-
-
-def translate(error: Exception, url: str) -> EngineError:
-    """An error in our words: Spark's messages may hold data values."""
-    condition = condition_of(error) or (MALFORMED if MALFORMED in str(error) else "")  # it comes as a cause
-    if condition in _WORDS:
-        what, hint = _WORDS[condition]
-        return EngineError(f"Spark ({url}): {what}", hint=hint, condition=condition)
-    if isinstance(error, ConnectionError) or type(error).__name__ in (
-        "Py4JNetworkError",
-        "_InactiveRpcError",
-        "SparkConnectGrpcException",
-    ):
-        return EngineError(f"the connection to Spark ({url}) broke off.", hint="Try again when it is back.")
-    shown = f" ({condition})" if condition else ""
-    return EngineError(f"Spark ({url}) could not carry out the query{shown}.", hint="See Spark's log.", condition=condition)
