@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,8 @@ def run(
     if tls_cert is not None:
         options |= {"ssl_certfile": str(tls_cert), "ssl_keyfile": str(tls_key)}
     where = {"uds": str(socket)} if socket is not None else {"host": host, "port": port}
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: looking through it again would hold up every answer
     uvicorn.run(app, **where, **options)
 
 

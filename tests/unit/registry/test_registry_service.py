@@ -290,6 +290,9 @@ class _Only:
     def holders(self, population, *, limit=100):
         return [self.record.key]
 
+    def reading(self):
+        return self.store.reading()
+
     def namesakes(self, holder, key):
         return False
 

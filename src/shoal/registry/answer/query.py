@@ -55,6 +55,10 @@ class Registry:
         wanted = canonical(codes)
         people = population if isinstance(population, Population) else Population.parse(population)
         roots = self.anchors if anchors is None else tuple(check_key(key) for key in anchors)
+        with self.source.reading():
+            return self._query(wanted, people, roots, size)
+
+    def _query(self, wanted: tuple[str, ...], people: Population, roots: tuple[str, ...], size: int | None) -> Answer:
         self._kept.fresh()
         trust = trusted_keys(roots, self._kept.statements()) if roots else None
         if trust is not None:
@@ -103,7 +107,7 @@ class Registry:
 
     def _best(self, wanted: tuple[str, ...], people: Population, view: View, size: int | None) -> Answer | None:
         """The nearest answer that one view of the records gives, here or in a wider population."""
-        for place in [people, *people.parents()]:
+        for place in _widening(people):
             found = self._in_population(wanted, place, view)
             if found is None:
                 continue
@@ -195,11 +199,17 @@ class Registry:
         """A sentence when κ stands out; none where all neighbours lie closer together than what would be odd."""
         near = view.neighbours(record.codes, record.population.area)
         kappa, people = record.summary.statistics["kappa"].value, record.population.key
-        if len(near.all) > 4 and len(records) == 1 and near.high - FLOOR <= kappa <= near.low + FLOOR:
+        if len(near) > 4 and len(records) == 1 and near.high - FLOOR <= kappa <= near.low + FLOOR:
             return None
         values = [k for p, k in near.all if p != people]
         values += [r.summary.statistics["kappa"].value for r in records if r.id != record.id and r.topic == record.topic]
         return outlier(record, values, _parent(record, view) if len(values) < 3 else None)
+
+
+def _widening(people: Population) -> Iterator[Population]:
+    """A population and then wider ones, made only as far as they are asked for."""
+    yield people
+    yield from people.parents()
 
 
 def _parent(record: Record, view: View) -> float | None:

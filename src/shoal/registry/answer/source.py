@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from shoal.registry.records.notice import Notice
@@ -31,14 +33,27 @@ class RecordSource(Protocol):
     def namesakes(self, holder: str, key: str) -> bool: ...
     def statements(self) -> list[Statement]: ...
     def head(self) -> tuple[int, str]: ...
+    def reading(self) -> AbstractContextManager[None]: ...
 
 
 class Neighbours:
-    """Population and κ of the records of one area, and between which values they lie."""
+    """Population and κ of the records of one area, and between which values they lie.
+
+    Kept as one text and one array: half a million pairs of their own would be looked through at each collection of garbage,
+    and every question would wait for it.
+    """
 
     def __init__(self, found: list[tuple[str, float]]) -> None:
-        self.all = found
-        self.low, self.high = min((k for _, k in found), default=0.0), max((k for _, k in found), default=0.0)
+        self._names, self._kappas = "\n".join(p for p, _ in found), array("d", (k for _, k in found))
+        self.low, self.high = min(self._kappas, default=0.0), max(self._kappas, default=0.0)
+
+    def __len__(self) -> int:
+        return len(self._kappas)
+
+    @property
+    def all(self) -> list[tuple[str, float]]:
+        """Each record's population and κ."""
+        return list(zip(self._names.split("\n"), self._kappas, strict=True)) if self._kappas else []
 
 
 class KeptReadings:

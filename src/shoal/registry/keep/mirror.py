@@ -8,6 +8,7 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -137,6 +138,8 @@ def _topic(codes: Sequence[str], population: str) -> str:
 
 class Mirror:
     """A registry read from files: every record's signature is checked when it is read, nothing is fetched."""
+
+    reading = nullcontext  # nothing is held for a question
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, EngineError, TamperError
@@ -39,7 +40,7 @@ from shoal.registry.records.record import LARGEST_BYTES, Record
 from shoal.registry.records.trust import Statement
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, PoolProxiedConnection
 
 _TOPIC = "SELECT body FROM registry_records WHERE codes = ? AND population = ? AND status = 'current' ORDER BY id LIMIT 1000"
 _CODES = "SELECT DISTINCT codes FROM registry_records WHERE population = ? AND status = 'current' ORDER BY codes LIMIT 1000"
@@ -81,6 +82,7 @@ class Store:
     def __init__(self, url: str = "sqlite://") -> None:
         self.engine = open_database(url)
         self.local = self.engine.dialect.name == "sqlite"
+        self._held = local()
         self.tokens = Tokens(self)
         self.notices = Notices(self)
 
@@ -93,19 +95,34 @@ class Store:
         with writing(self.engine) as db:
             yield db
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Rows of a query on a plain connection of the pool."""
-        connection = self.engine.raw_connection()
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What this thread reads in the block comes through one connection: taking one costs more than a plain question."""
+        if getattr(self._held, "connection", None) is not None:
+            yield
+            return
+        self._held.connection = self._connection()
         try:
-            cursor = connection.cursor()
-            cursor.execute(query if self.local else query.replace("?", "%s"), values)
-            return list(cursor.fetchall())
-        except self.engine.dialect.loaded_dbapi.Error as error:
-            raise EngineError(
-                f"the registry's database did not answer: {type(error).__name__}.", hint="See whether it still runs."
-            ) from None
+            yield
         finally:
+            connection, self._held.connection = self._held.connection, None
             connection.close()
+
+    def _connection(self) -> PoolProxiedConnection:
+        try:
+            return self.engine.raw_connection()
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise _silent(error) from None
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of a query on a plain connection: the one held for a question, else one of the pool."""
+        with self.reading():
+            try:
+                cursor = self._held.connection.cursor()
+                cursor.execute(query if self.local else query.replace("?", "%s"), values)
+                return list(cursor.fetchall())
+            except self.engine.dialect.loaded_dbapi.Error as error:
+                raise _silent(error) from None
 
     def submit(self, record: Record) -> Record:
         """Take a record: verified, not seen before, the next version of its holder's topic."""
@@ -229,6 +246,10 @@ class Store:
         """Number and hash of the last log line: what an outside anchor keeps."""
         rows = self.rows(HEAD)
         return (int(rows[0][0]), str(rows[0][1])) if rows else (0, START)
+
+
+def _silent(error: BaseException) -> EngineError:
+    return EngineError(f"the registry's database did not answer: {type(error).__name__}.", hint="See whether it still runs.")
 
 
 def _check_new(db: Connection, record: Record) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from threading import Lock
 from typing import Annotated, Any
 
@@ -154,7 +155,8 @@ def _add_questions(
         """Answer from memory or from the store. A local file is read here: that is quicker than to change threads."""
 
         def found() -> bytes:
-            return answers.get(store.head()[1], "\x00".join(map(str, question)), make)
+            with store.reading() if quick else nullcontext():  # a long one is answered elsewhere, and would hold it in vain
+                return answers.get(store.head()[1], "\x00".join(map(str, question)), make)
 
         return _answer(request, found() if quick and store.local else await run_in_threadpool(found))
 
