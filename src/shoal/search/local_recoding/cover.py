@@ -20,10 +20,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.search.full_domain.evaluator import MANY, Evaluator
 from shoal.search.full_domain.sources import Part, Source, sorted_source
+from shoal.search.kernels import cover_nodes as at
 from shoal.search.kernels.clusters import improve, settle
+from shoal.search.kernels.cover_nodes import cover_nodes
 from shoal.search.local_recoding.published import Trees
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node, Problem
@@ -34,24 +37,33 @@ NODES = 50_000
 STEP = 0.05
 """Groups dearer than the key by at most this share of a column's full price are published together."""
 DEAREST = 5
+MANY_NODES = 1024
+"""Nodes from which on compiled code is worth loading."""
+SLICE = 2**20
+"""Classes that compiled code looks at between two questions whether to stop: some milliseconds."""
 MOVES = 2e7
 """Pairs of class and cluster that a sweep of moves looks at."""
 
 
 def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
-    """A cluster for each base class, −1 for those that no node has company for."""
+    """A cluster for each base class, −1 for those that no node has company for. Begins the clock once all is compiled."""
     problem = evaluator.problem
     price = _prices(problem, trees)
+    keys, nodes = _nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base))))
+    if is_compiled(evaluator, len(nodes)):
+        return _cover_by_size(evaluator, trees, keys, nodes, control)
+    control.begin()
     label = np.full(problem.n_base, -1, dtype=np.int64)
     source = evaluator.base_source()
     if source.n_cells > MANY:
         source = sorted_source(problem, source, tuple(h // 2 for h in problem.heights))
-    queue = list(_nodes(price, problem.heights, int(min(NODES, max(64, WORK / problem.n_base)))))
+    queue = list(zip(keys.tolist(), range(len(nodes)), strict=True))
     heapq.heapify(queue)
     step = STEP / len(problem.columns)
     clusters = 0
     while queue and source.n_cells and not control.stop():
-        key, node = heapq.heappop(queue)
+        key, number = heapq.heappop(queue)
+        node = tuple(nodes[number].tolist())
         found = evaluator.group(source, node)
         passed = evaluator.passing(source, found.gid, found.sums)
         if not passed.any():
@@ -62,16 +74,73 @@ def cover(evaluator: Evaluator, trees: Trees, control: Control) -> IntArray:
             cost += price[j][level][problem.codes[j, source.reps[found.first[ids]]]]
         take = cost <= key + step
         if not take.all():
-            heapq.heappush(queue, (float(cost[~take].min()), node))
+            heapq.heappush(queue, (float(cost[~take].min()), number))
         if take.any():
-            number = np.full(found.n, -1, dtype=np.int64)
-            number[ids[take]] = clusters + np.arange(int(take.sum()))
-            mine = number[found.gid]
+            number_of = np.full(found.n, -1, dtype=np.int64)
+            number_of[ids[take]] = clusters + np.arange(int(take.sum()))
+            mine = number_of[found.gid]
             label[source.reps[mine >= 0]] = mine[mine >= 0]
             clusters += int(take.sum())
             source = restrict(source, mine < 0)
             control.show(1.0 - source.n_cells / problem.n_base, "covering classes")
     return label
+
+
+def is_compiled(evaluator: Evaluator, n_nodes: int) -> bool:
+    """Whether a cover can and should run in compiled code: classes are judged by their people only, and nodes are many."""
+    problem, checks = evaluator.problem, evaluator.checks
+    plain = not checks.sensitive and problem.population_at < 0
+    fits = problem.n_base <= MANY and math.prod(c.cards[0] for c in problem.columns) < 2**62
+    return HAVE_NUMBA and plain and fits and n_nodes >= MANY_NODES
+
+
+def _cover_by_size(
+    evaluator: Evaluator, trees: Trees, keys: FloatArray, nodes: npt.NDArray[np.int32], control: Control
+) -> IntArray:
+    """As :func:`cover`, in compiled code."""
+    problem = evaluator.problem
+    state = make_state(problem, trees, keys, nodes, evaluator.checks.least)
+    done = False
+    with np.errstate(over="ignore"):  # hashes wrap around
+        while not done and not control.stop():
+            done = cover_nodes(state, STEP / len(problem.columns), SLICE)
+            control.show(1.0 - int(state.numbers[at.LEFT]) / problem.n_base, "covering classes")
+    return state.label
+
+
+def make_state(problem: Problem, trees: Trees, keys: FloatArray, nodes: npt.NDArray[np.int32], least: int) -> at.Cover:
+    """The arrays of a cover that has not begun."""
+    n, overlap = problem.n_base, problem.overlap
+    cells = np.zeros((at.N_CELLS, n), dtype=np.int64)
+    cells[at.CLASS], cells[at.MEMBERS] = np.arange(n), problem.measures[problem.members_at, :n]
+    pairs = np.zeros((2, 0), dtype=np.int64)
+    numbers = np.zeros(at.N_NUMBERS, dtype=np.int64)
+    if overlap is not None and overlap.classes is not None and overlap.people is not None:
+        by = np.argsort(overlap.people, kind="stable")
+        pairs = np.stack([overlap.classes[by], overlap.people[by]])
+    elif overlap is not None:
+        numbers[at.EXCESS] = overlap.excess
+    numbers[at.LEFT], numbers[at.LEAST], numbers[at.PAIRS] = n, least, pairs.shape[1]
+    cards = np.ones(trees.offsets.shape, dtype=np.int64)
+    for j, column in enumerate(problem.columns):
+        cards[j, : len(column.cards)] = column.cards
+    return at.Cover(
+        numbers=numbers,
+        points=problem.codes[:, :n].copy(),
+        cells=cells,
+        pairs=pairs,
+        place=np.arange(n),
+        seen=np.zeros(n, dtype=np.int64),
+        slots=np.full(1 << (4 * n - 1).bit_length(), -1, dtype=np.int64),
+        offsets=trees.offsets,
+        cards=cards,
+        groups=trees.groups,
+        price=trees.price,
+        nodes=nodes,
+        keys=keys,
+        heap=np.argsort(keys, kind="stable"),
+        label=np.full(n, -1, dtype=np.int64),
+    )
 
 
 def restrict(source: Source, stay: npt.NDArray[np.bool_]) -> Source:
@@ -101,8 +170,8 @@ def _prices(problem: Problem, trees: Trees) -> list[FloatArray]:
     return out
 
 
-def _nodes(price: list[FloatArray], heights: tuple[int, ...], most: int) -> Iterator[tuple[float, Node]]:
-    """At most ``most`` nodes, each with the price of the cheapest group it can have.
+def _nodes(price: list[FloatArray], heights: tuple[int, ...], most: int) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+    """At most ``most`` nodes in their order, and the price of the cheapest group that each can have.
 
     Where the lattice has more, levels are left out one by one, from the column that has most, never its lowest or highest.
     """
@@ -111,22 +180,23 @@ def _nodes(price: list[FloatArray], heights: tuple[int, ...], most: int) -> Iter
         widest = max(levels, key=len)
         del widest[len(widest) // 2]
     least = [p[:, :-1].min(axis=1) if p.shape[1] > 1 else p.min(axis=1) for p in price]
-    if math.prod(len(x) for x in levels) > most:
-        yield from _staircase(least, heights)
-        return
-    for node in itertools.product(*levels):
-        yield float(sum(least[j][level] for j, level in enumerate(node))), node
+    few = math.prod(len(x) for x in levels) <= most
+    nodes = np.array(list(itertools.product(*levels) if few else _staircase(least, heights)), dtype=np.int32)
+    keys = np.zeros(len(nodes))
+    for j, row in enumerate(least):
+        keys += row[nodes[:, j]]
+    return keys, nodes
 
 
-def _staircase(least: list[FloatArray], heights: tuple[int, ...]) -> Iterator[tuple[float, Node]]:
+def _staircase(least: list[FloatArray], heights: tuple[int, ...]) -> Iterator[Node]:
     """One path from bottom to top, each time by the step that adds least: for very many columns."""
-    at = [0] * len(heights)
+    levels = [0] * len(heights)
     while True:
-        yield float(sum(least[j][level] for j, level in enumerate(at))), tuple(at)
-        steps = [(float(least[j][at[j] + 1] - least[j][at[j]]), j) for j, h in enumerate(heights) if at[j] < h]
+        yield tuple(levels)
+        steps = [(float(p[x + 1] - p[x]), j) for j, (p, x, h) in enumerate(zip(least, levels, heights, strict=True)) if x < h]
         if not steps:
             return
-        at[min(steps)[1]] += 1
+        levels[min(steps)[1]] += 1
 
 
 def polish(

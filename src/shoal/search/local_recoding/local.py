@@ -185,9 +185,9 @@ def _partition(
     if not evaluator.is_small:
         control.compiling()
     warm_up(evaluator)
-    control.begin()
     sets: tuple[CellKind, ...] = tuple("set" if k == "hierarchy" else k for k in kinds)
     if method == "cluster":
+        control.begin()
         return cluster(evaluator, sets, weights, checks.least, control)
     trees = make_trees(problem, weights)
     label = cover(evaluator, trees, control)

@@ -1,0 +1,185 @@
+"""Cover classes by the cheapest groups of the nodes of a lattice, where groups are judged by their number of people only.
+
+The nodes wait in a heap, keyed by the price of their cheapest group. The first one groups the classes that are not covered yet;
+its groups of at least ``LEAST`` people whose price is at most the key and a little become clusters, and the node waits again with
+the price of its next group, or for ever.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.jit import lean_njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+# numbers: classes left, clusters made, slots below the base are empty, people that a group needs
+LEFT, CLUSTERS, BASE, LEAST = 0, 1, 2, 3
+# pairs of class and person left; the largest excess of memberships over people where there are no pairs; groups of the last node
+PAIRS, EXCESS, GROUPS, WORK = 4, 5, 6, 7
+N_NUMBERS = 8
+
+# cells: number of the class, its people, its key at the node, its group; of a group: its key, people, first class, new cluster
+CLASS, MEMBERS, KEY, GROUP, GROUP_KEY, PEOPLE, FIRST, CLUSTER, LARGEST = 0, 1, 2, 3, 4, 5, 6, 7, 8
+N_CELLS = 9
+
+# pairs, in order of people: the class, the person
+OF_CLASS, PERSON = 0, 1
+
+
+class Cover(NamedTuple):
+    """The arrays of one cover; ``offsets``, ``groups`` and ``price`` are the flat hierarchies of ``Trees``."""
+
+    numbers: Ints
+    points: Codes  # (columns, classes): codes of the classes that are left
+    cells: Ints  # (names, classes)
+    pairs: Ints  # (names, pairs)
+    place: Ints  # where each class is among those that are left, −1 where it is covered
+    seen: Ints  # per group: the last person who was counted in it
+    slots: Ints
+    offsets: Ints  # (columns, levels)
+    cards: Ints  # (columns, levels): groups of each level
+    groups: Codes
+    price: Floats
+    nodes: Codes  # (nodes, columns)
+    keys: Floats  # per node
+    heap: Ints  # nodes, the lowest key first; equal keys in the order of the nodes
+    label: Ints  # per class: its cluster, −1 for none
+
+
+@lean_njit
+def cover_nodes(s: Cover, step: float, work: int) -> bool:
+    """Go on until no node has a group for the classes that are left (True), or ``work`` classes were looked at."""
+    until = s.numbers[WORK] + work
+    while s.numbers[WORK] < until:
+        node = s.heap[0]
+        if s.numbers[LEFT] == 0 or s.keys[node] == np.inf:
+            return True
+        s.numbers[WORK] += s.numbers[LEFT]
+        _group(s, node)
+        _count_people(s)
+        s.keys[node] = _choose(s, node, s.keys[node] + step)
+        _sift_down(s.heap, s.keys)
+        s.numbers[BASE] += s.numbers[LEFT]
+        _leave_out(s)
+    return False
+
+
+@lean_njit
+def _group(s: Cover, node: int) -> None:
+    """Number the groups of the classes left at a node, in order of first appearance, and add up their people."""
+    left, base, mask, space = s.numbers[LEFT], s.numbers[BASE], len(s.slots) - 1, 1.0
+    for c in range(left):
+        s.cells[KEY, c] = 0
+    for j in range(len(s.points)):
+        level = s.nodes[node, j]
+        card, start = s.cards[j, level], s.offsets[j, level]
+        space *= card
+        if card > 1:
+            for c in range(left):
+                s.cells[KEY, c] = s.cells[KEY, c] * card + s.groups[start + s.points[j, c]]
+    direct = space <= len(s.slots)
+    found = 0
+    for c in range(left):
+        key = s.cells[KEY, c]
+        at = key
+        if not direct:
+            h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+            at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+        g = s.slots[at] - base
+        while g >= 0 and s.cells[GROUP_KEY, g] != key:
+            at = (at + 1) & mask
+            g = s.slots[at] - base
+        if g < 0:
+            g = found
+            s.slots[at] = base + g
+            s.cells[GROUP_KEY, g], s.cells[FIRST, g] = key, c
+            s.cells[PEOPLE, g] = s.cells[LARGEST, g] = 0
+            s.seen[g] = -1
+            found += 1
+        s.cells[GROUP, c] = g
+        s.cells[PEOPLE, g] += s.cells[MEMBERS, c]
+        s.cells[LARGEST, g] = max(s.cells[LARGEST, g], s.cells[MEMBERS, c])
+    s.numbers[GROUPS] = found
+
+
+@lean_njit
+def _count_people(s: Cover) -> None:
+    """Take off those who were counted in several classes of a group, or as many as there may be."""
+    for i in range(s.numbers[PAIRS]):
+        g = s.cells[GROUP, s.place[s.pairs[OF_CLASS, i]]]
+        if s.seen[g] == s.pairs[PERSON, i]:
+            s.cells[PEOPLE, g] -= 1
+        s.seen[g] = s.pairs[PERSON, i]
+    if s.numbers[EXCESS] > 0:
+        for g in range(s.numbers[GROUPS]):
+            s.cells[PEOPLE, g] = max(s.cells[LARGEST, g], s.cells[PEOPLE, g] - s.numbers[EXCESS])
+
+
+@lean_njit
+def _choose(s: Cover, node: int, most: float) -> float:
+    """Make clusters of the groups with enough people that cost at most ``most``; the price of the next group, ∞ for none."""
+    rest = np.inf
+    for g in range(s.numbers[GROUPS]):
+        s.cells[CLUSTER, g] = -1
+        if s.cells[PEOPLE, g] >= s.numbers[LEAST]:
+            cost = 0.0
+            for j in range(len(s.points)):
+                cost += s.price[s.offsets[j, s.nodes[node, j]] + s.points[j, s.cells[FIRST, g]]]
+            if cost <= most:
+                s.cells[CLUSTER, g] = s.numbers[CLUSTERS]
+                s.numbers[CLUSTERS] += 1
+            else:
+                rest = min(rest, cost)
+    return rest
+
+
+@lean_njit
+def _leave_out(s: Cover) -> None:
+    """Label the classes whose group became a cluster, and close up those that are left, and their pairs."""
+    stay = 0
+    for c in range(s.numbers[LEFT]):
+        one, cluster = s.cells[CLASS, c], s.cells[CLUSTER, s.cells[GROUP, c]]
+        if cluster >= 0:
+            s.label[one], s.place[one] = cluster, -1
+        else:
+            if stay < c:
+                for j in range(len(s.points)):
+                    s.points[j, stay] = s.points[j, c]
+                s.cells[CLASS, stay], s.cells[MEMBERS, stay] = one, s.cells[MEMBERS, c]
+                s.place[one] = stay
+            stay += 1
+    if stay == s.numbers[LEFT]:
+        return
+    s.numbers[LEFT] = stay
+    kept = 0
+    for i in range(s.numbers[PAIRS]):
+        if s.place[s.pairs[OF_CLASS, i]] >= 0:
+            s.pairs[OF_CLASS, kept], s.pairs[PERSON, kept] = s.pairs[OF_CLASS, i], s.pairs[PERSON, i]
+            kept += 1
+    s.numbers[PAIRS] = kept
+
+
+@lean_njit
+def _sift_down(heap: Ints, keys: Floats) -> None:
+    """Put the first node of a heap in its place, its key having grown."""
+    at, node = 0, heap[0]
+    while 2 * at + 1 < len(heap):
+        child = 2 * at + 1
+        if child + 1 < len(heap) and _before(keys, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(keys, heap[child], node):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = node
+
+
+@lean_njit
+def _before(keys: Floats, one: int, other: int) -> bool:
+    return bool(keys[one] < keys[other] or (keys[one] == keys[other] and one < other))
