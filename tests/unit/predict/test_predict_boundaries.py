@@ -12,7 +12,7 @@ from shoal import predict
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
 from shoal.predict.population.class_size_models import SampledClasses
-from shoal.predict.population.uniques import poisson_limits, uniques_range
+from shoal.predict.population.without_model import poisson_limits, uniques_range
 from shoal.predict.questionnaire.meter_result import Meter
 from shoal.predict.summaries.kappa import (
     groups_from_kappa,

@@ -16,7 +16,7 @@ from shoal.errors import PolicyError, ShoalError, UsageError
 from shoal.predict import Distribution
 from shoal.predict.group.binomial import binomial
 from shoal.predict.population.class_size_models import SampledClasses
-from shoal.predict.population.uniques import uniques_range
+from shoal.predict.population.without_model import uniques_range
 
 
 def law_of_singletons(p: list[float], k: int) -> list[Fraction]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -77,12 +76,4 @@ def table_population(
     found = population_risk(ordered_codes(counts), counts.sizes, people, model=model, seed=seed)
     values = {f.name: getattr(found, f.name) for f in fields(PopulationRisk)}
     fitted = TableRisk(**values, counts=counts, source=source)
-    return replace(plain, fitted=fitted, notes=(*plain.notes, *_disagreement(plain, found)))
-
-
-def _disagreement(plain: PopulationEstimate, found: PopulationRisk) -> Sequence[str]:
-    """What is said where the fitted population contradicts what needs no model."""
-    range_ = plain.uniques
-    if range_ is None or (found.population_uniques.high >= range_.low and found.population_uniques.low <= range_.high):
-        return ()
-    return ("the fitted population lies outside the range that holds without a model: do not rely on it",)
+    return replace(plain, fitted=fitted)

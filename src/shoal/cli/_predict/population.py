@@ -60,6 +60,8 @@ def _fitted(risk: PopulationRisk) -> None:
     ]
     title = f"Risk in the population, by the fitted model '{risk.model}'"
     out.print(_shared.table_of(title, ["what", "value", "95 %"], rows, right=(1, 2)))
+    for note in m.notes:
+        out.print(note, markup=False)
     if risk.scores:
         tried = [[name, f"{score:.4f}", ""] for name, score in sorted(risk.scores.items(), key=lambda x: -x[1])]
         tried += [[name, "", why] for name, why in (risk.refused or {}).items()]

@@ -27,6 +27,7 @@ from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import fraction, whole
 from shoal.predict.population import class_size_models as models
 from shoal.predict.population.fitted.risk import PopulationRisk
+from shoal.predict.population.without_model import lookalikes, uniques_range
 
 
 @dataclass(frozen=True)
@@ -151,59 +152,11 @@ def match_probability(n1: int, n2: int, rate: float, *, n3: int | None = None, l
     def theta(x: float, y: float) -> float:
         return p * x / (p * x + 2 * (1 - p) * y)
 
-    least, most = _lookalikes(b, threes, 2 * (1 - p) / p, (1 - level) / 2)
+    least, most = lookalikes(b, threes, 2 * (1 - p) / p, (1 - level) / 2)
     few = min(a, b) < 10
     notes = ("no class of two in the sample",) if b == 0 else ("fewer than ten classes of one or of two people",) if few else ()
     grade: Grade = "C" if few else "B"
     return Estimate(theta(a, b), a / (a + most), a / (a + least), level=level, method=name, grade=grade, notes=notes)
-
-
-def _lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, float]:
-    """Least and most people of the population who look like a sample unique, with ``tail`` on either side.
-
-    Two ways, the wider of them: the logarithm with Student's quantile and the variance of classes of three; and the exact limits
-    of the number of pairs, with the number of people a Poisson count around c times it. The first alone does not hold where
-    pairs are few.
-    """
-    from scipy.special import stdtrit
-    from scipy.stats import poisson
-
-    low, high = poisson_limits(pairs, tail / 2)
-    least, most = float(poisson.ppf(tail / 2, c * low)) if low else 0.0, float(poisson.ppf(1 - tail / 2, c * high))
-    if pairs:
-        wide = -float(stdtrit(max(pairs - 1, 1), tail)) * math.sqrt((1 + 1 / c + 1.5 * threes / pairs) / pairs)
-        half = math.exp(min(wide, 700.0))
-        least, most = min(least, c * pairs / half), max(most, c * pairs * half)
-    return least, most
-
-
-def uniques_range(s: models.SampledClasses, *, level: float = 0.95) -> tuple[float, float]:
-    """Least and most uniques of the population that the sample leaves plausible, whatever the classes of the population.
-
-    The classes of one and of two people are taken as Poisson counts with their exact limits; the lower end combines two limits,
-    each with half of its tail, so the level is kept when pairs are few.
-
-    >>> sizes, numbers = np.array([1, 2]), np.array([120, 25])
-    >>> [round(x) for x in uniques_range(models.SampledClasses(sizes, numbers, 170, 145, 120, 25, 340))]
-    [39, 287]
-    """
-    pi, tail = s.people / s.population, (1 - level) / 2
-    c = 2 * (1 - pi) / pi
-    low = poisson_limits(s.n1, tail / 2)[0] - c * poisson_limits(s.n2, tail / 2)[1]
-    high = poisson_limits(s.n1, tail)[1]
-    return max(0.0, low / pi), min(high / pi, float(s.population - s.people + s.n1))
-
-
-def poisson_limits(count: int, tail: float) -> tuple[float, float]:
-    """Exact limits of the mean of a Poisson count: below the first, or above the second, the count has at most the chance
-    ``tail`` on that side.
-
-    >>> [round(x, 3) for x in poisson_limits(0, 0.025)], [round(x, 3) for x in poisson_limits(10, 0.025)]
-    ([0.0, 3.689], [4.795, 18.39])
-    """
-    from scipy.special import gammaincinv
-
-    return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
 
 
 def sample_unique_risk(rate: float) -> float:

@@ -3,7 +3,8 @@ r"""What a pilot says of a questionnaire: the share of respondents who would be 
 A combination with fitted share p, f people in a pilot of m, has a share :math:`pG` with G Gamma(a + f, a + mp). Among n
 respondents it is given by exactly one of them :math:`E[xe^{-x}]`, :math:`x=npG`, times, which is
 :math:`np\frac AB\big(\frac B{B+np}\big)^{A+1}` with A = a + f, B = a + mp. Summed over all combinations, seen or not, and divided
-by n this is the expected unique share. The interval is made as in :mod:`.risk`.
+by n this is the expected unique share. The interval is made as in :mod:`.risk`; where the model is outside its
+limits it is the one without a model.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import Floats
 from shoal.predict.population.fitted.choose import Fit, choose
 from shoal.predict.population.fitted.loglinear import MOST_CELLS, outer, two_way_table
-from shoal.predict.population.fitted.risk import LEVEL, Z, grade_of
+from shoal.predict.population.fitted.risk import LEVEL, OUTSIDE, Z, grade_of
 from shoal.predict.population.fitted.sample import Sample
+from shoal.predict.population.without_model import unique_share_range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,8 +60,11 @@ class Pilot:
         spread = Z * math.sqrt(max(middle * (1 - middle), 1 / respondents) / respondents)
         own = Z * math.sqrt(max(middle * (1 - middle), 1 / self.people) / self.people)
         chance = math.hypot(spread, own)
+        notes: tuple[str, ...] = ("the pilot is taken as drawn at random from those who will be asked",)
+        if self.grade == "C":
+            ends = list(unique_share_range(int((self.sample.sizes == 1).sum()), self.people, respondents, level=LEVEL))
+            chance, notes = spread, (*notes, OUTSIDE)
         low, high = max(0.0, min(*ends, middle) - chance), min(1.0, max(*ends, middle) + chance)
-        notes = ("the pilot is taken as drawn at random from those who will be asked",)
         return Estimate(middle, low, high, level=LEVEL, method=method, grade=self.grade, notes=notes)
 
     def _share(self, a: float, means: Floats, n: int) -> float:

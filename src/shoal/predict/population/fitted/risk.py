@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import Floats
+from shoal.predict.population.class_size_models import SampledClasses
 from shoal.predict.population.fitted import crowd
 from shoal.predict.population.fitted.choose import Fit, choose
 from shoal.predict.population.fitted.sample import Ints, Sample
+from shoal.predict.population.without_model import alone_range, right_matches_range, uniques_range
 
 LEVEL = 0.95
 Z = 1.96
@@ -28,8 +30,9 @@ STEPS = (0.05, 0.1, 0.2, 0.5)
 """Risks at and above which records are counted."""
 ENOUGH = 500
 """People from which a fit is graded B."""
-PER_VALUE = 5
-"""People per value of the column with most values from which a fit is graded B; below, intervals were seen to fail."""
+PER_VALUE = 10
+"""People per value of the column with most values from which a fit is graded B; below five, a model's intervals failed."""
+OUTSIDE = "the model is outside its limits here: the interval is the one that holds without a model"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,14 +143,12 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
     def matches(shape: float, means: Floats) -> float:
         return float((f * crowd.match_chance(shape, means, f, rate)).sum())
 
-    grade = grade_of(s, fit)
     why = f"fitted population ({fit.model})"
-    u = unique[alone]
-    tau = _ranged(uniques, fit, math.sqrt(float((u * (1 - u)).sum())), int(alone.sum()), why, grade)
-    spread = math.sqrt(float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum()))
-    right = _ranged(matches, fit, spread, float(f.size), why, grade)
+    tau = _ranged(uniques, fit, float((unique * (1 - unique)).sum()), int(alone.sum()), why)
+    right = _ranged(matches, fit, float((f**2 * risk * np.maximum(1 / f - risk, 0)).sum()), float(f.size), why)
     alive = [_scaled(x, s, sign) for x, sign in ((tau.low, -1), (tau.value, 0), (tau.high, 1))]
-    whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why, grade=grade)
+    whole = Estimate(alive[1], min(alive), max(alive), level=LEVEL, method=why)
+    tau, right, whole = _inside_their_limits(s, fit, tau, right, whole)
     back = np.empty_like(s.order)
     back[s.order] = np.arange(s.order.size)
     return PopulationRisk(
@@ -173,18 +174,52 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
 def grade_of(s: Sample, fit: Fit) -> Grade:
     """B where the intervals were seen to hold: enough people, and of each value, and a model of dependence."""
     enough = s.people >= ENOUGH and s.people >= PER_VALUE * max(s.levels)
-    return "B" if enough and fit.model != "independent" else "C"
+    return "B" if enough and (fit.model != "independent" or s.columns == 1) else "C"
 
 
-def _ranged(value: Any, fit: Fit, spread: float, most: float, method: str, grade: Grade) -> Estimate:
+def _inside_their_limits(s: Sample, fit: Fit, *found: Estimate) -> tuple[Estimate, ...]:
+    """The estimates as the model gives them where it is inside its limits; else its values in the ranges that need no model.
+
+    A model whose interval does not meet the range without a model is outside its limits, too.
+    """
+    sizes, numbers = np.unique(s.sizes, return_counts=True)
+    ones, twos = (int(numbers[sizes == j].sum()) for j in (1, 2))
+    seen = SampledClasses(sizes, numbers, s.people, s.sizes.size, ones, twos, s.population)
+    ranges = (alone_range(seen, level=LEVEL), right_matches_range(seen, level=LEVEL), uniques_range(seen, level=LEVEL))
+    apart = any(e.high < low or e.low > high for e, (low, high) in zip(found, ranges, strict=True))
+    if not apart and grade_of(s, fit) == "B":
+        return found
+    return tuple(
+        replace(e, low=min(e.value, low), high=max(e.value, high), grade="C", notes=(OUTSIDE,))
+        for e, (low, high) in zip(found, ranges, strict=True)
+    )
+
+
+def _ranged(value: Any, fit: Fit, variance: float, most: float, method: str) -> Estimate:
     """From the low end of the fit with each record itself to the high end of the fit without it, and chance beyond both."""
     shapes = (fit.shape_range[0], fit.shape, fit.shape_range[1])
     middle = value(fit.shape, fit.mean)
-    ends = [value(a, means) for a in shapes for means in (fit.kept, fit.left_out)]
-    chance = Z * math.sqrt(spread**2 + Z**2 / 4)  # score limits of a count: they hold where few are expected, too
-    low, high = min(*ends, middle) + Z**2 / 2 - chance, max(*ends, middle) + Z**2 / 2 + chance
-    low = min(low, middle)
-    return Estimate(middle, max(0.0, low), max(middle, min(most, high)), level=LEVEL, method=method, grade=grade)
+    ends = [middle, *(value(a, means) for a in shapes for means in (fit.kept, fit.left_out))]
+    chance = Z * math.sqrt(variance + Z**2 / 4)  # score limits of a mean: they hold where few are expected, too
+    counts = _plausible_counts(min(ends), max(ends), variance / middle if middle > 0 else 0.0)
+    low = min(min(ends) + Z**2 / 2 - chance, middle, counts[0])
+    high = max(max(ends) + Z**2 / 2 + chance, counts[1])
+    return Estimate(middle, max(0.0, low), max(middle, min(most, high)), level=LEVEL, method=method)
+
+
+def _plausible_counts(least: float, most: float, ratio: float) -> tuple[float, float]:
+    """What may be counted where means between ``least`` and ``most`` are expected, with ``ratio`` of variance to mean below 1.
+
+    Binomial counts of that ratio. The limits of a mean alone do not hold for what is counted: where two are expected there is
+    nobody in one of seven samples.
+    """
+    from scipy.stats import binom
+
+    share = min(max(1 - ratio, 1e-6), 1.0)
+    draws = [max(math.ceil(mean / share), 1) for mean in (least, most)]
+    tail = (1 - LEVEL) / 2
+    low, high = binom.ppf(tail, draws[0], least / draws[0]), binom.ppf(1 - tail, draws[1], most / draws[1])
+    return float(max(low, 0.0)), float(high)
 
 
 def _scaled(uniques: float, s: Sample, side: int) -> float:
