@@ -40,7 +40,7 @@ def served(folder: Path, **options: Any) -> Iterator[tuple[str, Any]]:
     from shoal.server.studio.app import create_app
     from shoal.workspace import Workspace
 
-    app = create_app(Workspace(folder), workers=1, **options)
+    app = create_app(Workspace(folder), workers=1, warm=False, **options)
     with running(app) as address:
         yield address, app
 

@@ -6,7 +6,9 @@ command line, given the same text, can only take the same plan.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import PolicyError, UsageError
@@ -101,7 +103,7 @@ def with_k(text: str, k: int) -> str:
 
 def without_k(text: str) -> Document:
     """Everything but the size of the smallest group, as plain values: what two policies have in common that differ in it only."""
-    document: Document = policy_file.plain(policy_file.read_yaml(text))
+    document = _document(text)
     require = document.pop("require", None)
     left = {name: value for name, value in require.items() if name != "k"} if isinstance(require, Mapping) else require
     return {**document, "require": left} if left else document
@@ -215,15 +217,33 @@ def taken(text: str) -> str:
 
 
 def _changed(text: str, change: Callable[[Document], None]) -> str:
-    document = policy_file.plain(policy_file.read_yaml(text))
+    document = _document(text)
     change(document)
     written = _text(document)
-    Policy.parse(written)
+    parsed(written)
     return written
 
 
+@lru_cache(maxsize=256)
+def parsed(text: str) -> Policy:
+    """The policy of a text; the same text is read once."""
+    return Policy.parse(text)
+
+
+def _document(text: str) -> Document:
+    """The plain values of a text that is a policy, made for the caller to change."""
+    document: Document = policy_file.plain(parsed(text).document)
+    return document
+
+
 def _text(document: Document) -> str:
-    """A page of YAML: a line for each column and each entry."""
+    """A page of YAML: a line for each column and each entry; the same document is written once."""
+    return _page(pickle.dumps(document))
+
+
+@lru_cache(maxsize=256)
+def _page(packed: bytes) -> str:
+    document: Document = pickle.loads(packed)  # noqa: S301 - made by the caller
     roles = {role: _lines(named) for role, named in document.get("roles", {}).items()}
     return policy_file.write_yaml({name: roles if name == "roles" else _short(part) for name, part in document.items()})
 

@@ -29,6 +29,7 @@ class Worker:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._process: subprocess.Popen[str] | None = None
+        self._starting = threading.Lock()
         self.job = ""
 
     def do(self, job_id: str) -> None:
@@ -67,14 +68,15 @@ class Worker:
         self._process = None
 
     def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
-            self.stop()
-            words = [sys.executable, "-m", "shoal.workspace.worker"]
-            place = {"SHOAL_STUDIO_FOLDER": str(self._workspace.files.root), "SHOAL_STUDIO_STORE": self._workspace.store}
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **place}, text=True
-            )
-        return self._process
+        with self._starting:
+            if self._process is None or self._process.poll() is not None:
+                self.stop()
+                words = [sys.executable, "-m", "shoal.workspace.worker"]
+                place = {"SHOAL_STUDIO_FOLDER": str(self._workspace.files.root), "SHOAL_STUDIO_STORE": self._workspace.store}
+                self._process = subprocess.Popen(
+                    words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **place}, text=True
+                )
+            return self._process
 
 
 _ENDED = "The worker ended before its work was done."
@@ -95,6 +97,11 @@ class Runner:
         self._workspace.jobs.sweep()
         for thread in self._threads:
             thread.start()
+
+    def warm(self) -> None:
+        """Start the worker processes, so that the first job begins at once."""
+        for worker in self._workers:
+            worker.warm()
 
     def wake(self) -> None:
         """A job came."""
@@ -124,7 +131,6 @@ class Runner:
             worker.stop()
 
     def _serve(self, worker: Worker) -> None:
-        worker.warm()
         while not self._closing:
             job = self._workspace.jobs.claim()
             if job is None:

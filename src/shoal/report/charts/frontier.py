@@ -36,7 +36,8 @@ def frontier(
     marks += left_axis(up, _apart(sorted(set(ks)), up), left, right, "smallest group (larger is safer)")
     marks += bottom_axis(along, steps(0, top, 6), floor, "loss (less is better)")
     place = [(along(loss), up(k)) for k, loss in zip(ks, losses, strict=True)]
-    marks += [dot(along(loss), up(k), 2, "faint") for k, loss in tried if low <= k <= high]
+    grey = {(round(along(loss)), round(up(k))) for k, loss in tried if low <= k <= high}  # one dot where many would lie
+    marks += [dot(x, y, 2, "faint") for x, y in sorted(grey)]
     marks.append(path(place, "line"))
     if low <= asked <= high:
         marks.append(line(left, up(asked), right, up(asked), "limit"))

@@ -48,12 +48,8 @@ class Answers:
         self._known: OrderedDict[tuple[str, ...], Future[Any]] = OrderedDict()
 
     def warm(self) -> None:
-        """Start the counting processes."""
+        """Start the counting processes; returns when they are ready for a table."""
         self._counters.warm()
-
-    def opened(self, kept: Kept) -> None:
-        """Whether a table can be read; why not is raised."""
-        self._ask(self._question(kept, "table"))
 
     def table(self, kept: Kept, view: View, *given: Any) -> Any:
         """``view(table, *given)`` of the table itself."""

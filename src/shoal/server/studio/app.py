@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -40,16 +41,20 @@ def create_app(
     hosts: Sequence[str] = LOOPBACK,
     vault: str = "",
     told: Callable[[str], Any] | None = None,
+    warm: bool = True,
 ) -> FastAPI:
     """The studio of one person. ``app.state.door.code`` opens the first session; ``told`` hears of every later code."""
-    app = pages_of(workspace, limit=limit, workers=workers, vault=vault)
+    app = pages_of(workspace, limit=limit, workers=workers, vault=vault, warm=warm)
     app.state.door = Door(workspace.sessions, told)
     app.add_middleware(Guard, door=app.state.door, sessions=workspace.sessions, hosts=tuple(hosts))
     return app
 
 
-def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vault: str = "") -> FastAPI:
-    """Every page of a workspace, without a guard: whoever asks has been let in."""
+def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vault: str = "", warm: bool = True) -> FastAPI:
+    """Every page of a workspace, without a guard: whoever asks has been let in.
+
+    ``warm`` loads beforehand what the first table needs; else that is done when it comes.
+    """
     studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit, vault)
 
     @contextlib.asynccontextmanager
@@ -58,10 +63,14 @@ def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vaul
         studio.runner.start()
         if not any(job.open for job in workspace.jobs.all()):
             workspace.releases.sweep()
-        studio.answers.warm()
+        warming = threading.Thread(target=_warmed, args=(studio,), daemon=True)
+        if warm:
+            warming.start()
         yield
-        studio.runner.close()
         studio.answers.close()
+        if warm:
+            warming.join()  # its processes are gone, so it ends at once
+        studio.runner.close()
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
@@ -71,6 +80,12 @@ def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vaul
 
     _errors(app, studio)
     return app
+
+
+def _warmed(studio: Studio) -> None:
+    """First what answers a dropped table, then what searches: beside each other both would take twice as long."""
+    studio.answers.warm()
+    studio.runner.warm()
 
 
 def _errors(app: FastAPI, studio: Studio) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from starlette.requests import Request
@@ -55,12 +54,6 @@ class Here:
         return self.columns[int(number)].name
 
 
-@lru_cache(maxsize=64)
-def parsed(text: str) -> Policy:
-    """The policy of a step; the same text is read once."""
-    return Policy.parse(text)
-
-
 def here(studio: Studio, table_id: str) -> Here:
     """The table and its policy; the first time, the roles are guessed and that is its first step."""
     kept = studio.workspace.tables.get(table_id)
@@ -70,7 +63,7 @@ def here(studio: Studio, table_id: str) -> Here:
         step = studio.workspace.history.add(kept.id, GUESSED, edits.first_policy(found))
         studio.workspace.tables.tell(kept.id, {"rows": found.records, "columns": len(found.columns)})
         kept = studio.workspace.tables.get(table_id)
-    return Here(kept, step, parsed(step.policy), found.columns)
+    return Here(kept, step, edits.parsed(step.policy), found.columns)
 
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:

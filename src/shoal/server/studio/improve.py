@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fastapi import APIRouter
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError
-from shoal.report.charts import Chart, frontier
+from shoal.report.charts import frontier, svg
 from shoal.server.studio import changes
 from shoal.server.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
 from shoal.server.studio.search import is_taken, levels_of, search_of
@@ -96,13 +98,19 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     }
 
 
-def _frontier(at: Here, job: Job) -> Chart | None:
+def _frontier(at: Here, job: Job) -> Markup | None:
     found = job.found.get("plans", [])
     points = [{"k": p["k"], "loss": p["loss"], "name": p["name"], "chosen": is_taken(at, p)} for p in found]
     if len(points) < 2:
         return None
-    tried = [(k, loss) for k, loss in job.found.get("tried", [])]
-    return frontier(points, asked=job.found.get("asked", 2), title="Plans", width=440, tried=tried)
+    tried = tuple((k, loss) for k, loss in job.found.get("tried", []))
+    return _drawn(tuple(tuple(p.items()) for p in points), tried, job.found.get("asked", 2))
+
+
+@lru_cache(maxsize=64)
+def _drawn(points: tuple[Any, ...], tried: tuple[tuple[int, float], ...], asked: int) -> Markup:
+    """The same plans are drawn once, however many look at them."""
+    return svg(frontier([dict(p) for p in points], asked=asked, title="Plans", width=440, tried=tried))
 
 
 def _slider(at: Here, name: str, number: int, level: int) -> dict[str, Any]:

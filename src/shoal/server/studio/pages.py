@@ -11,10 +11,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shoal.report import exposed
-from shoal.report.charts import svg
 from shoal.report.look import stylesheet
 from shoal.report.numbers import percent
 from shoal.server.studio import words
+from shoal.server.studio.views.drawn import draw
 
 SCRIPTS = ("studio.js", "exposed.js", "exposed.css")
 
@@ -30,7 +30,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"plain": words.plain, "percent": percent, "ago": words.ago, "size": words.size, "several": words.several}
-    made.globals |= {"draw": svg, "version": version()}
+    made.globals |= {"draw": draw, "version": version()}
     return made
 
 

@@ -123,7 +123,7 @@ def _taken(studio: Studio, arrived: Any, name: str) -> Kept:
     kept = studio.workspace.tables.add(arrived, name)
     patience.set(WHILE_CHANGING)
     try:
-        studio.answers.opened(kept)
+        studio.answers.columns(kept)
     except BaseException:
         studio.answers.forget(kept.id)
         studio.workspace.tables.delete(kept.id)

@@ -92,11 +92,11 @@ def test_errors_are_words_for_whoever_dropped_the_file(tmp_path: Path) -> None:
     empty.write_text("age,sex\n", encoding="utf-8")
     good = table(tmp_path / "good.csv")
     said = answered(
-        Question(1, "a", str(twice), "table"),
-        Question(2, "b", str(cut), "table"),
-        Question(3, "c", str(empty), "table"),
+        Question(1, "a", str(twice), "columns", work=itself),
+        Question(2, "b", str(cut), "columns", work=itself),
+        Question(3, "c", str(empty), "columns", work=itself),
         Question(4, "d", good, "columns", work=broken),
-        Question(5, "d", good, "table"),
+        Question(5, "d", good, "columns", work=itself),
     )
     assert [(number, well) for number, well, _ in said] == [(1, False), (2, False), (3, False), (4, False), (5, True)]
     errors: list[Any] = [found for _, _, found in said[:4]]

@@ -29,15 +29,24 @@ class Counter:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: dict[int, Future[Any]] = {}
+        self._warming = 0
+        self._stopped = False
 
     @property
     def busy(self) -> int:
-        """Questions that wait for their answer."""
-        return len(self._waiting)
+        """Questions of pages that wait for their answer."""
+        return len(self._waiting) - self._warming
+
+    @property
+    def started(self) -> bool:
+        return self._process is not None
 
     def ask(self, asked: Question) -> Future[Any]:
         found: Future[Any] = Future()
         with self._lock:
+            if self._stopped:
+                found.set_exception(_ended())
+                return found
             process = self._running()
             assert process.stdin is not None
             self._waiting[asked.number] = found
@@ -50,12 +59,18 @@ class Counter:
         return found
 
     def warm(self) -> None:
-        """Start the process, so that the first question is answered at once."""
-        with self._lock:
-            self._running()
+        """Start the process and have it load what the first table needs; returns when it has, or has ended."""
+        self._warming = 1
+        try:
+            with suppress(DataError):
+                self.ask(Question(next(_numbers), "", "", "warm")).result()
+        finally:
+            self._warming = 0
 
     def stop(self) -> None:
+        """End the process for good; whoever still asks is told."""
         with self._lock:
+            self._stopped = True
             process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -107,6 +122,7 @@ class Counters:
         self._lock = threading.Lock()
 
     def warm(self) -> None:
+        """One process after the other: the first is ready soonest when nothing else loads beside it."""
         for one in self._counters:
             one.warm()
 
@@ -128,7 +144,7 @@ class Counters:
         with self._lock:
             if table_id not in self._places:
                 tables = list(self._places.values())
-                self._places[table_id] = min(self._counters, key=lambda one: (one.busy, tables.count(one)))
+                self._places[table_id] = min(self._counters, key=lambda one: (one.busy, not one.started, tables.count(one)))
             self._places.move_to_end(table_id)
             while len(self._places) > MOST_PLACES:
                 self._places.popitem(last=False)

@@ -14,7 +14,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
+
+import pyarrow.csv as pa_csv
 
 import shoal
 from shoal.api.improve import improve
@@ -23,12 +26,15 @@ from shoal.api.inspect import first_look
 from shoal.engines.table import Table
 from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, InternalError, ShoalError
 from shoal.release.policy.policy import Policy
-from shoal.server.studio.views import improved, understood
+from shoal.server.studio.views import improved, measured, understood
+from shoal.server.studio.views.drawn import drawn
 
 TABLES = 4
 """Tables that are held open; the one that nobody asked for longest goes first."""
 COUNTED = 4
 """Objects that are kept of each table."""
+WARM_ROWS = 40_000
+"""Rows of the made-up table that a process begins with: enough for the compiled kernels, which smaller tables do without."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class Kept:
     def answer(self, asked: Question) -> Any:
         if asked.kind == "forget":
             return self.forget(asked.table_id)
+        if asked.kind == "warm":
+            return warm()
         table, made = self._opened(asked)
         key = (asked.kind, asked.key)
         if key not in made:
@@ -64,7 +72,7 @@ class Kept:
         made.move_to_end(key)
         while len(made) > COUNTED:
             made.popitem(last=False)
-        return None if asked.work is None else asked.work(made[key], *asked.given)
+        return None if asked.work is None else drawn(asked.work(made[key], *asked.given))
 
     def _opened(self, asked: Question) -> tuple[Table, OrderedDict[tuple[str, str], Any]]:
         if asked.table_id not in self._tables:
@@ -90,20 +98,12 @@ def _improvement(table: Table, policy: Policy) -> Any:
     return improve(table, replace(freed(policy), about={}))
 
 
-def has_rows(table: Table) -> bool:
-    """A table without a row is refused before it is kept."""
-    if not any(batch.num_rows for batch in table.scan()):
-        raise EmptyTableError(f"table '{table.name}' has no rows.", hint="Choose one with at least one row of data.")
-    return True
-
-
 def itself(made: Any) -> Any:
     """What was made, as it is."""
     return made
 
 
 MAKERS: dict[str, Callable[[Table, Any], Any]] = {
-    "table": lambda table, _: has_rows(table),
     "rows": lambda table, _: table,
     "columns": lambda table, _: first_look(table),
     "measure": _measured,
@@ -135,6 +135,8 @@ def _told(error: BaseException, source: str) -> BaseException:
         error.message = error.message.replace(source, Path(source).name)
         if isinstance(error, AmbiguousColumnError):
             error.hint = "Give each column a name of its own in the file, then drop it again."
+        elif isinstance(error, EmptyTableError):
+            error.hint = "Choose one with at least one row of data."
         elif any(said in error.hint for said in ("pass ", "Pass ", "--")):
             error.hint = "Repair the file, or save it in another form, then drop it again."
     if isinstance(error, ShoalError | OSError):
@@ -149,22 +151,26 @@ def _told(error: BaseException, source: str) -> BaseException:
 def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not stand among the answers
-    with suppress(Exception):
-        _warm()
     with answers:
         serve(sys.stdin.buffer, answers)
 
 
-def _warm() -> None:
-    """Load what the first table needs, while somebody still looks for it."""
-    people = shoal.datasets.people(400, seed=1).select(["date_of_birth", "sex", "postcode", "diagnosis"])
+def warm() -> None:
+    """Load what the first table needs, while somebody still looks for it: the walk of a page over a table as people bring it."""
     asked = Policy.of(
         quasi=["date_of_birth", "sex"], sensitive=["diagnosis"], insensitive=["postcode"], k=3, allow={"suppress": 1}
     )
-    with shoal.open(people) as table:
-        first_look(table)
-        understood.shown(_measured(table, asked), {}, 3, 5)
-        improved.more(_improvement(table, asked), {"date_of_birth": 4, "sex": 0}, "sex")
+    with suppress(Exception), TemporaryDirectory(prefix="shoal-studio-") as folder:
+        source = Path(folder) / "people.csv"
+        people = shoal.datasets.people(WARM_ROWS, seed=1).select(["date_of_birth", "sex", "postcode", "diagnosis"])
+        pa_csv.write_csv(people, source)
+        with shoal.open(source) as table:
+            first_look(table)
+            found = _measured(table, asked)
+            drawn((measured.shown(found, 3), understood.shown(found, {}, 3, 5)))
+            tried = _improvement(table, asked)
+            improved.shown(tried, {"date_of_birth": 4, "sex": 0})
+            improved.more(tried, {"date_of_birth": 4, "sex": 0}, "sex")
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ IDLE = 1800.0
 class Spaces:
     """The studios of the workspaces that somebody uses, each opened when it is first asked for."""
 
-    def __init__(self, people: People, *, limit: int, workers: int, vault: str) -> None:
-        self._people, self._limit, self._workers, self._vault = people, limit, workers, vault
+    def __init__(self, people: People, **about: Any) -> None:
+        self._people, self._about = people, about
         self._lock = asyncio.Lock()
         self._open: dict[str, tuple[FastAPI, contextlib.AsyncExitStack, Any]] = {}
         self._asked: dict[str, float] = {}
@@ -40,10 +40,7 @@ class Spaces:
             if space not in self._open:
                 await self._close_idle()
                 workspace = await run_in_threadpool(self._people.workspace, space)
-                app, stack = (
-                    pages_of(workspace, limit=self._limit, workers=self._workers, vault=self._vault),
-                    contextlib.AsyncExitStack(),
-                )
+                app, stack = pages_of(workspace, **self._about), contextlib.AsyncExitStack()
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 self._open[space] = (app, stack, workspace)
             return self._open[space][0]
@@ -65,8 +62,11 @@ class Spaces:
 def create_house(
     people: People, *, limit: int = LIMIT, workers: int = 1, hosts: Sequence[str] = LOOPBACK, vault: str = ""
 ) -> FastAPI:
-    """The studio of several people. ``workers`` are the jobs at the same time in each workspace."""
-    spaces = Spaces(people, limit=limit, workers=workers, vault=vault)
+    """The studio of several people. ``workers`` are the jobs at the same time in each workspace.
+
+    A workspace's processes are started when they are first needed: a house full of people who only look holds none.
+    """
+    spaces = Spaces(people, limit=limit, workers=workers, vault=vault, warm=False)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -127,7 +127,8 @@ function listen(box) {
   };
 }
 // --- a page that waits for something looks again by itself --------------------------------------------------------------------
-let looking = 0;
+const REST = 250; // milliseconds without a click after which the rest of a page is asked for: it would keep the next click waiting
+let looking = 0, resting = 0;
 function again() {
   const box = document.querySelector("[data-again]");
   clearTimeout(looking);
@@ -135,7 +136,8 @@ function again() {
 }
 function begin() {
   again();
-  if (document.querySelector("[data-more]")) swap(location.href, {}, true);
+  clearTimeout(resting);
+  if (document.querySelector("[data-more]")) resting = setTimeout(() => swap(location.href, {}, true), REST);
   const box = document.querySelector("[data-job]");
   if (box && listening !== box.dataset.job) { listening = box.dataset.job; listen(box); }
 }

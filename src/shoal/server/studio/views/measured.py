@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from shoal.api.measurement import Measurement
 from shoal.report.charts import class_sizes, fish
 from shoal.report.charts.shoal_sign import caption
@@ -15,9 +17,9 @@ FISHES = 50
 def shown(m: Measurement, k: int) -> dict[str, Any]:
     """The sentence, four numbers and the histogram; ``k`` is the smallest group that is asked for."""
     total = m.crowds.n_members
-    sizes: dict[int, int] = {}
-    for size, members in zip(m.crowds.sizes.tolist(), m.crowds.members.tolist(), strict=True):
-        sizes[int(size)] = sizes.get(int(size), 0) + int(members)
+    different, which = np.unique(m.crowds.sizes, return_inverse=True)
+    members = np.bincount(which, weights=m.crowds.members, minlength=len(different))
+    sizes = {int(size): int(people) for size, people in zip(different, members, strict=True)}
     worst = next(iter(m.worst_subsets(1, up_to=2)), None) if m.knows_subsets else None
     numbers = [
         {"value": f"{m.unique:,}", "words": "people are one of a kind", "why": "unique"},
