@@ -97,3 +97,17 @@ def test_plans_beside_those_found_lose_as_much_or_more() -> None:
     assert all(k in best for k, _ in found.tried)
     assert all(loss >= best[k] - 1e-12 for k, loss in found.tried if next(p for p in found.plans if p.k == k).proven)
     assert found.to_json()["tried"] == [list(t) for t in found.tried]
+
+
+@pytest.mark.parametrize(("values", "bars"), [(59, 59), (60, 60), (61, 60), (150, 60)])
+def test_never_more_than_sixty_bars(values: int, bars: int) -> None:
+    table = {"age": [20 + i for i in range(values) for _ in range(6)], "sex": ["f"] * (6 * values)}
+    found = improve(table, asked(2))
+    told = effect(found, "age", found.at({"age": 0, "sex": 0}))
+    assert len(told.after) == bars
+    assert sum(n for _, n in told.after) == 6 * values
+    ends = [label.split(" … ") for label, _ in told.after]
+    assert (ends[0][0], ends[-1][-1]) == ("20", str(19 + values))
+    for (label, n), said in zip(told.after, ends, strict=True):
+        first, last = int(said[0]), int(said[-1])
+        assert n == 6 * (last - first + 1), f"{label} stands for its values and no others"

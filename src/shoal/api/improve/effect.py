@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,17 @@ def effect(improvement: Improvement, column: str, tried: Tried) -> Effect:
     rest = int(after.sum()) - sum(n for _, n in shown)
     if rest >= least:
         shown.append((POOLED, rest))
+    shown = _fewer(shown)
     return Effect(column, int((each > 0).sum()), tuple(pooled(_joined(each), least)), tuple(shown))
+
+
+def _fewer(bars: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """At most sixty bars: where there are more, neighbours stand together under the names of their first and their last."""
+    if len(bars) <= MOST_BARS:
+        return bars
+    cuts = np.linspace(0, len(bars), MOST_BARS + 1).astype(int)
+    parts = [bars[a:b] for a, b in itertools.pairwise(cuts)]
+    return [(p[0][0] if len(p) == 1 else f"{p[0][0]} … {p[-1][0]}", sum(n for _, n in p)) for p in parts]
 
 
 def _joined(each: npt.NDArray[Any]) -> list[int]:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from shoal.errors import ShoalError
 from shoal.report.charts import frontier, svg
 from shoal.server.studio import changes
+from shoal.server.studio.answers import StillCounting
 from shoal.server.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
 from shoal.server.studio.search import is_taken, levels_of, search_of
 from shoal.server.studio.views import improved
@@ -80,7 +81,10 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
     told = dict(studio.answers.improvement(at.kept, at.policy, improved.shown, levels))
     rest: dict[str, Any] = {"ways": [], "path": None, "effect": None, "effect_of": column}
     if whole:
-        rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
+        try:
+            rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
+        except StillCounting:  # the numbers stand already; the page asks for the rest again
+            whole = False
     plans = [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}

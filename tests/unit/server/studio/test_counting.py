@@ -14,10 +14,12 @@ import pytest
 
 from shoal.errors import AmbiguousColumnError, DataError, EmptyTableError, InternalError, ShoalError
 from shoal.release.policy.policy import Policy
+from shoal.report.charts import Chart, svg
 from shoal.server.studio.counting import process
 from shoal.server.studio.counting.counters import Counters
 from shoal.server.studio.counting.process import Kept, Question, itself, serve
 from shoal.server.studio.views import improved, measured
+from shoal.server.studio.views.drawn import draw
 
 ASKED = Policy.of(quasi=["age", "sex"], insensitive=["n"], k=3, allow={"suppress": 1})
 
@@ -127,3 +129,36 @@ def test_a_process_that_ended_is_started_anew(tmp_path: Path) -> None:
         assert again != first
     finally:
         counters.close()
+
+
+def chart_of(_: Any) -> Any:
+    return {"a": [Chart(10, 10, "<t>", "said", ())], "n": (1, "x")}
+
+
+def test_charts_come_drawn_and_nothing_else_changes(tmp_path: Path) -> None:
+    source = table(tmp_path / "one.csv")
+    ((_, well, told),) = answered(Question(1, "a", source, "columns", work=chart_of))
+    assert well
+    assert told == {"a": [svg(chart_of(None)["a"][0])], "n": (1, "x")}
+    assert draw(told["a"][0]) is told["a"][0], "a drawing is shown as it is"
+    assert draw(chart_of(None)["a"][0]) == told["a"][0]
+    assert "&lt;t&gt;" in told["a"][0]
+
+
+def test_the_process_that_is_ready_gets_the_first_table(tmp_path: Path) -> None:
+    source = table(tmp_path / "one.csv")
+    counters = Counters(2)
+    counters._counters[1].ask(Question(-1, "", "", "forget")).result(120)
+    try:
+        first = counters.ask(Question(0, "a", source, "columns", work=pid_of)).result(120)
+        assert counters._counters[1]._process is not None
+        assert first == counters._counters[1]._process.pid, "the other one would have to be started"
+        assert not counters._counters[0].started
+        counters.ask(Question(0, "a", source, "columns", work=forever))
+        other = counters.ask(Question(0, "b", source, "columns", work=pid_of)).result(120)
+        assert other != first, "a table of somebody else does not wait"
+    finally:
+        counters.close()
+    with pytest.raises(DataError):
+        counters.ask(Question(0, "a", source, "columns", work=pid_of)).result(5)
+    assert not counters._counters[0].started, "what was closed is not started again"
