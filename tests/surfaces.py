@@ -10,6 +10,7 @@ Run ``python tests/surfaces.py`` to write the list anew (``tests/system/surfaces
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import csv
 import io
@@ -234,6 +235,12 @@ def _statistics(it: Walk, table: str) -> None:
     it.run("table", "table", table, "--rows", "kolomjob", "--threshold", "5", "--out", "OUT-table.csv")
     meant = "kolomname=family,kolomjob=text,kolomage=number"
     it.run("link", "link", table, "--fields", meant, "--out", "OUT-pairs.csv", "--save-model", "OUT-model.json")
+    key = _write(it, "link.key", base64.b64encode(bytes((7 * i * i + 3 * i) % 256 for i in range(32))).decode() + "\n")
+    (it.place / key).chmod(0o600)
+    fields = "kolomname=family,kolomjob=text"
+    coded = ["encode", table, "--id", "kolomage", "--fields", fields, "--salt", "kolomjob", "--key-file", key]
+    it.run("encode", *coded, "--out", "OUT-people.clk")
+    it.run("link encodings", "link", "OUT-people.clk", "--out", "OUT-same.csv", "--people", "OUT-who.csv", also=False)
     questions = "population: 5000\nrespondents: 120\nquestions:\n  age: {range: [18, 97], band: 5}\n  sex: {shares: [0.5, 0.5]}\n"
     it.run("design", "design", _write(it, "questions.yml", questions))
     plan = "steps:\n  - {column: kolomname, drop: {}}\n  - {column: kolomage, drop: {}}\n"

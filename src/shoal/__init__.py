@@ -15,6 +15,8 @@ __all__ = [
     "ColumnLevels",
     "Comparison",
     "CountTable",
+    "EncodedLink",
+    "Encodings",
     "Estimate",
     "EventMeasurement",
     "Inspection",
@@ -40,12 +42,14 @@ __all__ = [
     "count_table",
     "datasets",
     "design",
+    "encode",
     "engines",
     "errors",
     "hierarchies",
     "hierarchy",
     "inspect",
     "link",
+    "link_encoded",
     "linkage",
     "measure",
     "measures",
@@ -92,6 +96,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.events import EventMeasurement
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
+    from shoal.api.linkage.encode import EncodedLink, encode, link_encoded
     from shoal.api.linkage.link import Link, link
     from shoal.api.measure import measure
     from shoal.api.measurement import Measurement
@@ -103,6 +108,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.transform import Transformed
     from shoal.api.verify import verify
     from shoal.engines.table import Table
+    from shoal.linkage.encoded.files import Encodings
     from shoal.model.estimate import Estimate
     from shoal.predict.questionnaire.meter_result import Meter
     from shoal.predict.questionnaire.questionnaire import Questionnaire
@@ -126,6 +132,8 @@ else:
         "ColumnLevels": "api.hierarchy",
         "Comparison": "api.compare.result",
         "CountTable": "release.counts.published",
+        "EncodedLink": "api.linkage.encode",
+        "Encodings": "linkage.encoded.files",
         "Estimate": "model.estimate",
         "EventMeasurement": "api.events",
         "Inspection": "api.inspect",
@@ -148,9 +156,11 @@ else:
         "compare": "api.compare.compare",
         "count_table": "api.count_table",
         "design": "api.design",
+        "encode": "api.linkage.encode",
         "hierarchy": "api.hierarchy",
         "inspect": "api.inspect",
         "link": "api.linkage.link",
+        "link_encoded": "api.linkage.encode",
         "measure": "api.measure",
         "open": "api.open",
         "protect": "api.protect",

@@ -37,6 +37,7 @@ ORDER = (
     "study",
     "observe",
     "link",
+    "encode",
     "vault",
     "registry",
     "serve",

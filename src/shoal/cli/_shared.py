@@ -95,6 +95,17 @@ def names(text: str | None) -> tuple[str, ...]:
     return found
 
 
+def pairs_of(text: str | None, option: str) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping."""
+    out: dict[str, str] = {}
+    for part in names(text):
+        name, equals, word = part.partition("=")
+        if not equals or not name.strip() or not word.strip() or name.strip() in out:
+            raise UsageError(f"{option} is written like a=b,c=d, each name once.")
+        out[name.strip()] = word.strip()
+    return out
+
+
 def roles(**given: str | None) -> dict[str, Any]:
     """The roles that were given, as keywords of the verbs: names of columns; unit and weight are one column each.
 

@@ -27,22 +27,38 @@ def link(
     rename: Annotated[str | None, typer.Option("--rename", help="Columns of RIGHT by LEFT's names: achternaam=surname,…")] = None,
     id: Annotated[str | None, typer.Option("--id", help="Column that names a record in --out; else its row number.")] = None,
     truth: Annotated[str | None, typer.Option("--truth", help="Column that is equal for one person: precision, recall.")] = None,
-    match: Annotated[float, typer.Option("--match", help="Probability from which a pair is a match.")] = 0.95,
-    possible: Annotated[float, typer.Option("--possible", help="And from which a person shall decide.")] = 0.05,
+    match: Annotated[
+        float | None, typer.Option("--match", help="Probability from which a pair is a match; for encodings a similarity.")
+    ] = None,
+    possible: Annotated[float | None, typer.Option("--possible", help="And from which a person shall decide.")] = None,
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="Nobody is twice in the same table.")] = False,
     model: Annotated[Path | None, typer.Option("--model", help="Weights fitted before (--save-model).")] = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Write the fitted weights (no data in them).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the pairs as CSV: rows and levels, no values.")] = None,
+    people: Annotated[
+        Path | None, typer.Option("--people", help="Encodings: write one new pseudonym for each person, the same on both sides.")
+    ] = None,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
     """Records of one person, in spite of typing errors and changed names: matches, and pairs for a person to decide."""
     import shoal
+    from shoal.linkage.encoded.files import is_encodings
+    from shoal.linkage.linking import MATCH, POSSIBLE
 
+    if is_encodings(left) or (right is not None and is_encodings(right)):
+        if fields or rename or id or truth or model or save_model:
+            raise UsageError("encodings have no columns to name.", hint="Fields and ids are chosen by `shoal encode`.")
+        _encoded(left, right, match, possible, one_to_one, out, people, as_json=as_json)
+        return
+    if people is not None:
+        raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
+    named = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
     with _shared.progress("comparing"):
         found = shoal.link(
-            left, right, fields=pairs_of(fields, "--fields"), rename=pairs_of(rename, "--rename"), id=id, truth=truth,
-            match=match, possible=possible, one_to_one=one_to_one, model=model, seed=seed,
+            left, right, **named, id=id, truth=truth,
+            match=MATCH if match is None else match, possible=POSSIBLE if possible is None else possible,
+            one_to_one=one_to_one, model=model, seed=seed,
         )  # fmt: skip
     if save_model is not None:
         found.model.write(save_model)
@@ -57,15 +73,35 @@ def link(
             _shared.say(f"Written to {file}.")
 
 
-def pairs_of(text: str | None, option: str) -> dict[str, str]:
-    """``a=b,c=d`` as a mapping."""
-    out: dict[str, str] = {}
-    for part in _shared.names(text):
-        name, equals, word = part.partition("=")
-        if not equals or not name.strip() or not word.strip() or name.strip() in out:
-            raise UsageError(f"{option} is written like a=b,c=d, each name once.")
-        out[name.strip()] = word.strip()
-    return out
+def _encoded(
+    left: str,
+    right: str | None,
+    match: float | None,
+    possible: float | None,
+    one_to_one: bool,
+    out: Path | None,
+    people: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Compare files of encodings: no key, no values, only the holders' ids."""
+    import shoal
+    from shoal.linkage.encoded.compare import MATCH, POSSIBLE
+
+    limits = {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
+    with _shared.progress("comparing"):
+        found = shoal.link_encoded(left, right, one_to_one=one_to_one, **limits)
+    if out is not None:
+        found.write(out)
+    if people is not None:
+        found.write_people(people)
+    if as_json:
+        _shared.put_json(found.to_json())
+        return
+    typer.echo(f"{found.matches:,} pairs match, {found.possible:,} are possible matches for the two holders to decide together.")
+    for file in (out, people):
+        if file is not None:
+            _shared.say(f"Written to {file}.")
 
 
 def _print(found: Link) -> None:

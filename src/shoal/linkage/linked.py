@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from shoal.disk.atomic import atomic
 from shoal.linkage.compare.levels import LEVELS, MISSING
+from shoal.linkage.pairs import Pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,34 +21,8 @@ if TYPE_CHECKING:
     from shoal.linkage.weights.model import Model
 
 
-@dataclass(frozen=True)
-class Quality:
-    """Pairs found against the truth. ``precision`` is 1 where nothing was said."""
-
-    true: int
-    found: int
-    right: int
-
-    @property
-    def precision(self) -> float:
-        return self.right / self.found if self.found else 1.0
-
-    @property
-    def recall(self) -> float:
-        return self.right / self.true if self.true else 1.0
-
-    @property
-    def f1(self) -> float:
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        told = {name: round(getattr(self, name), 6) for name in ("precision", "recall", "f1")}
-        return {"true": self.true, "found": self.found, "right": self.right, **told}
-
-
 @dataclass(frozen=True, eq=False)
-class Linked:
+class Linked(Pairs):
     """The pairs that match or may match, as places in the joined records (``split``: where the second table begins)."""
 
     records: Records = field(repr=False)
@@ -65,39 +39,8 @@ class Linked:
     decision: NDArray[np.str_] = field(repr=False)
 
     @property
-    def matches(self) -> int:
-        return int((self.decision == "match").sum())
-
-    @property
-    def possible(self) -> int:
-        return int((self.decision == "possible").sum())
-
-    def groups(self) -> NDArray[np.int64]:
-        """A number for each record; records that matches connect have the same one, the smallest place among them."""
-        parent = np.arange(len(self.records))
-
-        def root(i: int) -> int:
-            while parent[i] != i:
-                parent[i] = parent[parent[i]]
-                i = int(parent[i])
-            return i
-
-        for a, b in zip(self.left[self.decision == "match"], self.right[self.decision == "match"], strict=True):
-            one, two = sorted((root(int(a)), root(int(b))))
-            parent[two] = one
-        return np.array([root(i) for i in range(len(parent))], dtype=np.int64)
-
-    def quality(self, truth: Sequence[Any], *, with_possible: bool = False) -> Quality:
-        """The pairs against the truth: records of one person have the same value in ``truth``. Missing ones are alone."""
-        codes = np.array([hash(("alone", i)) if t is None else hash(("person", t)) for i, t in enumerate(truth)])
-        chosen = np.ones(len(self.left), dtype=bool) if with_possible else self.decision == "match"
-        right = codes[self.left[chosen]] == codes[self.right[chosen]]
-        if self.split is None:
-            true = sum(c * (c - 1) // 2 for c in Counter(codes.tolist()).values())
-        else:
-            first, second = Counter(codes[: self.split].tolist()), Counter(codes[self.split :].tolist())
-            true = sum(c * second[code] for code, c in first.items())
-        return Quality(true, int(chosen.sum()), int(right.sum()))
+    def size(self) -> int:
+        return len(self.records)
 
     def rows(self, left_ids: Sequence[Any] | None = None, right_ids: Sequence[Any] | None = None) -> list[dict[str, Any]]:
         """The pairs, best first: both records by row number (from 1) or id, probability, decision, level of each field."""

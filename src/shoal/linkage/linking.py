@@ -8,7 +8,6 @@ Source   Fellegi and Sunter 1969; Winkler 1988; term frequencies as in Splink's 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from shoal.errors import DataError, UsageError
 from shoal.linkage.compare.blocking import candidate_pairs
 from shoal.linkage.compare.levels import levels
 from shoal.linkage.linked import Linked
+from shoal.linkage.pairs import one_to_one as one_to_one_decisions
 from shoal.linkage.weights import em
 from shoal.linkage.weights.score import weigh
 
@@ -63,7 +63,7 @@ def link_records(
     kept = chance >= possible
     decision = np.where(chance >= match, "match", "possible")[kept]
     if one_to_one:
-        decision = _one_to_one(left[kept], right[kept], weight[kept], decision)
+        decision = one_to_one_decisions(left[kept], right[kept], weight[kept], decision)
     return Linked(
         records=records, split=split, model=model, pairs=total, compared=len(left), blocks_left_out=left_out,
         left=left[kept], right=right[kept], weight=weight[kept], probability=chance[kept], levels=found[kept], decision=decision,
@@ -97,20 +97,3 @@ def _sample(records: Records, split: int | None, known: NDArray[np.int64], seed:
     apart = one != two
     ids = np.minimum(one, two)[apart] * n + np.maximum(one, two)[apart]
     return np.setdiff1d(ids, known)
-
-
-def _one_to_one(
-    left: NDArray[np.int64], right: NDArray[np.int64], weight: NDArray[np.float64], decision: NDArray[np.str_]
-) -> NDArray[np.str_]:
-    """The best pair of each person stays a match; what it displaces is possible. Equally good rivals are all only possible."""
-    out = np.where(decision == "match", "possible", decision)
-    equal = Counter(zip(left.tolist(), weight.tolist(), strict=True)) + Counter(zip(right.tolist(), weight.tolist(), strict=True))
-    taken: set[int] = set()
-    for at in np.lexsort((right, left, -weight)):
-        pair = {int(left[at]), int(right[at])}
-        if decision[at] != "match" or taken & pair:
-            continue
-        taken |= pair
-        if all(equal[place, float(weight[at])] == 1 for place in pair):
-            out[at] = "match"
-    return out

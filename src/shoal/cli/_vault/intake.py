@@ -9,7 +9,6 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._vault.shared import Answer, acting
-from shoal.cli.link import pairs_of
 
 DomainName = Annotated[str, typer.Option("--domain", help="Domain of the pseudonyms.")]
 
@@ -36,7 +35,7 @@ def intake(
 
     told: dict[str, Any] = {
         "domain": domain,
-        "fields": pairs_of(fields, "--fields"),
+        "fields": _shared.pairs_of(fields, "--fields"),
         "purpose": purpose,
         "match": match,
         "possible": possible,

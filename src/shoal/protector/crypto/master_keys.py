@@ -118,7 +118,17 @@ def from_env(name: str = ENVIRONMENT, *, forget: bool = False) -> LocalKey:
 
 def from_file(path: str | Path) -> LocalKey:
     """The master key in a file that only its owner can read (mode 0600 or 0400) and that holds nothing else."""
-    file = Path(path)
+    return LocalKey(_secret_in(Path(path)), location=str(Path(path).resolve()))
+
+
+def derived_from_file(path: str | Path, purpose: str) -> bytes:
+    """A key for another purpose than a vault's, from a key file."""
+    secret = _secret_in(Path(path))
+    check_strength(secret)
+    return derive(secret, purpose).expose()
+
+
+def _secret_in(file: Path) -> Secret:
     if file.suffix.lower() in _CONFIG_SUFFIXES:
         raise KeyRefusedError(
             f"'{file.name}' looks like a configuration file: keys do not belong there.",
@@ -140,7 +150,7 @@ def from_file(path: str | Path) -> LocalKey:
     if os.name == "posix" and info.st_uid not in (os.geteuid(), 0):
         raise KeyRefusedError(f"the key file '{file.name}' belongs to another user.", hint="Own the file that holds your key.")
     text = file.read_text(encoding="ascii", errors="replace")
-    return LocalKey(_decode(text, f"the key file '{file.name}'"), location=str(file.resolve()))
+    return _decode(text, f"the key file '{file.name}'")
 
 
 def split(key_text: str, *, shares: int, needed: int) -> list[str]:
