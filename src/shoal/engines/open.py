@@ -79,7 +79,7 @@ def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[st
         return source.with_roles(**roles)
     elsewhere = open_source(source, options) if isinstance(source, str) else None
     if elsewhere is not None:
-        return make_table(*elsewhere, name or _stem(Path(source.rpartition("::")[2].partition("?")[0])), roles)
+        return make_table(*elsewhere, name or _stem(Path(elsewhere[1].source.rpartition("::")[2])), roles)
     if isinstance(source, str) and is_url(source):
         return _open_url(source, name, roles, options)
     if isinstance(source, (str, Path)):

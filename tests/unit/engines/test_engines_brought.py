@@ -196,3 +196,23 @@ def test_files_and_folders_of_an_object_store(store: str) -> None:
         shoal.open(f"s3://bucket/none.csv?{store}")
     assert "endpoint" not in str(caught.value)
     assert not [n for n in os.listdir() if n.startswith("s3")]
+
+
+def test_credentials_in_an_address_are_never_shown(store: str) -> None:
+    with shoal.open(f"s3://key:SECRET@bucket/d/people.csv?{store}") as table:
+        assert table.source["source"] == "s3://bucket/d/people.csv"
+        assert table.name == "people"
+        assert "SECRET" not in repr(table)
+    for wrong in ("bucket/none.csv", "bucket"):
+        with pytest.raises(UnreadableError) as caught:
+            shoal.open(f"s3://key:SECRET@{wrong}?{store}")
+        assert "SECRET" not in str(caught.value) + repr(caught.value)
+
+
+def test_a_store_of_google_is_not_asked_for_ever() -> None:
+    from shoal.engines.files.brought import PATIENCE, _patient
+
+    assert _patient("gs://b/x") == f"gs://b/x?retry_limit_seconds={PATIENCE}"
+    assert _patient("gcs://b/x?scheme=http") == f"gcs://b/x?scheme=http&retry_limit_seconds={PATIENCE}"
+    assert _patient("gs://b/x?retry_limit_seconds=3") == "gs://b/x?retry_limit_seconds=3"
+    assert _patient("s3://b/x") == "s3://b/x"

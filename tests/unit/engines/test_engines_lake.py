@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -102,3 +104,56 @@ def test_the_version_stands_in_the_certificate(delta: Path, tmp_path: Path) -> N
     found = json.loads((release / "certificate.json").read_text())["input"]
     assert (found["snapshot"], found["records"]) == ("delta version 1", 20)
     assert len(found["keyed_hash"]) == 64
+
+
+# -- deletion vectors ----------------------------------------------------------------------------------------------------
+
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def inline_vector(removed: list[int]) -> dict[str, object]:
+    """A deletion vector in the log itself, by the protocol's words: a Roaring bitmap of row numbers, spelled in Z85."""
+    bitmap = struct.pack("<II", 12346, 1) + struct.pack("<HH", 0, len(removed) - 1) + struct.pack("<I", 16)
+    bitmap += b"".join(struct.pack("<H", row) for row in removed)
+    raw = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
+    raw += bytes(-len(raw) % 4)
+    words = [int.from_bytes(raw[i : i + 4], "big") for i in range(0, len(raw), 4)]
+    text = "".join(Z85[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
+    return {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(raw), "cardinality": len(removed)}
+
+
+def with_vectors(folder: Path, *features: str) -> Path:
+    """A Delta table of PEOPLE whose log marks everybody from 22 on as removed; their rows stay in the file."""
+    (folder / "_delta_log").mkdir(parents=True)
+    pq.write_table(PEOPLE, folder / "part.parquet")
+    fields = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("age", "long"), ("sex", "string"))]
+    removed = [i for i, age in enumerate(PEOPLE["age"].to_pylist()) if age >= 22]
+    said = ["deletionVectors", *features]
+    actions = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": said, "writerFeatures": said}},
+        {"metaData": {"id": "5f0e1a2b-0000-4000-8000-000000000000", "format": {"provider": "parquet", "options": {}},
+                      "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": [],
+                      "configuration": {"delta.enableDeletionVectors": "true"}, "createdTime": 0}},
+        {"add": {"path": "part.parquet", "partitionValues": {}, "size": (folder / "part.parquet").stat().st_size,
+                 "modificationTime": 0, "dataChange": True, "stats": json.dumps({"numRecords": 40}),
+                 "deletionVector": inline_vector(removed)}},
+    ]  # fmt: skip
+    (folder / "_delta_log" / f"{0:020}.json").write_text("".join(json.dumps(a) + "\n" for a in actions))
+    return folder
+
+
+def test_rows_that_a_deletion_vector_marks_do_not_come_back(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    folder = with_vectors(tmp_path / "people")
+    assert counted(folder) == counted(f"delta::{folder}@0") == LIVE
+    with shoal.open(folder) as table:
+        assert sorted({a for b in table.scan(["age"]) for a in b.column(0).to_pylist()}) == [20, 21]
+        release = shoal.anonymize(table, quasi=["age", "sex"], k=3, allow={"loss": 1}).write(tmp_path / "release")
+    found = json.loads((release / "certificate.json").read_text())["input"]
+    assert (found["snapshot"], found["records"]) == ("delta version 0", 20)
+
+
+def test_deletion_vectors_beside_a_feature_that_nobody_tried_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    with pytest.raises(UnreadableError, match="a feature that this reader does not know"):
+        shoal.open(with_vectors(tmp_path / "people", "columnMapping"))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from shoal.engines.core.base import Relation
 from shoal.engines.duckdb.engine import DuckDB, require_option
-from shoal.engines.files.brought import brought, from_stdin, from_store, from_zip, in_store, one_csv, text_files
+from shoal.engines.files.brought import brought, from_stdin, from_store, from_zip, in_store, one_csv, shown_store, text_files
 from shoal.engines.files.csv.read import open_csv
 from shoal.engines.files.excel.read import open_excel
 from shoal.engines.files.frames import open_arrow
@@ -115,7 +115,7 @@ def open_source(source: str, options: dict[str, Any]) -> Opened | None:
     if source == "-":
         return brought("-", options, lambda folder: from_stdin(folder, given), open_path)
     if in_store(source):
-        return brought(source.partition("?")[0], options, lambda folder: from_store(source, folder), open_path)
+        return brought(shown_store(source), options, lambda folder: from_store(source, folder), open_path)
     return None
 
 
