@@ -56,6 +56,7 @@ __all__ = [
     "model",
     "open",
     "predict",
+    "preview",
     "protect",
     "protector",
     "registry",
@@ -102,6 +103,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
     from shoal.api.prediction import Prediction
+    from shoal.api.preview import preview
     from shoal.api.protect import protect
     from shoal.api.study.result import Study
     from shoal.api.study.study import study
@@ -163,6 +165,7 @@ else:
         "link_encoded": "api.linkage.encode",
         "measure": "api.measure",
         "open": "api.open",
+        "preview": "api.preview",
         "protect": "api.protect",
         "study": "api.study.study",
         "verify": "api.verify",

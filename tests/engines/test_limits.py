@@ -30,6 +30,21 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
+def test_check_and_hierarchy_read_aggregates_of_named_columns(server: Target) -> None:
+    source = server.load(ROWS, TYPES)
+    asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["ill"], "direct": ["name"]}
+    with shoal.open(source, only_aggregates=True) as table:
+        assert shoal.check(table, **asked, k=20, rest="insensitive").facts.k == 20
+        assert shoal.hierarchy(table, column="age").levels[0].groups == 3
+        with pytest.raises(UsageError, match="every record has another value in column 'name'"):
+            shoal.hierarchy(table, column="name")
+        with pytest.raises(UsageError, match="a release is made of rows"):
+            shoal.anonymize(table, **asked, k=3)
+    some = [*ROWS[:59], ROWS[0]]
+    with shoal.open(server.load(some, TYPES), only_aggregates=True) as table:  # one value twice: no identifier by its number
+        assert shoal.hierarchy(table, column="name").levels[0].groups == 59
+
+
 def test_only_aggregates_come_out(server: Target, tmp_path: Path) -> None:
     with shoal.open(server.load(ROWS, TYPES), only_aggregates=True, quasi=["age"], sensitive=["ill"], direct=["name"]) as table:
         assert table.n_rows() == 60

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
+from shoal.engines.core.limits import refused
 from shoal.engines.exclude.without import leave_out
 from shoal.engines.files.frames import as_arrow
 from shoal.engines.table import Table
@@ -95,6 +96,8 @@ def anonymize(
     asked, told = policy_of(policy, words).seeded(), progress or silent
     table, types = _frame(table)
     source, left = opened(table), None
+    if source.only_aggregates:
+        raise refused("a release is made of rows of the table", hint="shoal check and shoal measure read aggregates only.")
     held = source.hold(write=to_table is not None)
     if exclude is not None:
         unit = asked.unit if asked.events is None else asked.events.unit

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Source, opened
+from shoal.engines.core.limits import refused
+from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.hierarchies import FromTree, LevelPreview, Rule, from_policy, lint, preview, write_arx
 from shoal.hierarchies.rule import TOP
@@ -103,6 +105,8 @@ def hierarchy(
     """
     source = opened(table)
     source.schema.require(column)
+    if source.only_aggregates:
+        source = _said(source, column)
     values, counts = source.values(column)
     there = values.is_valid().to_numpy(zero_copy_only=False)
     values, counts = values.drop_null(), counts[there]
@@ -117,3 +121,11 @@ def hierarchy(
     seen = dict(zip(texts, counts.tolist(), strict=True))
     records = tuple(int(seen.get(leaf, 0)) for leaf in levels.leaves)
     return ColumnLevels(column, made, tuple(preview(levels, counts, k=k)), findings, levels, records, k)
+
+
+def _said(table: Table, column: str) -> Table:
+    """The table with the column named as quasi-identifying; refused where its values are identifiers by their number."""
+    different, missing = table.numbers(column)
+    if different > 1 and different == table.n_rows() - missing:
+        raise refused(f"every record has another value in column '{column}', so they are identifiers")
+    return table if column in table.schema.roles else table.with_roles(quasi=[column])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Asked:
     hierarchies: Mapping[str, str]
     seed: int
     require: str | None = None
+    preview: bool = False
 
 
 def refuse(others: Mapping[str, object]) -> None:
@@ -51,22 +53,18 @@ def run(
     from shoal.api.events import measure_events
 
     wanted, known = _wanted(asked)
+    words: dict[str, Any] = {
+        "unit": asked.unit, "time": asked.time, "place": _shared.names(asked.place), "time_widths": _words(asked.time_widths),
+        "place_levels": _words(asked.place_levels), "known_records": known, "hierarchies": asked.hierarchies, "seed": asked.seed,
+    }  # fmt: skip
+    if asked.preview:
+        show_preview("measure_events", table, reading, as_json=as_json, **words)
+        return
     opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
     with _shared.progress("counting") as told:
-        found = measure_events(
-            opened,
-            unit=asked.unit,
-            time=asked.time,
-            place=_shared.names(asked.place),
-            time_widths=_words(asked.time_widths),
-            place_levels=_words(asked.place_levels),
-            known_records=known,
-            hierarchies=asked.hierarchies,
-            seed=asked.seed,
-            progress=told,
-        )
+        found = measure_events(opened, progress=told, **words)
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")
     if plot is not None:

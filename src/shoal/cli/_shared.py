@@ -47,6 +47,10 @@ OnlyAggregates = Annotated[
     bool,
     typer.Option("--only-aggregates", help="Databases: refuse statements that would return rows or identifiers."),
 ]
+Preview = Annotated[
+    bool,
+    typer.Option("--preview", help="Databases: print the statements that would be sent, and send none."),
+]
 Order = Annotated[
     list[str] | None,
     typer.Option("--order", help="Categories of a column from low to high: pain=low,medium,high. Repeatable."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def anonymize(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
+    only_aggregates: _shared.OnlyAggregates = False,
+    preview: _shared.Preview = False,
     memory: _shared.Memory = None,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
@@ -64,7 +67,11 @@ def anonymize(
     """Make a table safe to share and prove it: data, plan, signed certificate and report in one folder."""
     if policy is not None and _is_linked(policy):
         roles = (quasi, qi, sensitive, direct, insensitive, unit, weight, k)
-        if table is not None or out is None or any((*roles, to_table, plan, previous, seed, exclude_by, draft)):
+        if (
+            table is not None
+            or out is None
+            or any((*roles, to_table, plan, previous, seed, exclude_by, draft, only_aggregates, preview))
+        ):
             raise UsageError(
                 "a policy with 'tables:' says all by itself.",
                 hint="Run: shoal anonymize --policy FILE --out DIR [--exclude FILE]",
@@ -75,13 +82,20 @@ def anonymize(
         raise UsageError("there is no table.", hint="Run: shoal anonymize TABLE --policy FILE --out DIR")
     given = {"quasi": quasi, "qi": qi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive}
     given |= {"unit": unit, "weight": weight}
-    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+    reading = _shared.read_options(
+        read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
+    )
     reading |= _shared.properties(scale, missing_values, order)
     if draft is not None:
         _draft(table, draft, reading, _shared.roles(**given), as_json=as_json)
         return
     words = _shared.asked(policy, k=k, hint="Begin with: shoal anonymize TABLE --draft policy.yml", **given)
     words |= {"rest": rest} if rest is not None else {}
+    words |= {"seed": seed} if seed is not None else {}
+    if preview:
+        more = {"plan": plan, "to_table": to_table or None, "exclude": exclude, "exclude_by": exclude_by, "format": form}
+        show_preview("anonymize", table, reading, as_json=as_json, policy=policy, **more, **words)
+        return
     if out is None:
         raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
@@ -90,7 +104,6 @@ def anonymize(
     from shoal.release.events.release import EventRelease
 
     free(out)
-    words |= {"seed": seed} if seed is not None else {}
     with _shared.progress("anonymizing") as told, shoal.open(table, **reading) as opened:
         release: Any = shoal.anonymize(
             opened,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +34,8 @@ def check(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
+    only_aggregates: _shared.OnlyAggregates = False,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -47,10 +50,13 @@ def check(
         policy, k=k, quasi=quasi, qi=qi, sensitive=sensitive, direct=direct, insensitive=insensitive, unit=unit, weight=weight
     )
     words |= {"rest": rest} if rest is not None else {}
+    options = _shared.read_options(
+        read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
+    ) | _shared.properties(scale, missing_values, order)
+    if preview:
+        show_preview("check", tables, options, as_json=as_json, policy=policy, **words)
+        return
     with _shared.progress("counting") as told:
-        options = _shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout) | _shared.properties(
-            scale, missing_values, order
-        )
         results = [shoal.check(shoal.open(table, **options), policy, progress=told, **words) for table in tables]
     text = render_all(results, "json" if as_json else form)
     if out is not None:

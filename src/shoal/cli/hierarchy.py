@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -32,12 +33,18 @@ def hierarchy(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
+    only_aggregates: _shared.OnlyAggregates = False,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Levels of a hierarchy over a column: groups per level, smallest and largest, how many below k; and what lint finds."""
     import shoal
 
-    with shoal.open(table, **_shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout)) as opened:
+    reading = _shared.read_options(read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates)
+    if preview:
+        show_preview("hierarchy", table, reading, as_json=as_json, column=column, rule=_parsed(rule), k=k)
+        return
+    with shoal.open(table, **reading) as opened:
         found = shoal.hierarchy(opened, column=column, rule=_parsed(rule), k=k)
     if out is not None:
         found.write(out, public=public)

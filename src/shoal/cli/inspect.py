@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
@@ -32,6 +33,7 @@ def inspect(
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
     only_aggregates: _shared.OnlyAggregates = False,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -44,6 +46,9 @@ def inspect(
     reading = _shared.read_options(
         read, rename=rename_duplicates, timeout=statement_timeout, only_aggregates=only_aggregates
     ) | _shared.properties(scale, missing_values, order)
+    if preview:
+        show_preview("inspect", table, reading, as_json=as_json, **known)
+        return
     with _shared.progress("looking at the columns") as told:
         found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
     if as_json:

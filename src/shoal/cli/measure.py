@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal import Measurement
@@ -60,6 +61,7 @@ def measure(
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
     only_aggregates: _shared.OnlyAggregates = False,
+    preview: _shared.Preview = False,
     memory: _shared.Memory = None,
     order: _shared.Order = None,
     scale: _shared.Scale = None,
@@ -85,7 +87,7 @@ def measure(
         more: dict[str, object] = {"population": population, "by": by, "suda": suda or None}
         _events.refuse(others | more)
         asked = _events.Asked(
-            unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require
+            unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require, preview
         )
         reading = _shared.read_options(read, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates)
         _events.run(table, asked, reading, report=report, plot=plot, explain=explain is not None, as_json=as_json)
@@ -97,6 +99,12 @@ def measure(
     reading = _shared.read_options(
         read, rename=rename_duplicates, memory=memory, timeout=statement_timeout, only_aggregates=only_aggregates
     ) | _shared.properties(scale, missing_values)
+    trees = dict(_pair(h) for h in hierarchy or ())
+    rules: dict[str, Any] = {"population": population, "missing": missing, "by": by, "hierarchies": trees}
+    rules["order"] = _shared.orders(order)
+    if preview:
+        show_preview("measure", table, reading, as_json=as_json, **rules, **words)
+        return
     opened = shoal.open(table, **reading)
     if (how := _shared.how_read(opened.source)) and not as_json:
         _shared.say(how)
@@ -104,18 +112,8 @@ def measure(
         words["quasi"] = _proposed(opened, as_json=as_json)
     if unit is None and not as_json:
         words |= _asked_who(opened, words)
-    trees = dict(_pair(h) for h in hierarchy or ())
     with _shared.progress("counting") as told:
-        found = shoal.measure(
-            opened,
-            population=population,
-            missing=missing,
-            by=by,
-            hierarchies=trees,
-            order=_shared.orders(order),
-            progress=told,
-            **words,
-        )
+        found = shoal.measure(opened, progress=told, **rules, **words)
     checked = found.check(require) if require else None
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +27,7 @@ def study(
     k: Annotated[int, typer.Option("--k", help="Smallest group of a safe set.")] = 5,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
     read: _shared.Read = None,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
 ) -> None:
@@ -34,19 +36,15 @@ def study(
 
     pool = _shared.names(quasi or qi)
     asked = _read_sets(sets) if sets is not None else [pool] if pool and up_to is None else []
+    words: dict[str, Any] = {
+        "sets": asked, "by": by, "quasi": pool if up_to is not None else None, "up_to": up_to, "unit": unit,
+        "group_size": group_size, "alpha": alpha, "k": k,
+    }  # fmt: skip
+    if preview:
+        show_preview("study", table, _shared.read_options(read), as_json=as_json, **words)
+        return
     with _shared.progress("counting") as told:
-        found = shoal.study(
-            shoal.open(table, **_shared.read_options(read)),
-            sets=asked,
-            by=by,
-            quasi=pool if up_to is not None else None,
-            up_to=up_to,
-            unit=unit,
-            group_size=group_size,
-            alpha=alpha,
-            k=k,
-            progress=told,
-        )
+        found = shoal.study(shoal.open(table, **_shared.read_options(read)), progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if as_json:

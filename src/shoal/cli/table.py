@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 if TYPE_CHECKING:
     from shoal.release.counts.published import CountTable
@@ -32,17 +33,22 @@ def table(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     missing_values: _shared.MissingValues = None,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
 ) -> None:
     """A table of counts that may be published: small counts hidden so that the sums do not give them away."""
     import shoal
 
     reading = _shared.read_options(read, rename=rename_duplicates) | _shared.properties(None, missing_values)
+    words: dict[str, Any] = {
+        "rows": rows, "columns": columns, "layers": _shared.names(layers), "unit": unit, "threshold": threshold,
+        "method": method, "base": base, "zeros": not hide_zeros, "public": public,
+    }  # fmt: skip
+    if preview:
+        show_preview("count_table", table, reading, as_json=as_json, **words)
+        return
     with shoal.open(table, **reading) as source:
-        found = shoal.count_table(
-            source, rows=rows, columns=columns, layers=_shared.names(layers), unit=unit, threshold=threshold,
-            method=method, base=base, zeros=not hide_zeros, public=public,
-        )  # fmt: skip
+        found = shoal.count_table(source, **words)
     if out is not None:
         found.write(out)
     if as_json:

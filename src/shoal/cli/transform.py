@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +35,7 @@ def transform(
     read: _shared.Read = None,
     rename_duplicates: _shared.RenameDuplicates = False,
     statement_timeout: _shared.StatementTimeout = None,
+    preview: _shared.Preview = False,
     memory: _shared.Memory = None,
     as_json: _shared.Json = False,
 ) -> None:
@@ -44,13 +46,12 @@ def transform(
 
     if out is None and save_plan is None:
         raise UsageError("there is nowhere to write to.", hint="Give --out FILE, or --save-plan FILE to see the plan only.")
-    with (
-        shoal.open(
-            table, **_shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
-        ) as opened,
-        _shared.progress("transforming") as told,
-    ):
-        words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
+    reading = _shared.read_options(read, rename=rename_duplicates, memory=memory, timeout=statement_timeout)
+    words: dict[str, Any] = {"seed": seed, "private": private, "exclude": exclude, "exclude_by": exclude_by}
+    if preview:
+        show_preview("transform", table, reading, as_json=as_json, plan=plan, out=out, **words)
+        return
+    with shoal.open(table, **reading) as opened, _shared.progress("transforming") as told:
         found = shoal.transform(opened, plan, **words)
         if out is not None:
             _shared.tell_losses(opened.not_kept(found.plan, out))

@@ -202,7 +202,7 @@ class Table:
         request = CountRequest((column,), memory_budget=memory_budget, memory=self.memory)
         counts = count(self._engine, self._relation, [request])[0]
         values, sizes = counts.categories[0], counts.sizes
-        if counts.codes[0][0] == -1:
+        if len(sizes) and counts.codes[0][0] == -1:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
             sizes = np.append(sizes[1:], sizes[0])
         return values, sizes
@@ -228,7 +228,10 @@ class Table:
     def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:
         """The first rows of some columns, one pyarrow array each; no database is started where the file can be read."""
         reader, names = self._relation.reader, [self._schema.require(c) for c in columns]
-        chunks = reader.chunks(names) if reader is not None else (b.columns for b in self.scan(names, batch_size=rows))
+        if reader is not None:
+            chunks = reader.chunks(names)
+        else:  # a database is not asked for more
+            chunks = (b.columns for b in self._engine.scan(self._relation, names, rows, most=rows))
         first: list[Any] = list(next(iter(chunks), []))
         plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
         return [a.slice(0, rows) for a in plain]

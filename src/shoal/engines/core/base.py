@@ -233,12 +233,12 @@ class Engine(ABC):
         )
         return int(self.fetch(query)["n"][0].as_py())
 
-    def scan(self, relation: Relation, names: Sequence[str], batch_rows: int) -> Iterator[Any]:
-        """Rows of some columns as RecordBatches in the one type of each kind."""
+    def scan(self, relation: Relation, names: Sequence[str], batch_rows: int, most: int | None = None) -> Iterator[Any]:
+        """Rows of some columns as RecordBatches in the one type of each kind; at most ``most`` of them, where it is said."""
         known = {c.name: c for c in relation.columns}
         terms = [exp.alias_(column(n, "t"), f"c{i}", quoted=True) for i, n in enumerate(names)]
         query = exp.select(*terms).from_(exp.alias_(relation.sql.copy(), exp.to_identifier("t", quoted=True), table=True))
-        for batch in self.stream(query, batch_rows=batch_rows):
+        for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 

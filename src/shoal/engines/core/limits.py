@@ -83,9 +83,9 @@ def require_said(schema: Schema, names: Iterable[str]) -> None:
             raise refused(f"the values of column '{name}' may be identifiers")
 
 
-def refused(what: str) -> UsageError:
+_SAY = "Name the columns by their roles (--quasi, --sensitive, --insensitive), or leave --only-aggregates out."
+
+
+def refused(what: str, hint: str = _SAY) -> UsageError:
     """The error for what is no aggregate."""
-    return UsageError(
-        f"only aggregates are allowed: {what}.",
-        hint="Name the columns by their roles (--quasi, --sensitive, --insensitive), or leave --only-aggregates out.",
-    )
+    return UsageError(f"only aggregates are allowed: {what}.", hint=hint)

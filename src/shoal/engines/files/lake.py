@@ -94,7 +94,7 @@ def _open_delta(path: Path, version: int | None) -> tuple[DuckDB, Relation]:
         raise cannot from None
     shown, details = f"delta::{path}@{table.version()}", {"format": "delta", "version": table.version()}
     if marked:
-        if not set(table.protocol().reader_features) <= _UNDERSTOOD:
+        if not set(table.protocol().reader_features or ()) <= _UNDERSTOOD:
             raise _unknown_feature(path)
         engine, relation = _by_query(table, shown, cannot, details)
     else:

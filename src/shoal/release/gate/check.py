@@ -17,7 +17,7 @@ from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
 from shoal.model.requirement import Verdict
-from shoal.model.roles import Schema
+from shoal.model.roles import Role, Schema
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
@@ -150,6 +150,8 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     named = {c for c in (*policy.direct, *table.schema.direct) if c in table.schema}
     policy = policy.completed(table.schema)
     schema = _apply(policy, table.schema)
+    if table.only_aggregates:  # values may be read of the columns that the policy names
+        table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in Role})
     check_insensitive(table, policy)
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress

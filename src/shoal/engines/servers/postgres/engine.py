@@ -52,7 +52,7 @@ class Postgres(Session):
     def _relation(self, schema: str | None, name: str, names: list[str], table: str, options: dict[str, Any]) -> Relation:
         source = table_expression(schema, name)
         nothing = exp.select(*[column(n, "r") for n in names]).from_(_as(source, "r")).limit(0)
-        fields = self._run(self.render(nothing)).schema
+        fields = self._schema(self.render(nothing))
         readings = [reading(field, source) for field in fields]
         return build_relation(source, readings, f"{self.address.shown}::{table}", options, table)
 

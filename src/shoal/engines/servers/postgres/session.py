@@ -105,6 +105,16 @@ class Session(Engine):
         except (adbc_driver_manager.Error, OSError) as error:
             raise self._failed(error) from None
 
+    def _schema(self, sql: str) -> Any:
+        """The columns that a query would have; it is prepared, not run."""
+        import adbc_driver_manager
+
+        try:
+            with self._cursor() as cursor:
+                return cursor.adbc_execute_schema(sql)
+        except (adbc_driver_manager.Error, OSError) as error:
+            raise self._failed(error) from None
+
     def _failed(self, error: Exception) -> EngineError:
         if self.holding is not None:  # after an error the server answers nothing more in this transaction
             self._end()

@@ -1,0 +1,132 @@
+"""A table whose statements are written down and not sent; what is asked of it is answered from rows that are made up.
+
+So a whole command can be walked through without reading anything. There are 25 classes of 40 people, each with the same 25
+sensitive values, which meets most requirements as it is; numbers that come out mean nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.disk.folder import scratch
+from shoal.engines.core.base import BATCH_ROWS
+from shoal.engines.core.preview import Recorder
+from shoal.engines.core.state import Held
+from shoal.engines.files.frames import open_frame
+from shoal.engines.recode.write import Recoded
+from shoal.engines.table import Table
+from shoal.errors import UsageError
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.plan import Plan
+from shoal.model.roles import Role, Schema
+
+MADE_UP_ROWS, MADE_UP_VALUES = 1_000, 25
+_DAY = dt.datetime(2000, 1, 1)
+_MADE_UP: dict[str, Callable[[int], Any]] = {
+    "integer": lambda i: i,
+    "float": float,
+    "decimal": lambda i: decimal.Decimal(i),
+    "boolean": lambda i: i % 2 == 1,
+    "date": lambda i: (_DAY + dt.timedelta(days=i)).date(),
+    "timestamp": lambda i: _DAY + dt.timedelta(hours=i),
+    "time": lambda i: dt.time(i % 24),
+    "binary": lambda i: b"v%d" % i,
+}
+
+
+class PreviewTable(Table):
+    """What a table would be asked, in ``recorder``."""
+
+    recorder: Recorder
+
+    @classmethod
+    def over(cls, table: Table, recorder: Recorder | None = None) -> PreviewTable:
+        """``table`` under watch; its connection sends nothing about tables from now on."""
+        if "::" not in table._relation.source:
+            raise UsageError("only tables in databases are read by statements.", hint="Leave --preview out.")
+        made = cls(table._engine, table._relation, table._schema, name=table.name)
+        made.recorder = recorder or Recorder()
+        if recorder is None:
+            made.recorder.watch(table._engine)
+        return made
+
+    def with_roles(self, **roles: Any) -> Table:
+        return PreviewTable.over(super().with_roles(**roles), self.recorder)
+
+    def described(self, **said: Any) -> Table:
+        return PreviewTable.over(super().described(**said), self.recorder)
+
+    def n_rows(self) -> int:
+        super().n_rows()
+        return MADE_UP_ROWS
+
+    def most_rows(self) -> int:
+        return self.n_rows()
+
+    def count(self, columns: Sequence[str] | None = None, **more: Any) -> ClassCounts:
+        super().count(columns, **more)
+        return self._stand_in().count(columns, **more)
+
+    def count_many(self, subsets: Sequence[Sequence[str]], **more: Any) -> list[ClassCounts]:
+        super().count_many(subsets, **more)
+        return self._stand_in().count_many(subsets, **more)
+
+    def values(self, column: str, **more: Any) -> tuple[Any, Any]:
+        super().values(column, **more)
+        return self._stand_in().values(column, **more)
+
+    def numbers(self, column: str) -> tuple[int, int]:
+        super().numbers(column)
+        return self._stand_in().numbers(column)
+
+    def distinct(self, column: str) -> int:
+        super().distinct(column)
+        return self._stand_in().distinct(column)
+
+    def scan(self, columns: Sequence[str] | None = None, *, batch_size: int = BATCH_ROWS) -> Iterator[Any]:
+        list(super().scan(columns, batch_size=batch_size))
+        return self._stand_in().scan(columns, batch_size=batch_size)
+
+    def first_rows(self, columns: Sequence[str], rows: int) -> list[Any]:
+        super().first_rows(columns, rows)
+        return self._stand_in().first_rows(columns, rows)
+
+    def require(self, held: Held) -> None:
+        """Made-up rows do not change."""
+
+    def recode(self, plan: Plan, out: str | Path, **more: Any) -> Recoded:
+        """Notes the statements; writes made-up rows where a file is asked for."""
+        self.note_recode(plan, out, **more)
+        if isinstance(out, str) and "::" in out:
+            return Recoded(MADE_UP_ROWS, MADE_UP_ROWS, 0)
+        return self._stand_in().recode(plan, out, **more)
+
+    def note_recode(self, plan: Plan, out: str | Path, **more: Any) -> None:
+        """The statements of carrying out a plan."""
+        with scratch() as folder:
+            place = out if isinstance(out, str) and "::" in out else folder / Path(out).name
+            super().recode(plan, place, **{n: v for n, v in more.items() if n != "progress"})
+
+    def _stand_in(self) -> Table:
+        rows = pa.table({c.name: _values(self._schema, c.name, c.kind) for c in self._schema.columns})
+        engine, relation = open_frame(rows, {})
+        return Table(engine, relation, self._schema, name=self.name)
+
+
+def _word(i: int) -> str:
+    return f"v{i}"
+
+
+def _values(schema: Schema, name: str, kind: str) -> list[Any]:
+    make, role, rows = _MADE_UP.get(kind, _word), schema.roles.get(name), range(MADE_UP_ROWS)
+    if name == schema.weight:
+        return [make(1) for _ in rows]
+    if name == schema.unit or role not in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE):
+        return [make(i) for i in rows]
+    return [make((i if role is Role.QUASI else i // MADE_UP_VALUES) % MADE_UP_VALUES) for i in rows]
