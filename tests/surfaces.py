@@ -273,6 +273,7 @@ def _releases(it: Walk, table: str) -> None:
         it._once(f"check {form}: (text)", ["check", table, "--policy", policy, "--format", form], 1)
     it.run("verify", "verify", "OUT-csv")
     it.run("attack", "attack", "OUT-csv", "--with", table, code=(0, 1))
+    it.run("attack numbers", "attack", table, "--original", table, "--key", "kolomname", "--numbers", "kolomage", code=(1, 3))
     it.run("compare", "compare", table, "OUT-csv", "--no-models", "--report", "OUT-compare.html")
     harbor = {
         **asked,

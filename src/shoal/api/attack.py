@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.arguments import Names, Source, opened
-from shoal.api.attack_tables import attack_table
+from shoal.api.attack_tables import attack_numbers, attack_table
 from shoal.attack import Scene, run_all, worst_first
 from shoal.attack.further_knowledge import one_of_a_kind
 from shoal.attack.intersection import joined_records
@@ -57,6 +57,8 @@ def attack(
     original: Source | None = None,
     control: Source | None = None,
     secrets: Names | None = None,
+    key: str | None = None,
+    numbers: Names | None = None,
     seed: int = 0,
 ) -> AttackReport:
     """Run every attack that the folder, an external table and earlier releases allow; or attack any table beside its original.
@@ -74,12 +76,21 @@ def attack(
         Of any table (perturbed, synthetic): people that it was made from, and people of the same kind that it was not made from.
         What works on both groups is what the table tells about everybody; only what works better on the original counts.
     secrets : names of columns, optional
-        With ``original``: the columns that inference tries to tell; the first eight without it.
+        With ``control``: the columns that inference tries to tell; the first eight without it.
+    key : str, optional
+        With ``original``: a column that names the same person in both tables. Then changed numbers are held against the person's
+        own (interval disclosure, distance linkage, robust intervals), with or without a control group.
+    numbers : names of columns, optional
+        With ``key``: these columns, instead of all that hold at least twenty different numbers.
     seed : int
         Of the attacks that draw at random.
     """
-    if original is not None or control is not None or secrets is not None:
-        return _any_table(folder, original, control, secrets, with_ is not None or bool(previous), seed)
+    if any(given is not None for given in (original, control, secrets, key, numbers)):
+        if with_ is not None or previous:
+            raise UsageError(
+                "external tables and earlier releases belong to a release folder.", hint="Leave --with and --previous out."
+            )
+        return _any_table(_data_of(folder), original, control, secrets, key, numbers, seed)
     if not isinstance(folder, str | Path):
         raise UsageError("a table is attacked beside its original and a control group.", hint="Pass original= and control=.")
     place = Path(folder)
@@ -128,19 +139,32 @@ def _folders(previous: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def _any_table(
-    table: Source, original: Source | None, control: Source | None, secrets: Names | None, more: bool, seed: int
+    table: Source,
+    original: Source | None,
+    control: Source | None,
+    secrets: Names | None,
+    key: str | None,
+    numbers: Names | None,
+    seed: int,
 ) -> AttackReport:
-    if original is None or control is None:
+    if original is None or (control is None and key is None):
         raise UsageError(
             "a table is attacked with its original and a control group.",
-            hint="Keep some people out of the making of the table, and name both: --original and --control.",
+            hint="Keep some people out of the making of the table, and name both: --original and --control. "
+            "Changed numbers need no control group where --key names the same person in both.",
         )
-    if more:
-        raise UsageError(
-            "external tables and earlier releases belong to a release folder.", hint="Leave --with and --previous out."
-        )
-    name, found = attack_table(_data_of(table), original, control, secrets=secrets, seed=seed)
-    return AttackReport(name, found)
+    if key is None and numbers is not None:
+        raise UsageError("changed numbers are held against the person's own.", hint="Name the column of persons: --key.")
+    if control is None and secrets is not None:
+        raise UsageError("inference needs a control group.", hint="Name it: --control.")
+    name = ""
+    found: tuple[AttackResult, ...] = ()
+    if key is not None:
+        name, found = attack_numbers(table, original, key, numbers=numbers, seed=seed)
+    if control is not None:
+        name, more = attack_table(table, original, control, secrets=secrets, leave_out=key, seed=seed)
+        found = (*found, *more)
+    return AttackReport(name, tuple(worst_first(found)))
 
 
 def _data_of(table: Source) -> Source:

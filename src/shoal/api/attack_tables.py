@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import Coded, read_columns
+from shoal.api.compare.columns import Coded, matched_rows, read_columns
 from shoal.attack.tables.closest import closest_records, membership
+from shoal.attack.tables.continuous import distance_linkage, interval_disclosure, robust_intervals
 from shoal.attack.tables.linking import inference, linkability
 from shoal.attack.tables.rows import Rows, drawn
 from shoal.attack.tables.singling_out import singling_out
 from shoal.errors import DataError
 from shoal.model.attack import AttackResult, worst_first
+from shoal.model.counts.classes import FloatArray
 
 MOST_POOL, MOST_PEOPLE, TRIES, MOST_SECRETS = 10_000, 1_000, 500, 8
+CONTINUOUS = 20
+"""Different numbers from which a column is taken as continuous, where none is named."""
 LEAST = 20
 """Records of each table below which nothing could be told from chance."""
 
 
 def attack_table(
-    table: Source, original: Source, control: Source, *, secrets: Names | None = None, seed: int = 0
+    table: Source,
+    original: Source,
+    control: Source,
+    *,
+    secrets: Names | None = None,
+    leave_out: str | None = None,
+    seed: int = 0,
 ) -> tuple[str, tuple[AttackResult, ...]]:
     """Singling out, linkability, inference, closest records, copies and membership, each held against the control group.
 
     ``original`` holds people that the table was made from, ``control`` people of the same kind that it was not made from. Both
-    are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have.
+    are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have;
+    ``leave_out`` names people and tells nothing.
     """
     three = [opened(t) for t in (table, original, control)]
-    shared = [n for n in three[0].schema.names if all(n in t.schema for t in three[1:])]
+    shared = [n for n in three[0].schema.names if n != leave_out and all(n in t.schema for t in three[1:])]
     asked = names(secrets)
     for name in asked:
         for t in three:
@@ -58,6 +70,54 @@ def attack_table(
     return three[0].name, tuple(worst_first(r for r in found if r is not None))
 
 
+def attack_numbers(
+    table: Source, original: Source, key: str, *, numbers: Names | None = None, seed: int = 0
+) -> tuple[str, tuple[AttackResult, ...]]:
+    """Interval disclosure, distance linkage and robust intervals of numbers, each record held against its own original.
+
+    ``key`` names the same person in both tables. Without ``numbers`` the columns are those that hold numbers in both, at least
+    :data:`CONTINUOUS` different ones. Records without one of them are left out; of large tables 10,000 are drawn.
+    """
+    made, people = opened(table), opened(original)
+    for name in (key, *names(numbers)):
+        for t in (made, people):
+            t.schema.require(name, what="key" if name == key else "number")
+    shared = names(numbers) or [n for n in people.schema.names if n in made.schema and n != key]
+    before, after = read_columns(people, shared), read_columns(made, shared)
+    use = [n for n in shared if before[n].numbers is not None and after[n].numbers is not None]
+    if numbers is not None and len(use) < len(shared):
+        lacking = next(n for n in shared if n not in use)
+        raise DataError(f"column '{lacking}' does not hold numbers in both tables.", hint="Name columns of numbers.")
+    if numbers is None:
+        use = [n for n in use if len(before[n].texts) >= CONTINUOUS]
+    if not use:
+        raise DataError("the tables share no column of numbers.", hint="Name the columns: --numbers a,b.")
+    here, there = matched_rows(people, made, key)
+    x, y = (np.stack([_numbers(side[n])[rows] for n in use], axis=1) for side, rows in ((before, here), (after, there)))
+    whole = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
+    x, y = x[whole], y[whole]
+    varied = np.ptp(x, axis=0) > 0 if len(x) else np.zeros(len(use), dtype=bool)
+    x, y = x[:, varied], y[:, varied]
+    if len(x) < LEAST or len(x) <= 2 * x.shape[1] or not x.shape[1]:
+        raise DataError(f"{len(x)} records have all numbers in both tables; more are needed.", hint="Name fewer columns.")
+    order = np.lexsort((*y.T, *x.T))  # what is drawn depends on what the records hold, not on their order
+    rng = np.random.default_rng(seed)
+    if len(order) > MOST_POOL:
+        order = order[np.sort(rng.choice(len(order), MOST_POOL, replace=False))]
+    x, y = x[order], y[order]
+    kept = [n for n, v in zip(use, varied, strict=True) if v]
+    said = f"columns {', '.join(kept)}"
+    found = (interval_disclosure(x, y, kept, rng), distance_linkage(x, y), robust_intervals(x, y, rng))
+    return made.name, tuple(replace(r, worst=said) for r in found)
+
+
+def _numbers(column: Coded) -> FloatArray:
+    """The number of each record; NaN where there is none."""
+    known = column.numbers if column.numbers is not None else np.zeros(0)
+    out: FloatArray = np.append(known, np.nan)[column.codes]
+    return out
+
+
 def _side_by_side(shared: Sequence[str], sides: Sequence[dict[str, Coded]]) -> list[Rows]:
     """The columns of all tables in one form: numbers over the range of all three, categories in one code."""
     columns: list[list[np.ndarray[tuple[int, ...], np.dtype[np.float64]] | np.ndarray[tuple[int, ...], np.dtype[np.int64]]]]
@@ -65,7 +125,7 @@ def _side_by_side(shared: Sequence[str], sides: Sequence[dict[str, Coded]]) -> l
     for name in shared:
         three = [side[name] for side in sides]
         if all(c.numbers is not None or not c.texts for c in three):
-            numbers = [np.append(c.numbers if c.numbers is not None else np.zeros(0), np.nan)[c.codes] for c in three]
+            numbers = [_numbers(c) for c in three]
             known = np.concatenate([x[np.isfinite(x)] for x in numbers])
             low, wide = (float(known.min()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
             for out, x in zip(columns, numbers, strict=True):

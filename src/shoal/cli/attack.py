@@ -27,6 +27,10 @@ def attack(
         str | None, typer.Option("--control", help="People of the same kind that the table was not made from.")
     ] = None,
     secrets: Annotated[str | None, typer.Option("--secret", help="With --original: columns to be told from the others.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="With --original: names the same person in both; changed numbers are compared.")
+    ] = None,
+    numbers: Annotated[str | None, typer.Option("--numbers", help="With --key: these columns of numbers: a,b.")] = None,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
@@ -41,6 +45,8 @@ def attack(
             original=original,
             control=control,
             secrets=_shared.names(secrets) or None,
+            key=key,
+            numbers=_shared.names(numbers) or None,
             seed=seed,
         )
     if as_json:
@@ -49,7 +55,8 @@ def attack(
         for result in report.results:
             rate = "" if result.rate is None else f" {result.rate:.1%}"
             typer.echo(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
-        bound = "the release claims" if original is None else "on people who were not in its making"
+        chance = "chance would" if control is None else "on people who were not in its making"
+        bound = "the release claims" if original is None else chance
         typer.echo(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
         if original is None and report.holds:
             _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.engines.table import Table
+from shoal.errors import DataError
 from shoal.hierarchies.published_labels import Values, read_labels
 from shoal.kernels.arrow import positions
 from shoal.kernels.text import canonical_text
@@ -87,6 +88,25 @@ def read_columns(table: Table, names: Sequence[str]) -> dict[str, Coded]:
         array = pa.array([], pa.string()) if rows is None else rows.column(i).combine_chunks()
         out[name] = coded(array)
     return out
+
+
+def matched_rows(table: Table, other: Table, key: str) -> tuple[IntArray, IntArray]:
+    """Rows of both tables with the same key; a key names one row."""
+    one, two = read_columns(table, [key])[key], read_columns(other, [key])[key]
+    for side in (one, two):
+        known = side.codes[side.codes >= 0]
+        if len(np.unique(known)) != len(known):
+            raise DataError(f"key '{key}' names several rows.", hint="Name a column that is different in every row.")
+    place = {text: i for i, text in enumerate(one.texts)}
+    to_one = np.array([place.get(text, -1) for text in two.texts] + [-1], dtype=np.int64)
+    row_of = np.full(len(one.texts) + 1, -1, dtype=np.int64)
+    there = one.codes >= 0
+    row_of[one.codes[there]] = np.flatnonzero(there)
+    rows = row_of[to_one[two.codes]]
+    rows = np.where(to_one[two.codes] < 0, -1, rows)
+    if not (rows >= 0).any():
+        raise DataError(f"no key '{key}' is in both tables.", hint="Leave the key out: records need not be matched.")
+    return rows[rows >= 0], np.flatnonzero(rows >= 0)
 
 
 def coded(array: Any) -> Coded:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
-from shoal.api.compare.columns import ComparedColumn, compare_column, read_columns, trees_of
+from shoal.api.compare.columns import ComparedColumn, compare_column, matched_rows, read_columns, trees_of
 from shoal.api.compare.facets import (
     class_change,
     column_change,
@@ -29,7 +29,6 @@ from shoal.measures.utility.analyses import compare as run_analysis
 from shoal.measures.utility.models import MOST_ROWS, ModelScore
 from shoal.model.certificate.certificate import NAME, PLAN
 from shoal.model.certificate.file import is_of_events, read_certificate
-from shoal.model.counts.classes import IntArray
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
 from shoal.release.linked.certificate import read_linked
@@ -121,7 +120,7 @@ def compare(
         for name in shared
     ]
     progress(0.4, "comparing")
-    rows = _matched(table, found.table, key) if key is not None else None
+    rows = matched_rows(table, found.table, key) if key is not None else None
     changes = tuple(column_change(c, rows) for c in columns)
     private, notes = private_changes(columns, secret)
     by_name = {c.name: c for c in columns}
@@ -194,25 +193,6 @@ def _check(
     if key is not None:
         table.schema.require(key, what="key")
         other.schema.require(key, what="key")
-
-
-def _matched(table: Table, other: Table, key: str) -> tuple[IntArray, IntArray]:
-    """Rows of both tables with the same key; a key names one row."""
-    one, two = read_columns(table, [key])[key], read_columns(other, [key])[key]
-    for side in (one, two):
-        known = side.codes[side.codes >= 0]
-        if len(np.unique(known)) != len(known):
-            raise DataError(f"key '{key}' names several rows.", hint="Name a column that is different in every row.")
-    place = {text: i for i, text in enumerate(one.texts)}
-    to_one = np.array([place.get(text, -1) for text in two.texts] + [-1], dtype=np.int64)
-    row_of = np.full(len(one.texts) + 1, -1, dtype=np.int64)
-    there = one.codes >= 0
-    row_of[one.codes[there]] = np.flatnonzero(there)
-    rows = row_of[to_one[two.codes]]
-    rows = np.where(to_one[two.codes] < 0, -1, rows)
-    if not (rows >= 0).any():
-        raise DataError(f"no key '{key}' is in both tables.", hint="Leave the key out: records need not be matched.")
-    return rows[rows >= 0], np.flatnonzero(rows >= 0)
 
 
 def _models(
