@@ -21,6 +21,8 @@ Document = dict[str, Any]
 NOWHERE = Path("/nonexistent/shoal")
 """The folder of a questionnaire that has no file: nothing is read beside it."""
 MOST_QUESTIONS = 200
+PILOT = "pilot"
+"""Where the id of the pilot's table stands in the text; the studio's own, not part of a ``questions.yml``."""
 KEPT_OPTIONS = ("ordered", "unit", "weight", "keep", "text")
 
 
@@ -33,8 +35,31 @@ def document_of(text: str) -> Document:
 
 
 def questionnaire_of(text: str, resolve: Resolver | None = None) -> Questionnaire:
-    """The library's questionnaire of a text; what a registry must say is asked of ``resolve``."""
-    return from_mapping(document_of(text), folder=NOWHERE, resolve=resolve)
+    """The library's questionnaire of a text; what a registry must say is asked of ``resolve``. The pilot is the caller's."""
+    document = document_of(text)
+    document.pop(PILOT, None)
+    return from_mapping(document, folder=NOWHERE, resolve=resolve)
+
+
+def pilot_of(text: str) -> str:
+    """The id of the table whose answers are the pilot; empty where there is none."""
+    return str(document_of(text).get(PILOT, ""))
+
+
+def with_pilot(text: str, table_id: str) -> str:
+    """Shares and dependence from a table of the workspace; an empty id takes it away."""
+
+    def change(document: Document) -> None:
+        document.pop(PILOT, None)
+        if table_id:
+            document[PILOT] = table_id
+
+    return _changed(text, change)
+
+
+def exported(text: str) -> str:
+    """The text for another place: without the id of a pilot, which means nothing there."""
+    return with_pilot(text, "")
 
 
 def new(title: str, population: int, respondents: int) -> str:
@@ -175,8 +200,9 @@ def _checked(document: Document) -> str:
     """The text, if the library understands it; answers that a registry must say are looked up when they are needed."""
     plain = {n: s for n, s in document["questions"].items() if "registry" not in s} if document.get("questions") else {}
     named = isinstance(document.get("population"), str)
-    tied = {key: value for key, value in document.items() if key not in ("linked", "subgroups")}
-    whole = document if len(plain) == len(document.get("questions") or {}) else tied
+    said = {key: value for key, value in document.items() if key != PILOT}
+    tied = {key: value for key, value in said.items() if key not in ("linked", "subgroups")}
+    whole = said if len(plain) == len(document.get("questions") or {}) else tied
     from_mapping({**whole, "questions": plain, **({"population": 1_000_000_000} if named else {})}, folder=NOWHERE)
     return _text(document)
 

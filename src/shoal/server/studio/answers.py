@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,13 +15,16 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from shoal.api.improve.improvement import freed
 from shoal.api.inspect import Inspection
+from shoal.errors import DataError
 from shoal.release.policy.policy import Policy
 from shoal.server.studio.counting.counters import Counters
 from shoal.server.studio.counting.process import Question, itself
+from shoal.server.studio.views import copied
 from shoal.workspace import Workspace
 from shoal.workspace.rows import Kept
 
@@ -28,6 +32,8 @@ PATIENCE = 2.5
 """Seconds that a page waits for an answer."""
 WHILE_CHANGING = 300.0
 """Seconds that a change waits for one: it is made, or said not to be; it is never lost."""
+WHILE_COPYING = 3600.0
+"""Seconds that the copy of a database's table may take."""
 patience: ContextVar[float] = ContextVar("patience", default=PATIENCE)
 KEPT = 200
 """Answers that are kept; the one that nobody asked for longest goes first."""
@@ -74,6 +80,17 @@ class Answers:
         """``view(improvement, *given)`` of the counts for trying levels; the levels that the policy fixes play no part in it."""
         free = replace(freed(policy), about={})
         return self._ask(self._question(kept, "improve", _digest(free.to_json()), free, view, given))
+
+    def copied(self, source: str, target: Path, limit: int) -> None:
+        """A table of a database, written to a file as it is now; not kept open."""
+        key = secrets.token_hex(8)
+        try:
+            asked = Question(0, key, source, "rows", "", None, copied.copied, (str(target), limit))
+            self._counters.ask(asked).result(WHILE_COPYING)
+        except NotYet:
+            raise DataError("the database did not give the table in time.", hint="Ask for a smaller table, or a view.") from None
+        finally:
+            self._counters.forget(key)
 
     def forget(self, table_id: str) -> None:
         """Whatever is known of a table."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,15 +15,19 @@ from starlette.responses import Response
 from shoal.disk.atomic import disk_full
 from shoal.errors import DataError, InternalError, ShoalError
 from shoal.server.common import LOOPBACK, status_of
-from shoal.server.studio import events, improve, jobs, measure, policy, prove, statics, tables, understand
+from shoal.server.studio import events, improve, jobs, measure, policy, statics, understand
 from shoal.server.studio.answers import Answers, StillCounting
+from shoal.server.studio.bring import arriving, home, kept
 from shoal.server.studio.guard import Door, Guard
 from shoal.server.studio.here import Studio, trouble, waiting_page
 from shoal.server.studio.levels import page as levels
+from shoal.server.studio.proving import folders, harder
+from shoal.server.studio.proving import page as prove
 from shoal.server.studio.questionnaire import routes as questions
 from shoal.server.studio.registry import routes as registry
 from shoal.server.studio.vault import routes as vaults
 from shoal.workspace import Workspace
+from shoal.workspace.databases import Databases
 from shoal.workspace.runner import Runner
 
 LIMIT = 2_000_000_000
@@ -50,12 +55,22 @@ def create_app(
     return app
 
 
-def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vault: str = "", warm: bool = True) -> FastAPI:
+def pages_of(
+    workspace: Workspace,
+    *,
+    limit: int = LIMIT,
+    workers: int = 2,
+    vault: str = "",
+    warm: bool = True,
+    settings: Path | None = None,
+) -> FastAPI:
     """Every page of a workspace, without a guard: whoever asks has been let in.
 
-    ``warm`` loads beforehand what the first table needs; else that is done when it comes.
+    ``warm`` loads beforehand what the first table needs; else that is done when it comes. ``settings`` is the folder where an
+    admin names databases; the workspace's own where none is said.
     """
-    studio = Studio(workspace, Answers(workspace, processes=workers), Runner(workspace, workers=workers), limit, vault)
+    answers, runner = Answers(workspace, processes=workers), Runner(workspace, workers=workers)
+    studio = Studio(workspace, answers, runner, limit, Databases(settings or workspace.files.root), vault)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -74,7 +89,8 @@ def pages_of(workspace: Workspace, *, limit: int = LIMIT, workers: int = 2, vaul
         workspace.close()
 
     app = FastAPI(title="Shoal studio", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    for part in (tables, measure, understand, events, improve, levels, prove, policy, jobs, questions, registry, vaults):
+    tables, steps = (home, arriving, kept), (measure, understand, events, improve, levels, prove, folders, harder)
+    for part in (*tables, *steps, policy, jobs, questions, registry, vaults):
         app.include_router(part.create_router(studio))
     app.include_router(statics.create_router())
 

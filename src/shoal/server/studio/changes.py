@@ -22,15 +22,15 @@ def _numbered(at: Here, fields: dict[str, str], prefix: str) -> dict[str, str]:
     return {at.column(key[len(prefix) :]): value for key, value in fields.items() if key.startswith(prefix)}
 
 
-def _whole(said: str) -> int:
+def whole(said: str) -> int:
     if not said.isdecimal() or len(said) > 9:
         raise UsageError("this is no whole number.", hint="Choose one of those shown.")
     return int(said)
 
 
-def _finite(said: str) -> float:
+def finite(said: str) -> float:
     """
-    >>> _finite("2.5")
+    >>> finite("2.5")
     2.5
     """
     try:
@@ -43,7 +43,7 @@ def _finite(said: str) -> float:
 
 
 def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    wanted = {name: _whole(value) for name, value in _numbered(at, fields, "level.").items()}
+    wanted = {name: whole(value) for name, value in _numbered(at, fields, "level.").items()}
     tops = studio.answers.improvement(at.kept, at.policy, improved.heights)
     if any(level > tops.get(name, -1) for name, level in wanted.items()):
         raise UsageError("there is no such level.", hint="Choose one of those shown.")
@@ -55,7 +55,7 @@ def levels(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, 
 def bands(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     """Own bands of a column of numbers; they are tried before they are kept."""
     name = at.column(fields.get("column", ""))
-    widths = [_finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
+    widths = [finite(part) for part in fields.get("widths", "").replace(";", ",").split(",") if part.strip()]
     whole = [int(w) if w.is_integer() else w for w in widths]
     text = edits.with_bands(at.step.policy, name, whole)
     studio.answers.improvement(at.kept, Policy.parse(text), improved.heights)
@@ -70,19 +70,19 @@ def locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if fixed:
         text = edits.with_levels(text, fixed)
     for name, value in _numbered(at, fields, "weight.").items():
-        if name in at.policy.quasi and value and _finite(value) != at.policy.quasi[name].weight:
-            text = edits.with_weight(text, name, _finite(value))
+        if name in at.policy.quasi and value and finite(value) != at.policy.quasi[name].weight:
+            text = edits.with_weight(text, name, finite(value))
     said = f"locked {words.several(locked)}" if locked else "nothing is locked"
     return said, text, locked
 
 
 def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     text, said = at.step.policy, []
-    k = _whole(fields.get("k", ""))
+    k = whole(fields.get("k", ""))
     if k != max(at.policy.smallest_class, 2):
         text = edits.with_k(text, k)
         said.append(f"groups of at least {k}")
-    share = _finite(fields.get("suppress", "")) / 100
+    share = finite(fields.get("suppress", "")) / 100
     if f"{share:g}" != f"{at.policy.suppress:g}":
         text = edits.with_suppress(text, float(f"{share:.6g}"))
         said.append(f"left out: at most {percent(share)}")
@@ -91,8 +91,8 @@ def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
 
 def way(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     if "suppress" in fields:
-        return ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * _finite(fields['suppress']):g}"})
-    name, level = at.column(fields.get("column", "")), _whole(fields.get("level", ""))
+        return ask(at, {"k": str(max(at.policy.smallest_class, 2)), "suppress": f"{100 * finite(fields['suppress']):g}"})
+    name, level = at.column(fields.get("column", "")), whole(fields.get("level", ""))
     kept = {c: r.min_level or 0 for c, r in at.policy.quasi.items()}
     said = f"{words.plain(name)}: level {level}"
     return said, edits.with_levels(at.step.policy, {**kept, name: level}), at.step.locked
@@ -100,7 +100,7 @@ def way(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
 
 def plan(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     """Take a plan: its levels, and the size of its groups, without which they would be smaller than it says."""
-    k, job = _whole(fields.get("k", "")), search_of(studio, at)
+    k, job = whole(fields.get("k", "")), search_of(studio, at)
     found = next((p for p in job.found.get("plans", []) if p["k"] == k), None)
     if found is None:
         raise UsageError("this plan is not there any more.", hint="Choose one of those shown.")
@@ -115,7 +115,7 @@ def actionable(offer: Mapping[str, Any]) -> bool:
 
 
 def offer(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    offers, number_ = search_of(studio, at).found.get("offers", []), _whole(fields.get("number", ""))
+    offers, number_ = search_of(studio, at).found.get("offers", []), whole(fields.get("number", ""))
     if number_ >= len(offers) or not actionable(offers[number_]):
         raise UsageError("this offer is not there any more.", hint="Choose one of those shown.")
     offer = offers[number_]

@@ -1,16 +1,21 @@
-"""Event tables, where a person has several rows: what a few known records reveal."""
+"""Event tables, where a person has several rows: what a few known records reveal, and a release that they do not."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError
-from shoal.server.studio.here import Here, Studio, here, table_page
+from shoal.server.studio import changes
+from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.server.studio.proving.page import FORMATS, queue_release
 from shoal.server.studio.views import events as views
+from shoal.workspace.event_policy import MOST_KNOWN, event_policy
 
 TIMES = ("timestamp", "date", "time")
+KNOWN = tuple(range(1, MOST_KNOWN + 1))
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -31,9 +36,31 @@ def create_router(studio: Studio) -> APIRouter:
                 problem = {"found": error.message, "do": error.hint}
         names = [{"number": i, "name": c.name} for i, c in enumerate(at.columns) if c.name != at.policy.unit]
         told = {"unit": at.policy.unit, "names": names, "chosen": chosen, "found": found, "problem": problem}
+        told |= {"places": {c.name: i for i, c in enumerate(at.columns)}, "formats": FORMATS, "known": KNOWN}
         return table_page(request, studio, at, "understand", template="events.html", **told)
 
+    @router.post("/t/{table_id}/event-release")
+    async def release(request: Request, table_id: str) -> Response:
+        fields = await fields_of(request)
+        await run_in_threadpool(_release, studio, table_id, fields)
+        return to(f"/t/{table_id}/prove")
+
     return router
+
+
+def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
+    """The release as a job; its policy is its own, the table's stays as it is."""
+    at = here(studio, table_id)
+    text = event_policy(
+        at.policy,
+        [c.name for c in at.columns],
+        time=at.column(fields["time"]) if fields.get("time") else "",
+        place=at.column(fields["place"]) if fields.get("place") else "",
+        records=changes.whole(fields.get("records", "")),
+        k=changes.whole(fields.get("k", "")),
+        suppress=float(f"{changes.finite(fields.get('suppress', '')) / 100:.6g}"),
+    )
+    queue_release(studio, at.kept.id, text, fields.get("format", "csv"))
 
 
 def guessed_time(at: Here) -> str:

@@ -17,6 +17,7 @@ from shoal.server.studio.answers import WHILE_CHANGING, Answers, patience
 from shoal.server.studio.guard import check_form, form_token
 from shoal.server.studio.pages import render
 from shoal.workspace import Workspace, edits
+from shoal.workspace.databases import Databases
 from shoal.workspace.history import History
 from shoal.workspace.rows import Kept, Step
 from shoal.workspace.runner import Runner
@@ -34,6 +35,8 @@ class Studio:
     answers: Answers
     runner: Runner
     limit: int
+    databases: Databases
+    """Those that an admin has named."""
     vault: str = ""
     """The address of a vault's service; empty where the studio has none."""
 

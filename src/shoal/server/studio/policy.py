@@ -1,24 +1,19 @@
-"""The policy of a table: saved as a file, replaced by one that somebody has, taken back and done again; and releases checked."""
+"""The policy of a table: saved as a file, replaced by one that somebody has, taken back and done again."""
 
 from __future__ import annotations
 
 import secrets
-from pathlib import Path
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-import shoal
-from shoal.disk.folder import scratch
-from shoal.errors import PolicyError, ShoalError, UsageError
-from shoal.release.certificate.outcome import Verification
+from shoal.errors import PolicyError, UsageError
 from shoal.release.policy.policy import Policy
-from shoal.server.common import status_of
-from shoal.server.studio import forms, packed
+from shoal.server.studio import forms
 from shoal.server.studio.answers import WHILE_CHANGING, patience
-from shoal.server.studio.here import Studio, fields_of, here, page, require_ours, to
+from shoal.server.studio.here import Studio, fields_of, here, require_ours, to
 from shoal.workspace import edits
 
 TABS = ("measure", "understand", "improve", "prove")
@@ -57,26 +52,6 @@ def create_router(studio: Studio) -> APIRouter:
         await run_in_threadpool(workspace.history.go, table_id, int(number))
         return to(f"/t/{table_id}/{_tab(fields)}")
 
-    @router.get("/verify")
-    def ask(request: Request) -> Response:
-        return page(request, "verify.html", found=None, problem=None)
-
-    @router.post("/verify")
-    async def verify(request: Request) -> Response:
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
-        try:
-            with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-                sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
-                require_ours(request, sent.fields)
-                found = await run_in_threadpool(_verified, arrived, studio.limit)
-        except ShoalError as error:
-            said = error.message.removeprefix("Found: ")
-            problem = {"found": said[:1].upper() + said[1:], "do": error.hint}
-            return page(request, "verify.html", status=status_of(error), found=None, problem=problem)
-        return page(request, "verify.html", found=found, problem=None)
-
     return router
 
 
@@ -102,12 +77,6 @@ def _use(studio: Studio, table_id: str, raw: bytes) -> None:
             f"the policy names {len(unknown)} columns that this table does not have.", hint="Choose the policy of this table."
         )
     studio.workspace.history.add(at.kept.id, "used a policy file", text)
-
-
-def _verified(arrived: Path, limit: int) -> Verification:
-    with scratch() as place:
-        folder = packed.unpack(arrived, place / "release", limit)
-        return shoal.verify(folder)
 
 
 def _tab(fields: dict[str, str]) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import shoal
+from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.cost import cost_of
+from shoal.model.certificate.events import EventCertificate
+from shoal.model.requirement.known import KnownRecords
 from shoal.release.policy.policy import Policy
 from shoal.workspace.work.telling import Telling
 
@@ -29,11 +32,8 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
         shoal.verify(folder).require()
         certificate = made.certificate
         told = {
-            "k": certificate.k,
-            "records": certificate.after.records,
-            "suppressed": certificate.utility.suppressed,
+            **_counted(certificate),
             "verdict": certificate.verdict,
-            "cost": cost_of(certificate).sentence,
             "attacks": [{"name": a.name, "verdict": a.verdict, "sentence": a.sentence} for a in certificate.attacks],
             "requirements": [{"sentence": r.sentence, "found": r.found} for r in certificate.requirements],
             "approved_by": str(policy.about.get("approved_by", "")),
@@ -47,3 +47,16 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
         workspace.files.forget(folder)
         raise
     return {"release": key}
+
+
+def _counted(made: Certificate | EventCertificate) -> dict[str, Any]:
+    """The numbers that the pages say of a release; of events also the sentence, for groups are not what it is about."""
+    if isinstance(made, EventCertificate):
+        asked = max((r.records for r in made.asked if isinstance(r, KnownRecords)), default=1)
+        k = made.judged_by.smallest[str(asked)]
+        known = "any known record is" if asked == 1 else f"any {asked} known records of a person are"
+        gone = made.cost.truncated + made.cost.suppressed
+        says = f"{known} shared by at least {k:,} people."
+        return {"k": k, "records": made.after.records, "suppressed": gone, "cost": made.cost.sentence, "says": says}
+    cost = cost_of(made).sentence
+    return {"k": made.k, "records": made.after.records, "suppressed": made.utility.suppressed, "cost": cost}

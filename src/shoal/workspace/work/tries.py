@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
-    """``asked``: ``release``, and ``other`` (a table of the workspace) or ``earlier`` (a release of it)."""
+    """``asked``: ``release``, and ``other`` (a table of the workspace), ``earlier`` (a release of it) or ``dropped`` (in a
+    folder that was brought for this; it is removed)."""
     tell = Telling(workspace, job)
     folder = workspace.releases.folder(workspace.releases.get(job.asked["release"]))
     tell(0.1, "trying to link people")
@@ -22,6 +23,12 @@ def tries(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     if other:
         outside = workspace.tables.path(workspace.tables.get(other))
         found = shoal.attack(folder, with_=outside)
+    elif job.asked.get("dropped"):
+        brought = workspace.files.of_release(job.asked["dropped"])
+        try:
+            found = shoal.attack(folder, previous=list(brought.iterdir()))
+        finally:
+            workspace.files.forget(brought)
     else:
         before = workspace.releases.folder(workspace.releases.get(job.asked["earlier"]))
         found = shoal.attack(folder, previous=[before])

@@ -132,7 +132,7 @@ def _told(error: BaseException, source: str) -> BaseException:
     if isinstance(error, MemoryError):
         return DataError("there is not enough memory to count this.", hint="Mark fewer columns with Q, or bring a sample.")
     if isinstance(error, ShoalError):
-        error.message = error.message.replace(source, Path(source).name)
+        error.message = error.message.replace(source, _shown(source))
         if isinstance(error, AmbiguousColumnError):
             error.hint = "Give each column a name of its own in the file, then drop it again."
         elif isinstance(error, EmptyTableError):
@@ -146,6 +146,11 @@ def _told(error: BaseException, source: str) -> BaseException:
     if isinstance(error, ShoalError):
         return DataError(error.message, hint=error.hint)
     return InternalError(f"something went wrong inside: {type(error).__name__}.", hint="Your tables are intact. Go back.")
+
+
+def _shown(source: str) -> str:
+    """A source as a message may name it: a file without its folder, a table without the address of its database."""
+    return source.rpartition("::")[2] if "://" in source else Path(source).name
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def create_house(
 
     A workspace's processes are started when they are first needed: a house full of people who only look holds none.
     """
-    spaces = Spaces(people, limit=limit, workers=workers, vault=vault, warm=False)
+    spaces = Spaces(people, limit=limit, workers=workers, vault=vault, warm=False, settings=people.files.root)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -11,11 +11,13 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from typing import Any
 
+import shoal
 from shoal.api.design import resolver
+from shoal.api.population.pilot import with_pilot
 from shoal.predict.questionnaire.meter_result import Meter
 from shoal.predict.questionnaire.questionnaire import Questionnaire
 from shoal.predict.questionnaire.suggest import Suggestion
-from shoal.workspace import question_edits
+from shoal.workspace import Workspace, question_edits
 
 KEPT = 64
 PATIENCE = 1.0
@@ -33,7 +35,8 @@ class Metered:
 class Meters:
     """What is known of the questionnaires that are looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="questions")
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str], Future[Any]] = OrderedDict()
@@ -42,7 +45,7 @@ class Meters:
         """The numbers; errors of the library are the caller's to show."""
 
         def work() -> Metered:
-            asked = question_edits.questionnaire_of(text, resolver(""))
+            asked = self._with_pilot(question_edits.questionnaire_of(text, resolver("")), question_edits.pilot_of(text))
             return Metered(asked, asked.meter())
 
         found: Metered = self._once("meter", text, work, here=True).result()
@@ -57,6 +60,13 @@ class Meters:
         except NotYet:
             return None
         return out
+
+    def _with_pilot(self, asked: Questionnaire, table_id: str) -> Questionnaire:
+        if not table_id or not asked.questions:
+            return asked
+        tables = self._workspace.tables
+        with shoal.open(tables.path(tables.get(table_id))) as table:
+            return with_pilot(asked, table)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -17,7 +17,7 @@ from shoal.api.forms.read import ENDINGS
 from shoal.errors import ShoalError, UsageError
 from shoal.server.common import status_of
 from shoal.server.studio import forms
-from shoal.server.studio.here import Studio, fields_of, page, require_ours, steps_of, to
+from shoal.server.studio.here import Studio, fields_of, here, page, require_ours, steps_of, to
 from shoal.server.studio.questionnaire import fields as sent_fields
 from shoal.server.studio.questionnaire.example import EXAMPLE
 from shoal.server.studio.questionnaire.meters import Meters
@@ -29,7 +29,7 @@ Fields = dict[str, str]
 
 
 def create_router(studio: Studio) -> APIRouter:
-    router, meters, kept = APIRouter(), Meters(), studio.workspace.questionnaires
+    router, meters, kept = APIRouter(), Meters(studio.workspace), studio.workspace.questionnaires
 
     @router.get("/questions")
     def listed(request: Request) -> Response:
@@ -67,6 +67,8 @@ def create_router(studio: Studio) -> APIRouter:
             "questionnaire/one.html",
             kept=found,
             text=now.policy,
+            tables=studio.workspace.tables.all(),
+            pilot=edits.pilot_of(now.policy),
             **steps_of(kept.history, found.id, now.number),
             **extra,
         )
@@ -91,6 +93,7 @@ def create_router(studio: Studio) -> APIRouter:
     changing("move", _move)
     changing("about", lambda text, f: ("said who is asked", edits.with_about(text, **sent_fields.about_of(f))))
     changing("closed", _closed)
+    changing("pilot", lambda text, f: _pilot(studio, text, f))
     changing("apply", lambda text, f: _apply(meters, text, f))
 
     @router.post("/questions/{key}/go")
@@ -110,7 +113,7 @@ def create_router(studio: Studio) -> APIRouter:
         now = kept.history.now(kept.get(key).id)
         assert now is not None
         headers = {"content-disposition": 'attachment; filename="questions.yml"'}
-        return Response(now.policy, media_type="application/yaml", headers=headers)
+        return Response(edits.exported(now.policy), media_type="application/yaml", headers=headers)
 
     @router.get("/questions/{key}/meter.json")
     def numbers(key: str) -> Response:
@@ -126,13 +129,18 @@ def create_router(studio: Studio) -> APIRouter:
 def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:
     problem = None if error is None else {"found": error.message[:1].upper() + error.message[1:], "do": error.hint}
     status = 200 if error is None else status_of(error)
-    return page(request, "questionnaire/list.html", status=status, kept=studio.workspace.questionnaires.all(), problem=problem)
+    kept, tables = studio.workspace.questionnaires.all(), studio.workspace.tables.all()
+    return page(request, "questionnaire/list.html", status=status, kept=kept, tables=tables, problem=problem)
 
 
 def _begun(studio: Studio, fields: Fields) -> str:
     if fields.get("example") == "1":
         return studio.workspace.questionnaires.add("Staff survey", "opened the example", EXAMPLE).id
     about = {"population": 10_000, "respondents": 500} | sent_fields.about_of(fields)
+    if fields.get("table"):
+        text = _of_table(studio, fields["table"], about)
+        name = studio.workspace.tables.get(fields["table"]).name
+        return studio.workspace.questionnaires.add(_title({"title": name}), "began from a pilot", text).id
     title = _title(fields)
     text = edits.new(title, about["population"], about["respondents"])
     return studio.workspace.questionnaires.add(title, "began", text).id
@@ -156,6 +164,25 @@ def _brought(studio: Studio, arrived: Path, sent: forms.Sent) -> str:
     about = {"population": 10_000, "respondents": 500, "target": 5} | sent_fields.about_of(sent.fields) | {"target": 0.05}
     text = edits.brought(form.document(title=form.title or title, **about))
     return studio.workspace.questionnaires.add(form.title or title, f"brought from {form.tool}", text).id
+
+
+def _of_table(studio: Studio, table_id: str, about: dict[str, Any]) -> str:
+    """A questionnaire whose questions are the columns of a table that others may know; the table is its pilot."""
+    at = here(studio, table_id)
+    asked = {c.name: {"values": max(c.distinct, 1)} for c in at.columns if c.name in at.policy.quasi}
+    if not asked:
+        raise UsageError("no column of this table is marked as known to others.", hint="Mark the questions with Q on Measure.")
+    text = edits.brought({"title": at.kept.name, **about, "target": 0.05, "questions": asked})
+    return edits.with_pilot(text, at.kept.id)
+
+
+def _pilot(studio: Studio, text: str, fields: Fields) -> tuple[str, str]:
+    """A table of answers that were given already; none takes it away."""
+    table_id = fields.get("table", "")
+    if not table_id:
+        return "no pilot any more", edits.with_pilot(text, "")
+    kept = studio.workspace.tables.get(table_id)
+    return f"pilot: {kept.name}"[:120], edits.with_pilot(text, kept.id)
 
 
 def _title(fields: Fields) -> str:

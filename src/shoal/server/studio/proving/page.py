@@ -1,21 +1,18 @@
-"""Prove: the release as a job whose lines tick when proven; its files; ways to try harder; the sign-off."""
+"""Prove: the release as a job whose lines tick when proven; the sign-off."""
 
 from __future__ import annotations
 
-import secrets
 import shlex
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
-from shoal.server.studio import forms, packed
-from shoal.server.studio.here import Here, Studio, fields_of, here, require_ours, table_page, to
+from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
+from shoal.server.studio.proving.folders import files_of
 from shoal.server.studio.search import levels_of
 from shoal.server.studio.views import improved
 from shoal.workspace import edits
@@ -40,7 +37,6 @@ LINES = (
 
 def create_router(studio: Studio) -> APIRouter:
     router = APIRouter()
-    workspace = studio.workspace
 
     @router.get("/t/{table_id}/prove")
     def prove(request: Request, table_id: str) -> Response:
@@ -53,64 +49,24 @@ def create_router(studio: Studio) -> APIRouter:
         await run_in_threadpool(_release, studio, table_id, fields)
         return to(f"/t/{table_id}/prove")
 
-    @router.get("/r/{release_id}/{name}.zip")
-    def whole(release_id: str, name: str) -> Response:
-        made = workspace.releases.get(release_id)
-        place = workspace.files.root / "incoming" / secrets.token_hex(8)
-        packed.pack(workspace.releases.folder(made), place, made.name)
-        done = BackgroundTask(place.unlink, missing_ok=True)
-        return FileResponse(place, filename=f"{made.name}.zip", media_type="application/zip", background=done)
-
-    @router.get("/r/{release_id}/file/{number}")
-    def file(release_id: str, number: int) -> Response:
-        made = workspace.releases.get(release_id)
-        found = files_of(workspace.releases.folder(made))
-        if not 0 <= number < len(found):
-            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
-        path = found[number]
-        if path.name != "report.html":
-            return FileResponse(path, filename=path.name, media_type="application/octet-stream")
-        text = path.read_text(encoding="utf-8")
-        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text)})
-
-    @router.post("/r/{release_id}/with")
-    async def outside(request: Request, release_id: str) -> Response:
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        boundary = forms.boundary_of(request.headers.get("content-type", ""))
-        if boundary is None:
-            raise UsageError("there is no file.", hint="Choose one.")
-        with workspace.files.incoming(secrets.token_hex(8)) as arrived:
-            sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
-            require_ours(request, sent.fields)
-            other = await run_in_threadpool(workspace.tables.add, arrived, sent.file)
-        return _try(made, {"release": made.id, "other": other.id})
-
-    @router.post("/r/{release_id}/earlier")
-    async def earlier(request: Request, release_id: str) -> Response:
-        fields = await fields_of(request)
-        made = await run_in_threadpool(workspace.releases.get, release_id)
-        before = await run_in_threadpool(workspace.releases.get, fields.get("release", ""))
-        return _try(made, {"release": made.id, "earlier": before.id})
-
-    def _try(made: Made, asked: dict[str, str]) -> Response:
-        workspace.jobs.add(made.table_id, "tries", asked)
-        studio.runner.wake()
-        return to(f"/t/{made.table_id}/prove?release={made.id}")
-
     return router
 
 
 def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
     """Put the sign-off into the policy, then the job into the queue."""
-    form = fields.get("format", "csv")
-    if form not in FORMATS:
-        raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
     at = here(studio, table_id)
     if not _ready(studio, at):
         raise UsageError("what was asked is not met yet.", hint="Choose a plan, or move the sliders, until all is met.")
     signed = edits.with_about(at.step.policy, fields)
     step = studio.workspace.history.add(at.kept.id, "signed off", signed, locked=at.step.locked)
-    studio.workspace.jobs.add(at.kept.id, "release", {"policy": step.policy, "format": form})
+    queue_release(studio, at.kept.id, step.policy, fields.get("format", "csv"))
+
+
+def queue_release(studio: Studio, table_id: str, policy: str, form: str) -> None:
+    """The release of a policy as a job; a format that nobody writes is refused."""
+    if form not in FORMATS:
+        raise UsageError("this format is not known.", hint=f"Formats: {', '.join(FORMATS)}.")
+    studio.workspace.jobs.add(table_id, "release", {"policy": policy, "format": form})
     studio.runner.wake()
 
 
@@ -150,10 +106,6 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
     }
 
 
-def files_of(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
-
-
 def ticks(job: Job | None, made: Made | None) -> list[dict[str, str]]:
     """The four lines: done, worked on, waiting, or stopped."""
     if job is None or job.state == "done":
@@ -172,4 +124,5 @@ def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:
         return "The release is being written and proven.", "", "met"
     if made is None:
         return "Nothing is written yet.", "", "met"
-    return "Recounted from the written file:", f"everyone hides among at least {made.told['k']:,}.", "met"
+    said = made.told.get("says") or f"everyone hides among at least {made.told['k']:,}."
+    return "Recounted from the written file:", said, "met"

@@ -1,0 +1,1 @@
+"""Tables: the first page, how a table comes in, and what is kept here."""

@@ -1,0 +1,83 @@
+"""The files of a release, one by one or as a zip, and its policy; and any release that somebody drops, counted again."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+
+import shoal
+from shoal.disk.folder import scratch
+from shoal.errors import ShoalError, UsageError
+from shoal.release.certificate.outcome import Verification
+from shoal.server.common import status_of
+from shoal.server.studio import forms, packed
+from shoal.server.studio.here import Studio, page, require_ours
+
+
+def create_router(studio: Studio) -> APIRouter:
+    router = APIRouter()
+    workspace = studio.workspace
+
+    @router.get("/r/{release_id}/{name}.zip")
+    def whole(release_id: str, name: str) -> Response:
+        made = workspace.releases.get(release_id)
+        place = workspace.files.root / "incoming" / secrets.token_hex(8)
+        packed.pack(workspace.releases.folder(made), place, made.name)
+        done = BackgroundTask(place.unlink, missing_ok=True)
+        return FileResponse(place, filename=f"{made.name}.zip", media_type="application/zip", background=done)
+
+    @router.get("/r/{release_id}/file/{number}")
+    def file(release_id: str, number: int) -> Response:
+        made = workspace.releases.get(release_id)
+        found = files_of(workspace.releases.folder(made))
+        if not 0 <= number < len(found):
+            raise UsageError("there is no such file.", hint="Choose one of the list.", reason="unknown")
+        path = found[number]
+        if path.name != "report.html":
+            return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+        text = path.read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text)})
+
+    @router.get("/r/{release_id}/policy.yml")
+    def asked(release_id: str) -> Response:
+        made = workspace.releases.get(release_id)
+        headers = {"content-disposition": 'attachment; filename="policy.yml"'}
+        return Response(made.told.get("policy", ""), media_type="application/yaml", headers=headers)
+
+    @router.get("/verify")
+    def ask(request: Request) -> Response:
+        return page(request, "verify.html", found=None, problem=None)
+
+    @router.post("/verify")
+    async def verify(request: Request) -> Response:
+        boundary = forms.boundary_of(request.headers.get("content-type", ""))
+        if boundary is None:
+            raise UsageError("there is no file.", hint="Choose one.")
+        try:
+            with workspace.files.incoming(secrets.token_hex(8)) as arrived:
+                sent = await forms.read_parts(request.stream(), boundary, arrived, studio.limit)
+                require_ours(request, sent.fields)
+                found = await run_in_threadpool(_verified, arrived, studio.limit)
+        except ShoalError as error:
+            said = error.message.removeprefix("Found: ")
+            problem = {"found": said[:1].upper() + said[1:], "do": error.hint}
+            return page(request, "verify.html", status=status_of(error), found=None, problem=problem)
+        return page(request, "verify.html", found=found, problem=None)
+
+    return router
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
+
+
+def _verified(arrived: Path, limit: int) -> Verification:
+    with scratch() as place:
+        folder = packed.unpack(arrived, place / "release", limit)
+        return shoal.verify(folder)

@@ -1,0 +1,171 @@
+"""The studio beyond one dropped table: a named database, event releases, an earlier release dropped in, a pilot's answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+
+import shoal
+from studio_support import Visitor, served
+
+SECRET = "s3cret-of-the-reader"
+
+
+def trips(path: Path) -> Path:
+    """People with a few records each, at few places and days: something of it can be released."""
+    rng = np.random.default_rng(3)
+    n, people = 1200, 60
+    table = pa.table(
+        {
+            "card": rng.integers(1, people + 1, n),
+            "day": (np.datetime64("2026-03-02") + rng.integers(0, 7, n)).astype("datetime64[D]"),
+            "station": [f"S{i}" for i in rng.integers(0, 4, n)],
+            "note": [f"note of {i}" for i in range(n)],
+        }
+    )
+    pa_csv.write_csv(table, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Visitor, Path]]:
+    folder = tmp_path_factory.mktemp("sources")
+    with served(folder / "kept") as (address, app):
+        visitor = Visitor(address)
+        assert visitor.enter(app.state.door.code).status_code == 200
+        try:
+            yield visitor, folder
+        finally:
+            visitor.close()
+
+
+def done(visitor: Visitor, page: Any) -> Any:
+    """The page after its job has ended."""
+    for _ in range(600):
+        job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
+        if job is None:
+            return page
+        if not visitor.http.get(f"/jobs/{job[1]}").json()["open"]:
+            return visitor.get(str(page.url))
+        time.sleep(0.1)
+    raise AssertionError("the job did not end")
+
+
+def test_a_table_of_a_named_database(studio: tuple[Visitor, Path]) -> None:
+    visitor, folder = studio
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        db.execute("CREATE TABLE people AS SELECT i % 7 AS age, i % 2 AS sex, 'p' || i AS name FROM range(60) t(i)")
+        db.execute("CREATE TABLE nobody (age INTEGER)")
+    assert "No database is named yet" in visitor.get("/").text
+    settings = folder / "kept" / "databases.toml"
+    lines = f'clinic = "duckdb://{folder / "clinic.duckdb"}"\ngone = "postgresql://reader:{SECRET}@127.0.0.1:1/x"\n'
+    settings.write_text(lines, encoding="utf-8")
+    settings.chmod(0o640)
+    assert "others on this computer can read databases.toml" in visitor.get("/").text
+    settings.chmod(0o600)
+    page = visitor.get("/").text
+    assert re.findall(r"<option>(\w+)</option>", page) == ["clinic", "gone"]
+    assert SECRET not in page
+    assert str(folder) not in page
+    for name, table in (("clinic", "nowhere"), ("clinic", "nobody"), ("gone", "people"), ("other", "people"), ("clinic", "a::b")):
+        refused = visitor.post("/databases", database=name, table=table)
+        assert refused.status_code == (502 if name == "gone" else 400), (name, table)
+        assert "<dt>Found</dt>" in refused.text
+        assert SECRET not in refused.text
+        assert "table-card" not in refused.text, "nothing is kept"
+    page = visitor.post("/databases", database="clinic", table="main.people")
+    key = re.search(r"/t/([0-9a-f]{16})/", str(page.url))
+    assert key is not None, page.text
+    measured = shoal.measure({"age": [i % 7 for i in range(60)], "sex": [i % 2 for i in range(60)]}, quasi=["age", "sex"])
+    assert f"{measured.unique:,} of 60 people" in visitor.get(f"/t/{key[1]}/measure").text or measured.unique == 0
+    kept = list((folder / "kept" / "tables" / key[1]).iterdir())
+    assert [p.suffix for p in kept] == [".parquet"]
+    assert shoal.open(kept[0]).n_rows() == 60
+    settings.write_text('clinic = "file:///etc/passwd"\n', encoding="utf-8")
+    assert "have no address that is known" in visitor.get("/").text
+    settings.unlink()
+    visitor.post("/kept/delete", sure="1")
+
+
+def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, Path], tmp_path: Path) -> None:
+    visitor, folder = studio
+    table = visitor.bring(trips(tmp_path / "trips.csv"))
+    visitor.post(f"/t/{table}/unit", column="0")
+    page = visitor.get(f"/t/{table}/events?time=1&place=2").text
+    assert 'action="/t/' + table + '/event-release"' in page
+    asked = {"time": "1", "place": "2", "records": "2", "k": "5", "suppress": "20", "format": "csv"}
+    for wrong in ({"records": "0"}, {"records": "5"}, {"k": "1"}, {"place": "1"}, {"suppress": "101"}, {"format": "exe"}):
+        assert visitor.post(f"/t/{table}/event-release", **(asked | wrong)).status_code == 400, wrong
+    page = done(visitor, visitor.post(f"/t/{table}/event-release", **asked))
+    said = re.search(r"any 2 known records of a person are shared by at least (\d+) people", page.text)
+    assert said is not None, page.text
+    assert int(said[1]) >= 5
+    release = re.search(r'href="/r/([0-9a-f]{16})/([^"]+)\.zip"', page.text)
+    assert release is not None
+    packed = visitor.http.get(f"/r/{release[1]}/{release[2]}.zip").content
+    with zipfile.ZipFile(BytesIO(packed)) as found:
+        found.extractall(tmp_path / "out")
+    (made,) = (tmp_path / "out").iterdir()
+    assert shoal.verify(made).ok
+    assert "note of" not in (made / "data.csv").read_text(encoding="utf-8"), "a column that nobody called harmless is left out"
+    policy = tmp_path / "policy.yml"
+    policy.write_bytes(visitor.http.get(f"/r/{release[1]}/policy.yml").content)
+    again = shoal.anonymize(tmp_path / "trips.csv", str(policy))
+    assert again.certificate.judged_by.smallest["2"] == int(said[1])  # type: ignore[attr-defined]
+    before = sorted(os.listdir(folder / "kept" / "releases"))
+    token = {"token": visitor.token()}
+    bad = visitor.http.post(f"/r/{release[1]}/earlier-file", data=token, files={"file": ("x.zip", b"PK nothing")})
+    assert bad.status_code == 400
+    sent = visitor.http.post(f"/r/{release[1]}/earlier-file", data=token, files={"file": ("x.zip", packed)})
+    page = done(visitor, sent)
+    direct = shoal.attack(made, previous=[made])
+    assert "The last try:" in page.text
+    assert ("✓ holds" in page.text.split("The last try:")[0].rpartition("Try harder")[2]) is direct.holds
+    for result in direct.results:
+        assert f"<strong>{result.name}</strong> ({result.verdict})" in page.text
+    assert sorted(os.listdir(folder / "kept" / "releases")) == before, "what was dropped is gone after it was tried"
+    assert "In the release any 2 known records" in visitor.get("/").text
+    visitor.post("/kept/delete", sure="1")
+
+
+def test_a_pilot_gives_shares_and_dependence(studio: tuple[Visitor, Path], tmp_path: Path) -> None:
+    visitor, _ = studio
+    people = shoal.datasets.people(400, seed=5).select(["sex", "education", "name"])
+    pilot = tmp_path / "pilot.csv"
+    pa_csv.write_csv(people, pilot)
+    table = visitor.bring(pilot)
+    visitor.get(f"/t/{table}/measure")
+    page = visitor.post("/questions", table=table, population="20000", respondents="700")
+    key = re.search(r"/questions/([0-9a-f]{16})", str(page.url))
+    assert key is not None, page.text
+    told = visitor.http.get(f"/questions/{key[1]}/meter.json").json()
+    direct = shoal.design(None, pilot=pilot, columns=["sex", "education"], population=20_000, respondents=700)
+    assert told["value"] == pytest.approx(direct.unique.value)
+    text = visitor.http.get(f"/questions/{key[1]}/questions.yml").text
+    assert table not in text, "the file means the same elsewhere"
+    alone = tmp_path / "questions.yml"
+    alone.write_text(text, encoding="utf-8")
+    assert shoal.design(alone, pilot=pilot).unique.value == pytest.approx(told["value"])
+    visitor.post(f"/questions/{key[1]}/pilot", table="")
+    without = visitor.http.get(f"/questions/{key[1]}/meter.json").json()
+    assert without["value"] == pytest.approx(shoal.design(alone).unique.value)
+    assert without["value"] != told["value"]
+    assert visitor.post(f"/questions/{key[1]}/pilot", table="0" * 16).status_code == 404
+    visitor.post(f"/questions/{key[1]}/add", name="colour", how="values", values="3", text="")
+    page = visitor.post(f"/questions/{key[1]}/pilot", table=table)
+    assert "This cannot be measured yet." in page.text, "the pilot has no such column"
+    visitor.post(f"/t/{table}/delete")
+    assert "This cannot be measured yet." in visitor.get(f"/questions/{key[1]}").text, "the pilot was deleted"
+    visitor.post("/kept/delete", sure="1")
