@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrow import from_texts, is_missing, positions, to_numpy
+from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
 from shoal.kernels.text import canonical_text
 
 FEW = 1 << 14
@@ -103,7 +103,7 @@ def _decimal_hashes(values: Any) -> HashArray:
     """Of decimals: those of at most fifteen digits as the double nearest to them, the others by their text."""
     import pyarrow as pa
 
-    doubles = values.cast(pa.float64())
+    doubles = as_doubles(values)
     out = _number_hashes(doubles).copy()
     many = ~is_missing(values) & (np.abs(to_numpy(doubles)) >= 10.0 ** (15 - values.type.scale))
     if many.any():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shoal.kernels.arrow import from_texts
+from shoal.kernels.arrow import as_doubles, from_texts
 from shoal.kernels.moments import seconds
 
 
@@ -80,7 +80,7 @@ def same_cells(before: Any, after: Any) -> Any:
     if pa.types.is_integer(before.type) and before.type == after.type:
         old, new = before, after
     elif _is_number(before.type) and _is_number(after.type):
-        old, new = (_without_nan(x.cast(pa.float64(), safe=False)) for x in (before, after))
+        old, new = (_without_nan(as_doubles(x)) for x in (before, after))
     else:
         old, new = canonical_text(before), canonical_text(after)
     return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))

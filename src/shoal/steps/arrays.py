@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrow import from_texts
+from shoal.kernels.arrow import as_doubles, from_texts
 
 
 def text_array(texts: Sequence[str | None]) -> Any:
@@ -18,9 +18,7 @@ def text_array(texts: Sequence[str | None]) -> Any:
 
 def doubles(values: Any) -> npt.NDArray[np.float64]:
     """Numbers of any type as doubles."""
-    import pyarrow as pa
-
-    return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return as_doubles(values).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def number_array(x: npt.NDArray[np.float64], kind: str) -> Any:

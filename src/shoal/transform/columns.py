@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
 from shoal.hierarchies.values import texts_of
+from shoal.kernels.arrow import as_doubles
 from shoal.kernels.numbers import numbers_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ def numbers(table: Any, column: str) -> tuple[FloatArray, BoolArray]:
             hint="Use a step for categories or dates.",
             column=column,
         )
-    array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2⁵³ as the nearest double
+    array = as_doubles(array)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     present = pc.and_(pc.is_valid(array), pc.invert(pc.fill_null(pc.is_nan(array), False))).to_numpy(zero_copy_only=False)

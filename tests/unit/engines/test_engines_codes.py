@@ -324,6 +324,8 @@ def test_new_codes_step_over_declared_ones_and_keep_clear_of_labels() -> None:
     assert (star.cells, star.declared) == ([1, 13, 3.5], (7, 8, 9))  # SPSS has no room for a fourth
     assert coded(pa.array(["1", "*"]), Column("x", "text", user_missing=(8, 9), coded=True), "spss").declared == (8, 9, 10)  # type: ignore[union-attr]
     assert coded(pa.array(["x"]), Column("x", "text"), "spss") is None
+    assert coded(pa.array([str(2**53), "*"]), Column("x", "text", coded=True), "spss") is not None
+    assert coded(pa.array([str(2**53 + 2), "*"]), Column("x", "text", coded=True), "spss") is None
 
 
 def test_letters_of_stata_go_in_order_and_are_not_given_twice() -> None:

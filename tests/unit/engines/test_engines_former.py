@@ -6,6 +6,8 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +16,7 @@ import shoal
 from shoal.engines.core.base import Relation
 from shoal.engines.core.stored import former_fits
 from shoal.engines.recode.told import told_after, told_before
+from shoal.engines.servers.mysql.types import native_type, reading
 from shoal.model.plan import Plan, Suppression
 from shoal.model.roles import Column
 from shoal.steps import Clamp, Constant, Round
@@ -132,6 +135,53 @@ def test_whole_numbers_beyond_two_to_the_63_are_rounded_as_doubles(tmp_path: Any
         assert any("cannot hold" in s for s in done.not_kept)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [{"permute": {}}, {"noise": {"scale": 4e6}}, {"clamp": {"high": 2**63 + 8192}}, {"keyed_hash": {"key": "env:FORMER_KEY"}}],
+    ids=str,
+)
+def test_whole_numbers_beyond_two_to_the_63_that_only_later_batches_hold(tmp_path: Any, step: dict[str, Any]) -> None:
+    """The first batch fits in int64, a later one does not: it stopped with a bare error of Arrow."""
+    n = 150_000
+    values = pa.array(np.where(np.arange(n) < n - 10, np.uint64(2**62), np.uint64(2**63 + 4096)))
+    table = pa.table({"n": values, "g": pa.array(np.arange(n) % 2)})
+    suppress = {"k": 2, "columns": ["g"], "scope": "cells"} if "clamp" in step else None
+    shoal.transform(table, {"steps": [{"column": "n", **step}], "suppress": suppress}, tmp_path / "o.parquet")
+    back = pq.read_table(tmp_path / "o.parquet")["n"]
+    assert back.null_count == 0
+    if "keyed_hash" not in step:
+        assert back.type == pa.uint64()
+        assert sum(v > 2**63 - 10**9 for v in back.to_pylist()) == 10
+
+
+def test_half_floats_go_through_the_engine(tmp_path: Any) -> None:
+    table = pa.table({"h": pa.array(np.arange(20, dtype=np.float16) / 4), "x": list(range(20))})
+    for column in ("h", "x"):
+        shoal.transform(table, {"steps": [{"column": column, "permute": {}}]}, tmp_path / "o.arrow")
+        back = pa.ipc.open_file((tmp_path / "o.arrow").read_bytes()).read_all()
+        assert back.schema.types == [pa.float16(), pa.int64()]
+        assert sorted(back["h"].to_pylist()) == table["h"].to_pylist()
+
+
+@pytest.mark.parametrize("native", ["bigint(20) unsigned", "bigint(20) unsigned zerofill", "bigint(20)", "int(10) unsigned"])
+def test_mysql_tells_whole_numbers_beyond_two_to_the_63_by_their_type(native: str) -> None:
+    found = reading("n", native.partition("(")[0], native, 20, 0, booleans=False).column
+    assert found.stored == (pa.uint64() if native.startswith("bigint(20) unsigned") else None)
+    assert Round("n", 10.0).after(found).kind == ("float" if found.stored else "integer")
+    assert native_type(pa.uint64()) == "BIGINT UNSIGNED"
+    assert native_type(pa.int64()) == "BIGINT"
+
+
+def test_a_duckdb_file_keeps_its_types(tmp_path: Any) -> None:
+    with duckdb.connect(str(tmp_path / "f.duckdb")) as connection:
+        connection.execute("SET timezone = 'UTC'")
+        connection.execute("CREATE TABLE t AS SELECT 3::UTINYINT a, (2::HUGEINT ** 63)::UBIGINT b, now() c, 1::INT d")
+    with shoal.open(f"duckdb://{tmp_path / 'f.duckdb'}::t") as table:
+        table.recode(Plan((shoal.transform.Permute("d"),)), tmp_path / "o.parquet")
+    schema = pq.read_schema(tmp_path / "o.parquet")
+    assert schema.types == [pa.uint8(), pa.uint64(), pa.timestamp("us", tz="UTC"), pa.int32()]
+
+
 def test_a_zone_lives_through_a_shift_into_other_formats(tmp_path: Any) -> None:
     _, before, after = carried_out(tmp_path, "date_shift", "zone", STEPS["date_shift"][0], "csv")
     assert any("no time zones: zone get" in s for s in before)
@@ -180,6 +230,9 @@ def test_whole_seconds_become_milliseconds_in_parquet_and_that_is_told(tmp_path:
         ("mariadb://h/d", "datetime", False),
         ("mssql://h/d", "datetimeoffset", True),
         ("mssql://h/d", "datetime2", False),
+        ("spark::people", "timestamp", True),
+        ("spark::people", "timestamp_ntz", False),
+        ("duckdb://f::t", "timestamp", False),
     ],
 )
 def test_moments_of_a_zone_that_a_server_gives_in_utc_are_told(source: str, native: str, told: bool) -> None:

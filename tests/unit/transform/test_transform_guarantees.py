@@ -6,10 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 import shoal.transform as tf
 from shoal.errors import DataError
 from shoal.transform.group.microaggregate import lost_share, near_groups
@@ -83,3 +85,24 @@ def test_dates_do_not_leave_the_calendar(monkeypatch):
         tf.apply(step, pa.table({"d": ["0001-01-01"] * 40, "p": people}))
     assert min(tf.apply(step, pa.table({"d": ["0001-01-02"] * 40, "p": people})).table["d"].to_pylist()) == "0001-01-01"
     assert max(tf.apply(step, pa.table({"d": ["9999-12-30"] * 40, "p": people})).table["d"].to_pylist()) == "9999-12-31"
+
+
+@pytest.mark.parametrize("step", ["groups", "quantiles", "top_bottom", "interval"])
+def test_whole_numbers_beyond_two_to_the_53_do_not_leave_their_group(tmp_path, step):
+    """Doubles stand for several of them: cut points on such a double left groups of fewer than k."""
+    values = [2**53 + 1001 * (i // 2) for i in range(24)]
+    words = {"people": 3} if step == "top_bottom" else {"k": 4} | ({"publish": "interval"} if step == "interval" else {})
+    kind = "groups" if step == "interval" else step
+    shoal.transform(pa.table({"n": values}), {"steps": [{"column": "n", kind: words}]}, tmp_path / "o.parquet")
+    found = sorted(Counter(pq.read_table(tmp_path / "o.parquet")["n"].to_pylist()).items())
+    if step == "top_bottom":
+        assert min(found[0][1], found[-1][1]) >= 3
+    else:
+        assert min(n for _, n in found) >= 4
+
+
+def test_groups_that_no_double_parts_are_refused():
+    assert tf.optimal_groups([2.0**53, 2.0**53 + 4], 1).points().tolist() == [2.0**53 + 2]
+    with pytest.raises(DataError, match="last digit"):
+        tf.optimal_groups([2.0**53, 2.0**53 + 2], 1).points()
+    assert tf.optimal_groups([2.0**52, 2.0**52 + 1], 1).points().tolist() == [2.0**52 + 1]

@@ -77,9 +77,15 @@ def _durations(values: Any, wanted: Any) -> Any:
     return pa.array(out, pa.int64()).view(wanted)
 
 
+def one_type(values: Any, column: Column) -> Any:
+    """Whole numbers that may lie beyond 2⁶³ as decimals in every batch: some batches alone would fit in int64."""
+    wide = column.kind == "integer" and pa.uint64() in (column.stored, column.former)
+    return values.cast(pa.decimal128(38, 0)) if wide and values.type != pa.uint64() else values
+
+
 def stored_or_decoded(engine: Any, values: Any, column: Column) -> Any:
     """A column of a result in the type of its source where that is known, else as the engine decodes its kind."""
-    return engine.decode(values, column) if column.stored is None else restored(values, column)
+    return one_type(engine.decode(values, column), column) if column.stored is None else restored(values, column)
 
 
 def former_fits(values: Any, column: Column) -> bool:

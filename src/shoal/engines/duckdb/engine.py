@@ -16,7 +16,7 @@ from shoal.disk.folder import scratch_of
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.kinds import columns_of, is_nested, kind_of
 from shoal.engines.core.memory import left_for_data
-from shoal.engines.core.stored import RAW
+from shoal.engines.core.stored import RAW, with_stored
 from shoal.engines.duckdb.errors import LateTypeError, translated
 from shoal.engines.servers.tables import Remembered, spellings, table_expression
 from shoal.errors import EngineError, OutputError, ShoalError, UnreadableError, UsageError, nearest
@@ -141,7 +141,10 @@ class DuckDB(Engine):
         """The columns of a query or table, from its plan alone."""
         query = exp.select("*").from_(sql.copy()).limit(0)
         table = self._table(self.render(query), source)
-        return flat(Relation(sql, columns_of(table.schema), source, details), table.schema)
+        columns = columns_of(table.schema)
+        if self._file is not None:  # a file's own reader says how it keeps its columns
+            columns = with_stored(columns, table.schema)
+        return flat(Relation(sql, columns, source, details), table.schema)
 
     def view(self, body: str, source: str, columns: Sequence[Column] | None = None, **details: Any) -> Relation:
         """A relation over a query in DuckDB's own words (its literals made with :func:`literal`)."""
@@ -263,14 +266,15 @@ class DuckDB(Engine):
         if column.kind == "boolean":
             return cast(value, "TEXT")
         if column.kind == "timestamp":
-            zoned = getattr(column.stored, "tz", None) is not None and getattr(column.stored, "unit", "") == "ns"
-            plain = cast(value, "TIMESTAMPTZ") if zoned else value  # from nanoseconds with a zone DuckDB has no direct cast
-            return _moment(cast(plain, "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
+            return _moment(cast(_to_microseconds(value, column), "TIMESTAMP"), "%Y-%m-%d %H:%M:%S")
         if column.kind == "time":
-            return _fraction_of_time(cast(value, "TEXT"))
+            return _fraction_of_time(cast(_to_microseconds(value, column), "TEXT"))
         if column.kind == "binary":
             return exp.Lower(this=exp.Hex(this=value))
         return super().text(value, column)
+
+    def key(self, value: exp.Expr, column: Column) -> exp.Expr:
+        return super().key(_to_microseconds(value, column), column)
 
     def row_hash(self, texts: Sequence[exp.Expr], seed: int) -> exp.Expr:
         return exp.Anonymous(this="hash", expressions=[string(f"shoal:{seed}"), *[t.copy() for t in texts]])
@@ -353,6 +357,16 @@ def flat(relation: Relation, schema: Any) -> Relation:
 def _spill() -> Path:
     """The private folder of this process for what database files need beyond memory; shared, as their databases are."""
     return scratch_of(_spill)[0]
+
+
+def _to_microseconds(value: exp.Expr, column: Column) -> exp.Expr:
+    """Moments and times of day of nanoseconds as classes and steps take them."""
+    if getattr(column.stored, "unit", "") != "ns" or column.kind not in ("timestamp", "time"):
+        return value
+    if column.kind == "time":
+        return cast(value, "TIME")
+    plain = cast(value, "TIMESTAMPTZ") if getattr(column.stored, "tz", None) is not None else value  # no direct cast from a zone
+    return cast(plain, "TIMESTAMP")
 
 
 def _in_utc(connection: Any) -> Any:

@@ -54,9 +54,17 @@ def open_deferred(
     reader = ArrowReader(lambda: _as_announced(load(), columns, source, hint))
     engine = DuckDB(stable_order=True)
     engine.source = source
-    relation = flat(engine.defer(lambda: reader.table, columns, source, **details), schema)
+    relation = flat(engine.defer(lambda: _without_halves(reader.table), columns, source, **details), schema)
     odd = any(relation.column(n).stored is None for n in relation.reads_as_text)  # in a form that only the engine reads
     return engine, relation if odd else replace(relation, reader=reader)
+
+
+def _without_halves(table: Any) -> Any:
+    """The table with half floats, which DuckDB does not read, in the next type that holds them."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_float16(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float32()))
+    return table
 
 
 def _as_announced(table: Any, columns: Sequence[Column], source: str, hint: str) -> Any:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shoal.engines.core.kinds import is_nested
 from shoal.model.plan import Step
-from shoal.model.roles import NUMBERS, Column
+from shoal.model.roles import MOMENTS, NUMBERS, Column
 
 NAMES = {
     "csv": "CSV",
@@ -32,7 +32,7 @@ Test = Callable[[Column], bool]
 def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, notes: int = 0) -> tuple[str, ...]:
     """A sentence for each thing that is lost when these columns are written in ``format``; empty where nothing is.
 
-    ``staged``: a step is carried out on batches, so that all columns pass through a private table. ``notes`` of the file
+    ``staged``: rows pass through the engine, as steps on batches and suppressed cells need it. ``notes`` of the file
     itself are never carried over.
 
     >>> not_kept([Column("region", "integer", labels={1: "North"})], "csv")
@@ -47,7 +47,7 @@ def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, no
             out.append(words.format(format=NAMES[format], columns=listed(names)))
     if staged:
         fine = [c.name for c in columns if pa_type(c, pa.types.is_duration) and getattr(c.stored, "unit", "") == "ns"]
-        out += [f"Durations of {listed(fine)} are cut to microseconds by steps on batches."] if fine else []
+        out += [f"Durations of {listed(fine)} are cut to microseconds on the way."] if fine else []
     if notes:
         out.append(f"{notes} note{'s' if notes > 1 else ''} of the file itself: they may name people or places.")
     return tuple(out)
@@ -80,21 +80,27 @@ def _zoned(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
 
 
-def _fine(kind: Any) -> bool:
-    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+def _fine_clock(kind: Any) -> bool:
+    return bool(pa.types.is_time(kind) and kind.unit == "ns")
+
+
+def _finer_than(*units: str) -> Test:
+    """Moments that may be finer than these units; where the source does not tell its unit, they are microseconds."""
+    return lambda c: c.kind == "timestamp" and getattr(c.stored, "unit", "us") not in units
+
+
+def _sixty_four_bits(column: Column) -> bool:
+    own: Any = column.stored or column.former
+    return column.kind == "integer" and (own is None or own.bit_width == 64)
 
 
 def _whole_seconds(kind: Any) -> bool:
-    return bool(pa.types.is_timestamp(kind) and kind.unit == "s")
+    return bool((pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "s")
 
 
 def _not_of_stata(kind: Any) -> bool:
     """Widths that are written as another one: all of whole numbers but long, and floats."""
     return bool(pa.types.is_float32(kind) or pa.types.is_float16(kind) or (pa.types.is_integer(kind) and kind != pa.int32()))
-
-
-def _labelled(column: Column) -> bool:
-    return bool(column.labels) or column.coded
 
 
 def _numbered(column: Column) -> bool:
@@ -114,7 +120,7 @@ def _except(*formats: str) -> Iterable[str]:
 
 
 RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
-    (_except(*LABELLED), _labelled, "{format} has no value labels: those of {columns} are left out."),
+    (_except(*LABELLED), lambda c: bool(c.labels), "{format} has no value labels: those of {columns} are left out."),
     (_except(*LABELLED, "sas"), lambda c: bool(c.note), "{format} has no variable labels: those of {columns} are left out."),
     (
         _except(*LABELLED),
@@ -134,7 +140,15 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     (TEXT, _stored(_zoned), "{format} has no time zones: {columns} get the distance from UTC behind them (+02:00)."),
     (PACKAGES, _stored(_zoned), "{format} has no time zones: {columns} are written as the clock there showed."),
     (("parquet",), _stored(_whole_seconds), "Parquet counts no whole seconds: {columns} are written in milliseconds."),
-    (PACKAGES, _stored(_fine), "{format} has no nanoseconds: {columns} are cut to microseconds."),
+    (("excel",), _finer_than("s", "ms"), "Excel keeps moments to the millisecond: finer parts of {columns} are left out."),
+    (("spss", "stata"), _finer_than("s", "ms"), "{format} keeps moments in doubles: {columns} may be off by two microseconds."),
+    (("sas",), _finer_than("s", "ms", "us"), "{format} has no nanoseconds: {columns} are cut to microseconds."),
+    (
+        (*TEXT, *PACKAGES),
+        _stored(_fine_clock),
+        "Times of day of {columns} are written to the microsecond: finer parts are left out.",
+    ),
+    (("excel",), lambda c: c.kind in MOMENTS, "Excel has no dates before 1900: such ones of {columns} are written as text."),
     ((*TEXT, *PACKAGES), _stored(pa.types.is_duration), "{format} has no durations: {columns} are written in seconds."),
     (
         _except("parquet", "arrow", "jsonl"),
@@ -144,6 +158,13 @@ RULES: tuple[tuple[Iterable[str], Test, str], ...] = (
     ((*TEXT, *PACKAGES), lambda c: c.kind == "binary", "{format} has no bytes: {columns} are written as hexadecimal digits."),
     (("spss", "stata", "sas"), _decimal, "{format} has doubles only: numbers of {columns} with more than 15 digits are rounded."),
     (("excel",), _decimal, "Excel has no decimals of fixed precision: {columns} are written as text."),
-    (("excel", "stata"), lambda c: c.kind == "time", "{format} has no times of day: {columns} are written as text."),
+    (
+        PACKAGES,
+        _sixty_four_bits,
+        "{format} has doubles only: whole numbers of {columns} beyond 15 digits may become text.",
+    ),
+    (("spss", "stata", "sas"), lambda c: c.kind == "boolean", "{format} has no truth values: {columns} are written as 1 and 0."),
+    (("excel",), lambda c: c.kind == "time", "Excel has no times of day: {columns} are written as text."),
+    (("stata",), lambda c: c.kind == "time", "Stata has no times of day: {columns} are milliseconds, shown as a clock."),
 )
 """Formats, which columns lose something, and what is said about them."""

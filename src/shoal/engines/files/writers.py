@@ -126,7 +126,8 @@ def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> 
 
 
 def _only_arrow(kind: Any) -> bool:
-    return pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and (kind.tz is not None or kind.unit == "s"))
+    zoned = pa.types.is_timestamp(kind) and (kind.tz is not None or kind.unit == "s")
+    return zoned or pa.types.is_duration(kind) or pa.types.is_date64(kind)
 
 
 def _arrow(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:

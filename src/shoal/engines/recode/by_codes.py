@@ -24,7 +24,7 @@ from shoal.engines.count.assemble import sorted_categories
 from shoal.engines.count.by_codes import KINDS, check_gap, read_ahead
 from shoal.engines.count.codes import CodedColumn, Ranked, narrow
 from shoal.engines.recode.sql import suppression_columns
-from shoal.kernels.arrow import from_numpy, is_missing, positions, to_numpy
+from shoal.kernels.arrow import as_doubles, from_numpy, is_missing, positions, to_numpy
 from shoal.kernels.group import group_codes, group_words
 from shoal.kernels.jit import HAVE_NUMBA
 from shoal.kernels.order import mix, sorted_order, start_hashes, value_hashes
@@ -253,7 +253,7 @@ def _differs(before: Any, ranked: Ranked) -> npt.NDArray[np.bool_]:
 
     after = ranked.after
     if ranked.column.kind in ("integer", "float"):
-        same = pc.equal(before.cast(pa.float64(), safe=False), after.cast(pa.float64(), safe=False))
+        same = pc.equal(as_doubles(before), as_doubles(after))
     else:
         same = pc.equal(canonical_text(before), canonical_text(after))
     return np.asarray((to_numpy(same.cast(pa.uint8())) == 0) | is_missing(same))

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.engines.core.kinds import kind_of
 from shoal.kernels.codes import code_labels, is_code, is_numeric, number_ranges
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Step
@@ -88,7 +89,8 @@ def column_after(step: Step, column: Column, kind: str) -> Column:
     same = kind == column.kind
     if step.publishes == "own":
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
-        stored, kind = (column.stored, column.kind) if same or wide else (None, kind)
+        as_text = column.stored is not None and kind_of(column.stored) != column.kind  # durations and nested values
+        stored, kind = (None if as_text else column.stored, column.kind) if same or wide else (None, kind)
         return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=stored)
     form = column.form if same else ""
     bare = replace(column, kind=kind, labels=code_labels(column), order=(), stored=None, former=None, form=form)

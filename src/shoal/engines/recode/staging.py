@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import columns_of
-from shoal.engines.core.stored import restored
+from shoal.engines.core.stored import one_type, restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.groups import Groups, seen_by
 from shoal.engines.recode.spill import HELD, KEY, Held, Spill, in_order
@@ -125,9 +125,9 @@ class Staging:
             data: dict[str, Any] = {}
             for i, c in enumerate(source.columns):
                 values = batch.column(f"p{i}")
-                data[f"p{i}"] = restored(values, c) if c.name in self.raw else engine.decode(values, c)
+                data[f"p{i}"] = restored(values, c) if c.name in self.raw else one_type(engine.decode(values, c), c)
             for i, name in enumerate(originals):
-                data[f"o{i}"] = engine.decode(batch.column(f"o{i}"), known[name])
+                data[f"o{i}"] = one_type(engine.decode(batch.column(f"o{i}"), known[name]), known[name])
             for i in self.flagged:
                 have = i in source.flagged
                 data[f"g{i}"] = batch.column(f"g{i}").cast(pa.int8()) if have else from_numpy(np.zeros(batch.num_rows, np.int8))
@@ -274,7 +274,8 @@ class Staging:
                 column = column_after(step, column, kind)
                 if step.publishes == "groups":
                     column = replace(column, order=orders[column.name])
-        return column if column.kind == kind else replace(column, kind=kind)
+        wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
+        return column if column.kind == kind or wide else replace(column, kind=kind)
 
 
 def _keyed(tables: Iterator[Any], order: Sequence[str], unneeded: int) -> Iterator[Any]:

@@ -47,7 +47,7 @@ def told_after(relation: Relation, columns: Sequence[Column], plan: Plan, format
 
 
 def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
-    staged = any(is_staged(s) for s in plan.steps)
+    staged = any(is_staged(s) for s in plan.steps) or plan.suppression.scope == "cells"
     out = not_kept(columns, format, staged=staged, notes=int(relation.details.get("notes") or 0))
     out += read_as_text(relation.columns, plan.steps)
     rule = plan.suppression
@@ -60,9 +60,15 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
     zoned = [c.name for c in columns if c.kind == "timestamp" and _has_zone(relation, c.name)]
     if zoned:
         out += (f"In the database {listed(zoned)} are moments of a time zone: they are written in UTC, without a zone.",)
-    hidden = [c.name for c in _with(relation.columns, [s for s in plan.steps if _hides(s)]) if c.kind not in ("text", "other")]
+    blanked: set[str | None] = set(rule.columns) if rule.scope == "cells" and rule.k >= 2 else set()
+    hiding = _with(relation.columns, [s for s in plan.steps if _hides(s)], blanked)
+    hidden = [c.name for c in hiding if c.kind not in ("text", "other") and c.name in there]
     if hidden and format in TYPED:
         out += (f"Values that may be hidden (*) make {listed(hidden)} text.",)
+    numbers = [s for s in plan.steps if s.publishes == "numbers" and s.kind != "date_shift"]
+    spelled = [c.name for c in _with(relation.columns, numbers) if c.kind == "text" and c.name in there]
+    if spelled and format != "csv":
+        out += (f"Steps take texts of {listed(spelled)} as the numbers that they spell: numbers are published.",)
     return out
 
 
@@ -87,10 +93,11 @@ def _may_widen(column: Column, plan: Plan) -> bool:
 
 
 def _has_zone(relation: Relation, name: str) -> bool:
-    """Whether a server keeps the column as moments of a zone; MySQL calls them timestamp, and those without one datetime."""
-    native = relation.native.get(name, "").lower()
-    of_mysql = relation.source.startswith(("mysql", "mariadb"))
-    return native in ("timestamptz", "datetimeoffset") or (of_mysql and native.startswith("timestamp"))
+    """Whether a server keeps the column as moments of a zone; MySQL and Spark call them timestamp, and those without one
+    datetime and timestamp_ntz."""
+    native = relation.native.get(name, "").lower().partition("(")[0]
+    plain = relation.source.startswith(("mysql", "mariadb", "spark"))
+    return native in ("timestamptz", "datetimeoffset") or (plain and native == "timestamp")
 
 
 def _fine(kind: Any) -> bool:

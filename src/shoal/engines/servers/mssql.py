@@ -261,6 +261,7 @@ def native_type(arrow_type: Any) -> str:
         return f"DECIMAL({min(arrow_type.precision, 38)},{arrow_type.scale})"
     words = (
         (test.is_boolean, "BIT"),
+        (test.is_uint64, "DECIMAL(20,0)"),
         (test.is_integer, "BIGINT"),
         (test.is_floating, "FLOAT"),
         (test.is_date, "DATE"),

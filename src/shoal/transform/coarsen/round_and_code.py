@@ -64,8 +64,8 @@ def top_bottom(
     need_group(2 * wanted, n, f"column '{column}'")
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(w[order])
-    first = x[int(np.searchsorted(below, wanted))]
-    last = x[int(np.searchsorted(below, n - wanted, side="right"))]
+    first = _past(x[int(np.searchsorted(below, wanted))], np.inf)
+    last = _past(x[int(np.searchsorted(below, n - wanted, side="right"))], -np.inf)
     step = float(x[-1] - x[0]) / 20
     unit = 10.0 ** math.floor(math.log10(step)) if step > 0 else 1.0
     bottom = _inwards(x, w[order], first, unit)
@@ -77,6 +77,11 @@ def top_bottom(
             column=column,
         )
     return Clamp(column, bottom, top)
+
+
+def _past(x: float, side: float) -> float:
+    """``x``, or the next double where it may stand for a whole number on that side of it."""
+    return float(np.nextafter(x, side)) if abs(x) >= 2.0**53 else float(x)
 
 
 def _inwards(x: FloatArray, w: npt.NDArray[np.int64], limit: float, unit: float) -> float:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import UsageError
+from shoal.errors import DataError, UsageError
 from shoal.hierarchies.builders.quantiles import roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
@@ -97,8 +97,7 @@ class Groups:
 
     def points(self) -> FloatArray:
         """Cut points between the groups: the roundest number in each gap."""
-        ends = self.cuts[1:-1]
-        return np.array([roundest(self.values[i - 1], self.values[i]) for i in ends], dtype=np.float64)
+        return np.array([_between(self.values[i - 1], self.values[i]) for i in self.cuts[1:-1]], dtype=np.float64)
 
     def step(self, column: str, publish: Publish = "mean", *, decimals: int | None = None) -> Step:
         """The step that publishes each value's group: its interval (truthful) or its centre (not).
@@ -121,6 +120,19 @@ class Groups:
         if len(points) < MAX_CASES:
             return Centres(column, points, tuple(repr(float(c)) for c in centres))
         return Represent(column, points, tuple(float(c) for c in centres))
+
+
+def _between(below: float, above: float) -> float:
+    """The roundest number that parts two neighbours, and the whole numbers that a double beyond 2⁵³ may stand for."""
+    if max(abs(below), abs(above)) < 2.0**53:
+        return float(roundest(below, above))
+    low, high = float(np.nextafter(below, np.inf)), float(np.nextafter(above, -np.inf))
+    if low > high:
+        raise DataError(
+            "two groups differ by the last digit of a double: whole numbers between them cannot be told apart.",
+            hint="Round the column first, or take a larger k.",
+        )
+    return low if low == high else float(roundest(low, high))
 
 
 def optimal_groups(

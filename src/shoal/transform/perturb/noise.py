@@ -77,7 +77,7 @@ class Noise(StreamStep):
             with np.errstate(over="ignore"):  # told by with_numbers
                 size = np.full(len(x), self.scale) if self.mode == "additive" else self.scale * np.abs(x)
                 out = rounded(x + e if self.mode == "additive" else x * (1 + e), decimals, size)
-            return with_numbers(table, self.column, out, present, whole=own == 0 and decimals == 0)
+            return with_numbers(table, self.column, out, present, whole=decimals == 0 and is_whole(table, self.column))
 
         return run
 
@@ -141,7 +141,7 @@ class CorrelatedNoise(StreamStep):
                     need_steps(name, sizes[i], own)
                 decimals = own if not self.decimals or own is not None else self.decimals[i]
                 out = rounded(noisy[i], decimals, np.full(len(noisy[i]), sizes[i]))
-                table = with_numbers(table, name, out, found[i][1], whole=own == 0)
+                table = with_numbers(table, name, out, found[i][1], whole=is_whole(table, name))
             return table
 
         return run
@@ -207,6 +207,13 @@ def own_decimals(kind: Any) -> int | None:
     if pa.types.is_integer(kind):
         return 0
     return int(kind.scale) if pa.types.is_decimal(kind) else None
+
+
+def is_whole(table: Any, column: str) -> bool:
+    """Whether new numbers are written as int64; those of decimals without decimals, which reach further, are doubles."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(table.schema.field(column).type))
 
 
 def need_steps(column: str, deviation: float, decimals: int | None) -> None:

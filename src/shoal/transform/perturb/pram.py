@@ -112,8 +112,8 @@ class Pram(StreamStep):
             return texts
         own = texts.slice(0, len(self.categories))
         try:
-            found = _clock(own, kind) if pa.types.is_time(kind) else own.cast(kind)
-        except pa.ArrowException:
+            found = _clock(own, kind) if pa.types.is_time(kind) else _bytes(own) if pa.types.is_binary(kind) else own.cast(kind)
+        except (pa.ArrowException, ValueError):
             return texts
         return found if canonical_text(found).equals(own) else texts
 
@@ -125,6 +125,13 @@ def _clock(texts: Any, kind: Any) -> Any:
 
     moments = pc.binary_join_element_wise("1970-01-01 ", texts, "").cast(pa.timestamp("us"))
     return moments.cast(pa.time64("us")).cast(kind)
+
+
+def _bytes(texts: Any) -> Any:
+    """Bytes from their hexadecimal digits."""
+    import pyarrow as pa
+
+    return pa.array([bytes.fromhex(t) for t in texts.to_pylist()], pa.binary())
 
 
 def pram(

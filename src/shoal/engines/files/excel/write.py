@@ -89,4 +89,11 @@ def _write(sheet: Any, row: int, column: int, value: Any, dates: Any) -> None:
     elif isinstance(value, int) and abs(value) >= 10**15:
         sheet.write_string(row, column, str(value))
     else:
-        sheet.write_number(row, column, value)
+        sheet.write_number(row, column, _Exact(value) if isinstance(value, float) else value)
+
+
+class _Exact(float):
+    """A number that is written with all its digits: the library takes 16, and a double may have 17."""
+
+    def __format__(self, spec: str) -> str:
+        return repr(float(self))

@@ -38,9 +38,11 @@ class Coded:
 
 
 def coded(values: Any, column: Column, package: Package) -> Coded | None:
-    """A text column as codes; None where it is best left as text (no groups and no numbers, or too many of them)."""
+    """A text column as codes; None where it is best left as text (no groups and no numbers, too many or too large ones)."""
     texts = canonical_text(values).to_pylist()
     there = {t for t in texts if t is not None}
+    if column.coded and any(_NUMBER.fullmatch(t) and abs(float(t)) > 2.0**53 for t in there):
+        return None  # whole numbers that no double has: two would become one
     if column.coded:
         codes, labels, declared = _numbers(there, column, package)
     elif column.grouped and len(there) <= MAX_LABELS:

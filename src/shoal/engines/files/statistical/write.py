@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.files.statistical.coding import coded, lettered
 from shoal.errors import OutputError, need
+from shoal.kernels.arrow import as_doubles
 from shoal.kernels.moments import seconds, wall_clock
 from shoal.kernels.text import canonical_text
 from shoal.model.roles import Column
@@ -159,6 +160,8 @@ def _prepared(
             out.declared[column.name] = [{"lo": d[0], "hi": d[1]} if isinstance(d, tuple) else d for d in declared]
         if _own_form(column, package, found is not None):
             out.forms[column.name] = column.form
+        elif package == "spss" and found is None and (form := _spss_form(values)):
+            out.forms[column.name] = form
         elif package == "spss" and found is not None and all(c is None or isinstance(c, int) for c in found.cells):
             out.forms[column.name] = "F8.0"
         out.notes.append(column.note)
@@ -187,6 +190,17 @@ def _own_form(column: Column, package: str, is_coded: bool) -> bool:
     return not column.form.startswith("%") and _SPSS_FORM.fullmatch(column.form) is None
 
 
+def _spss_form(values: Any) -> str:
+    """Whole numbers without decimals, decimals with theirs, as wide as the longest; empty for other columns."""
+    decimals = values.type.scale if pa.types.is_decimal(values.type) else 0
+    if not (pa.types.is_integer(values.type) or (pa.types.is_decimal(values.type) and 0 <= decimals <= 16)):
+        return ""
+    if pa.types.is_integer(values.type) and _beyond_doubles(values):
+        return ""
+    longest = max((len(str(x)) for x in pc.min_max(values).as_py().values() if x is not None), default=1)
+    return f"F{max(8, min(longest, 40))}.{decimals}"
+
+
 def _series(cells: list[Any], *, letters: bool) -> Any:
     """Codes for pyreadstat: whole numbers where all are, else floats; objects where letters stand among them."""
     import pandas as pd
@@ -209,7 +223,7 @@ def _pandas(values: Any) -> Any:
         if pa.types.is_integer(kind) and _beyond_doubles(values):
             return _texts(values)
         whole = pa.types.is_integer(kind) and values.null_count == 0
-        return pd.Series(values.cast(pa.int64() if whole else pa.float64(), safe=False).to_numpy())
+        return pd.Series((values.cast(pa.int64()) if whole else as_doubles(values)).to_numpy())
     if pa.types.is_timestamp(kind):
         return pd.Series(wall_clock(values).cast(pa.timestamp("us"), safe=False).to_pylist(), dtype="object")
     if pa.types.is_date(kind) or pa.types.is_time(kind):

@@ -45,10 +45,16 @@ def reading(name: str, data_type: str, column_type: str, precision: int, scale: 
     if word == "tinyint" and native.startswith("tinyint(1)") and booleans:
         return Reading(Column(name, "boolean"), None, native)
     if word == "year" or ("zerofill" in native and word not in ("float", "double")):  # spelled with zeros in front
-        return Reading(Column(name, _KINDS[word]), exp.Add(this=column(name, "r"), expression=exp.convert(0)), native)
+        plain = exp.Add(this=column(name, "r"), expression=exp.convert(0))
+        return Reading(Column(name, _KINDS[word], stored=_stored(word, native)), plain, native)
     if word in _KINDS:
-        return Reading(Column(name, _KINDS[word]), None, native)
+        return Reading(Column(name, _KINDS[word], stored=_stored(word, native)), None, native)
     return Reading(Column(name, "text"), cast(column(name, "r"), "TEXT"), native)  # enum, set, json, uuid, inet …
+
+
+def _stored(word: str, native: str) -> Any:
+    """The type to keep where the kind alone does not tell it: whole numbers beyond 2⁶³."""
+    return pa.uint64() if word == "bigint" and "unsigned" in native else None
 
 
 def arrow_column(values: Sequence[bytes | None], field: Any) -> Any:
@@ -98,6 +104,7 @@ def native_type(arrow_type: Any) -> str:
         return f"DECIMAL({min(arrow_type.precision, 65)},{arrow_type.scale})"
     words = (
         (test.is_boolean, "BOOLEAN"),
+        (test.is_uint64, "BIGINT UNSIGNED"),
         (test.is_integer, "BIGINT"),
         (test.is_floating, "DOUBLE"),
         (test.is_date, "DATE"),
