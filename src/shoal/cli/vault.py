@@ -47,6 +47,7 @@ def register(app: typer.Typer) -> None:
     from shoal.cli._vault import copies as _vault_copies
     from shoal.cli._vault import holder as _vault_holder
     from shoal.cli._vault import intake as _vault_intake
+    from shoal.cli._vault import issuing as _vault_issuing
     from shoal.cli._vault import owner as _vault_owner
     from shoal.cli._vault import people as _vault_people
     from shoal.cli._vault import plan as _vault_plan
@@ -69,6 +70,7 @@ def register(app: typer.Typer) -> None:
     _vault_owner.register(vault)
     _vault_rights.register(vault)
     _vault_holder.register(vault)
+    _vault_issuing.register(vault)
     _vault_copies.register(vault)
     app.add_typer(vault)
 

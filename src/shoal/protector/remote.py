@@ -21,6 +21,7 @@ from shoal import errors
 from shoal.errors import AccessError, EngineError, ShoalError, UsageError
 from shoal.protector.actions.requests import Revealed
 from shoal.protector.intake.remote import RemoteIntake
+from shoal.protector.issuing.remote import RemoteIssuing
 from shoal.protector.people.changes import Change, SecondPersonNeeded
 from shoal.protector.people.limits import Limit
 from shoal.protector.people.requests import Request
@@ -147,6 +148,11 @@ class RemoteSession:
         self.intake = people.intake
         self.waiting = people.waiting
         self.decide = people.decide
+        issuing = RemoteIssuing(self.call)
+        self.create_issuer = issuing.create_issuer
+        self.issuers = issuing.issuers
+        self.issue = issuing.issue
+        self.redeem = issuing.redeem
         self.care = RemoteCare()
 
     def call(self, method: str, path: str, body: Any = None) -> Any:

@@ -11,6 +11,7 @@ from shoal.protector.actions.owner import OwnerActions
 from shoal.protector.actions.pseudonyms import PseudonymActions
 from shoal.protector.actions.requests import RequestActions, Revealed
 from shoal.protector.intake.actions import IntakeActions
+from shoal.protector.issuing.actions import IssuingActions
 
 __all__ = ["Revealed", "Session"]
 
@@ -42,6 +43,12 @@ class Session:
         self.register = holders.register
         self.challenge = holders.challenge
         self.check_ownership = holders.check_ownership
+
+        issuing = IssuingActions(self.frame)
+        self.create_issuer = issuing.create_issuer
+        self.issuers = issuing.issuers
+        self.issue = issuing.issue
+        self.redeem = issuing.redeem
 
         asking = RequestActions(self.frame)
         self.request = asking.request

@@ -150,6 +150,9 @@ ACTIONS: dict[str, Any] = {
     "correct": lambda s: care.merge(s, "d", "x", "y"),
     "intake": lambda s: s.intake("d", [{"given": "x"}]),
     "decide": lambda s: s.decide("WAIT-X", "new"),
+    "issuer": lambda s: s.create_issuer("k", "k"),
+    "issue": lambda s: s.issue("none", "x", "00"),
+    "redeem": lambda s: s.redeem("none", "00", "00"),
 }
 
 

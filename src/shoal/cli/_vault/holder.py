@@ -9,6 +9,7 @@ import typer
 
 from shoal.cli._shared import Json
 from shoal.cli._shell.commands import Commands
+from shoal.cli._vault.issuing import register_holder
 from shoal.cli._vault.shared import Answer, acting, read_json, read_secret, secret_file, tell, write_json
 from shoal.errors import AccessError, DataError
 
@@ -29,6 +30,7 @@ def register(vault: typer.Typer) -> None:
     holder.command("new")(holder_new)
     holder.command("register")(holder_register)
     holder.command("prove")(holder_prove)
+    register_holder(holder)
     vault.add_typer(holder)
     vault.command("register")(accept)
     vault.command("challenge")(challenge)

@@ -15,12 +15,13 @@ from shoal.errors import UsageError
 from shoal.protector.actions.holders import entry_of
 from shoal.protector.care.shredding import scrub, signed
 from shoal.protector.intake import waiting
+from shoal.protector.issuing.actions import mark_of
 from shoal.protector.log import audit
 from shoal.protector.pseudonyms import merges, references
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import blobs, entries, pages
 from shoal.protector.store.database import Tx
-from shoal.protector.store.kinds import SETTING
+from shoal.protector.store.kinds import ISSUER, SETTING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
         else:
             person = _person(tx, opened, identity)
             gone, count = _forget_records(tx, opened, _slots(tx, opened, person))
-            gone += _forget_merges(tx, opened, person) + waiting.forget(tx, opened, person)
+            gone += _forget_merges(tx, opened, person) + waiting.forget(tx, opened, person) + _forget_issued(tx, opened, person)
         names = {subject} | {opened.subject(one) for one in person} if opened.domain.kind == "random" else {subject}
         gone += [name for name in (tx.remove_once(SETTING, f"name {one}") for one in sorted(names)) if name is not None]
         session.frame.log(tx, now, "forget", domain=domain, count=count, key=opened.domain.key_id)
@@ -122,6 +123,13 @@ def _forget_merges(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes
     kept = {one: into for one, into in known.items() if one not in person}
     before = merges.write(tx, opened, kept) if kept != known else None
     return [] if before is None else [before]
+
+
+def _forget_issued(tx: Tx, opened: OpenDomain, person: set[bytes]) -> list[bytes]:
+    """Take out that a person got credentials of the domain's issuers; used ones are nobody's."""
+    issuers = [body for body in tx.all(ISSUER) if body["domain"] == opened.domain.name]
+    marks = [mark_of(issuer, opened, one) for issuer in issuers for one in sorted(person)]
+    return [sealed for sealed in (tx.remove_once(SETTING, mark) for mark in marks) if sealed is not None]
 
 
 def _slots(tx: Tx, opened: OpenDomain, person: set[bytes]) -> NDArray[np.int64]:

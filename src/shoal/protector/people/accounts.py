@@ -18,7 +18,7 @@ from shoal.protector.store.database import Store, Tx
 from shoal.protector.store.kinds import ACTOR, DOMAIN, TOKEN
 
 PERMITS: Mapping[str, frozenset[str]] = {
-    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup", "intake"}),
+    "operator": frozenset({"pseudonymize", "find", "translate", "register", "prove", "backup", "intake", "issue", "redeem"}),
     "clerk": frozenset({"decide"}),
     "requester": frozenset({"request", "reveal", "withdraw", "requests"}),
     "approver": frozenset({"approve", "deny", "requests"}),
@@ -26,6 +26,7 @@ PERMITS: Mapping[str, frozenset[str]] = {
     "owner": frozenset(
         {
             "domain",
+            "issuer",
             "actor",
             "limit",
             "honeytoken",

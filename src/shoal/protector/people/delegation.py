@@ -11,7 +11,7 @@ from shoal.protector.people import accounts
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import DOMAIN, TOKEN
 
-LENDABLE = ("pseudonymize", "find", "translate", "register", "prove", "backup", "audit", "requests", "verify", "checkpoint")
+LENDABLE = tuple("pseudonymize find translate register prove issue redeem backup audit requests verify checkpoint".split())
 """What can be lent. Asking for identities, deciding and giving rights stay with the person: four eyes are not lent."""
 
 LONGEST = 86400.0

@@ -28,6 +28,7 @@ from shoal.server.protector.admission import Admission, Unauthorized, read_body
 from shoal.server.protector.fhir_routes import add_fhir_routes
 from shoal.server.protector.find_batches import FindBatcher, FindGroup
 from shoal.server.protector.intake_routes import add_intake_routes
+from shoal.server.protector.issuing_routes import add_issuing_routes
 from shoal.server.protector.owner_routes import add_open_routes, add_owner_routes, add_people_routes
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     _add_find(router, FindBatcher())
     _add_operator_routes(router)
     add_intake_routes(router)
+    add_issuing_routes(router)
     add_fhir_routes(router)
     _add_holder_routes(router, vault)
     _add_request_routes(router)

@@ -1,0 +1,143 @@
+"""The vault's side of blind issuing: issuers, one credential for each enrolled person, each credential used once.
+
+Who got a credential is known (it is given once), and that one was used is known; nothing in the vault connects the two. What
+remains is the time of both in the log: where few are issued, use them much later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.errors import AccessError, DataError, UsageError
+from shoal.protector.actions import honeytokens
+from shoal.protector.actions.frame import Frame, log_names
+from shoal.protector.crypto import blind_rsa
+from shoal.protector.issuing.participant import MESSAGE_BYTES, serial
+from shoal.protector.people.accounts import check_name
+from shoal.protector.pseudonyms import merges
+from shoal.protector.pseudonyms.domains import Context
+from shoal.protector.pseudonyms.minting import OpenDomain
+from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import ISSUER, KEY, SETTING
+
+
+class IssuingActions:
+    """The owner's and the operator's part of a session for blind issuing."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def create_issuer(self, name: str, domain: str) -> dict[str, str]:
+        """A new issuer of one-time credentials for the people of a domain; its public key."""
+        frame = self._frame
+        check_name(name)
+        with frame.reading("issuer"):
+            pass  # a key is made only for somebody who may have one, and not while others wait
+        private = blind_rsa.generate()
+        with frame.acting("issuer", domain) as (tx, now):
+            if tx.get(ISSUER, name) is not None:
+                raise UsageError(f"there is an issuer '{name}' already.", hint="Choose another name.")
+            opened = frame.open_domain(tx, domain)
+            if opened.domain.kind != "random" or opened.domain.scope != "person" or opened.domain.renewal.uses:
+                raise UsageError(
+                    f"credentials need a domain of kind 'random' for persons, with lasting pseudonyms; '{domain}' differs.",
+                    hint="Make one with `shoal vault domain add NAME`.",
+                )
+            public = blind_rsa.public_of(private)
+            body = {
+                "name": name,
+                "domain": domain,
+                "id": os.urandom(8).hex(),
+                "n": public["n"],
+                "e": public["e"],
+                "key": public["id"],
+            }
+            tx.put(ISSUER, name, body)
+            tx.put_secret(KEY, f"issuer {body['id']}", private)
+            frame.log(tx, now, "issuer", domain=domain, detail="made", key=public["id"])
+        return _public(body)
+
+    def issuers(self) -> list[dict[str, str]]:
+        """The public keys of all issuers (for every role)."""
+        vault = self._frame.vault
+        with vault.store.read() as tx:
+            self._frame.caller(tx, tx.now(vault.clock))
+            return sorted((_public(body) for body in tx.all(ISSUER)), key=lambda one: one["name"])
+
+    def issue(self, name: str, identity: str, blinded: str, *, purpose: str = "") -> str:
+        """Sign a blinded request of an enrolled person, once for each person; the answer for her."""
+        frame = self._frame
+        with frame.acting("issue") as (tx, now):
+            body = _load(tx, name)
+            frame.require(tx, now, "issue", body["domain"])
+            opened = frame.open_domain(tx, body["domain"])
+            frame.count(tx, now, "find", purpose, 1, domain=body["domain"])
+            person = _enrolled(tx, opened, identity, now)
+            mark = mark_of(body, opened, person)
+            if tx.get(SETTING, mark) is not None:
+                raise AccessError("this person has her credential already.", hint="Each gets one.", reason="replay")
+            try:
+                signed = blind_rsa.blind_sign(_key(tx, body), bytes.fromhex(blinded))
+            except ValueError:
+                raise DataError("this is not a blinded message for this key.") from None
+            tx.put(SETTING, mark, {})
+            subjects = log_names(tx, opened, [person], most=1)
+            frame.log(tx, now, "issue", domain=body["domain"], purpose=purpose, key=body["key"], subjects=subjects)
+            if honeytokens.touched(tx, opened, [person]):
+                frame.log(tx, now, "issue", outcome="alarm", reason="honeytoken", domain=body["domain"])
+        return signed.hex()
+
+    def redeem(self, name: str, message: str, signature: str, *, purpose: str = "") -> str:
+        """Take a credential, once; its one-time pseudonym. Neither a forged nor a used one is taken."""
+        frame = self._frame
+        with frame.acting("redeem") as (tx, now):
+            body = _load(tx, name)
+            try:
+                prepared, proof = bytes.fromhex(message), bytes.fromhex(signature)
+            except ValueError:
+                prepared = proof = b""
+            n, e = int(body["n"], 16), int(body["e"], 16)
+            good = len(prepared) == blind_rsa.PREFIX + MESSAGE_BYTES and blind_rsa.verify(n, e, prepared, proof)
+            if not good:
+                raise AccessError("this credential is not of this issuer.", reason="credential")
+            spent = f"spent {body['id']} {hashlib.sha256(prepared).hexdigest()}"
+            if tx.get(SETTING, spent) is not None:
+                raise AccessError("this credential was used before.", hint="Each counts once.", reason="replay")
+            tx.put(SETTING, spent, {})
+            frame.log(tx, now, "redeem", purpose=purpose, key=body["key"])
+        return serial(prepared)
+
+
+def mark_of(issuer: Mapping[str, Any], opened: OpenDomain, identity: bytes) -> str:
+    """The name under which is kept that a person got a credential."""
+    return f"issued {issuer['id']} {opened.subject(identity)}"
+
+
+def _enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> bytes:
+    """The identity that stands for a person of the domain; somebody unknown is refused."""
+    (there,) = opened.find(tx, [identity], Context(), now)
+    person = merges.standing(opened, merges.read(tx, opened), opened.plain(identity))
+    if there is None:
+        raise AccessError("nobody of that identity is enrolled.", hint="Pseudonymise her first.", reason="unknown")
+    return person
+
+
+def _load(tx: Tx, name: str) -> dict[str, Any]:
+    body = tx.get(ISSUER, name)
+    if body is None:
+        raise AccessError("there is no issuer of that name.", hint="`shoal vault issuer list` shows them.", reason="unknown")
+    return body
+
+
+def _key(tx: Tx, body: Mapping[str, Any]) -> Any:
+    private = tx.get_secret(KEY, f"issuer {body['id']}")
+    if private is None:
+        raise DataError("the issuer's key is gone.")
+    return private
+
+
+def _public(body: Mapping[str, Any]) -> dict[str, str]:
+    return {part: str(body[part]) for part in ("name", "domain", "key", "n", "e")}
