@@ -55,6 +55,7 @@ def test_identities_and_quasi_identifiers_of_single_people_are_not_in_the_releas
 
 
 NO_TABLE = {
+    "names, labels and treatments of the columns of a release that was walked": "export",
     "files of other systems; what is not read is walked with canaries in tests/unit/systems": "import",
     "about no table of the user": "presets explain doctor manual demo",
     "numbers and summaries are typed, no table is read": "predict observe",

@@ -1,7 +1,10 @@
-"""Tables of other systems: FHIR Bulk exports become plain tables, OMOP tables get a policy for releasing them together."""
+"""Tables of other systems: FHIR Bulk exports, OMOP tables, REDCap, LimeSurvey and DDI with codebooks; each with a policy."""
 
+from shoal.systems.ddi import from_ddi, to_ddi
 from shoal.systems.fhir import from_fhir
 from shoal.systems.folder import Brought
+from shoal.systems.limesurvey import from_limesurvey
 from shoal.systems.omop import from_omop
+from shoal.systems.redcap import from_redcap
 
-__all__ = ["Brought", "from_fhir", "from_omop"]
+__all__ = ["Brought", "from_ddi", "from_fhir", "from_limesurvey", "from_omop", "from_redcap", "to_ddi"]

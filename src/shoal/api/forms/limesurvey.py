@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from shoal.api.forms.form import Form, FormQuestion
@@ -16,8 +16,8 @@ SILENT = "X*"
 Row = Mapping[str, str]
 
 
-def read(raw: bytes) -> Form:
-    """The form of a structure; XML with a document type is refused, since it can be made to unfold without end."""
+def structure(raw: bytes) -> ElementTree.Element:
+    """The tables of a structure; XML with a document type is refused, since it can be made to unfold without end."""
     if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
         raise UnreadableError("the survey's XML declares types of its own.", hint="Export it again from LimeSurvey as .lss.")
     try:
@@ -26,28 +26,33 @@ def read(raw: bytes) -> Form:
         raise UnreadableError("this is no readable XML.", hint="Export the survey from LimeSurvey as .lss.") from None
     if root.find("questions") is None:
         raise PolicyError("this XML is no survey of LimeSurvey.", hint="Export its structure: .lss.")
-    texts = {(r.get("qid", "")): r.get("question", "") for r in _rows(root, "question_l10ns")}
+    return root
+
+
+def read(raw: bytes) -> Form:
+    root = structure(raw)
+    texts = {(r.get("qid", "")): r.get("question", "") for r in rows(root, "question_l10ns")}
     attributes: dict[str, dict[str, str]] = {}
-    for r in _rows(root, "question_attributes"):
+    for r in rows(root, "question_attributes"):
         attributes.setdefault(r.get("qid", ""), {})[r.get("attribute", "")] = r.get("value", "")
     parts: dict[str, list[Row]] = {}
-    for r in _rows(root, "subquestions"):
+    for r in rows(root, "subquestions"):
         parts.setdefault(r.get("parent_qid", ""), []).append(r)
     answers: dict[str, set[str]] = {}
-    for r in _rows(root, "answers"):
+    for r in rows(root, "answers"):
         answers.setdefault(r.get("qid", ""), set()).add(f"{r.get('scale_id', '0')}/{r.get('code', '')}")
-    languages = len({r.get("surveyls_language") for r in _rows(root, "surveys_languagesettings")})
+    languages = len({r.get("surveyls_language") for r in rows(root, "surveys_languagesettings")})
     questions: list[FormQuestion] = []
     seen: set[str] = set()
-    for row in _rows(root, "questions"):
+    for row in rows(root, "questions"):
         key = row.get("qid", "")
         if row.get("parent_qid", "0") not in ("", "0") or key in seen or row.get("type", "") in SILENT:
             continue
         seen.add(key)
         about = _About(row, texts.get(key) or row.get("question", ""), attributes.get(key, {}))
-        questions += about.questions(_once(parts.get(key, [])), len(answers.get(key, ())), languages)
-    title = next((r.get("surveyls_title", "") for r in _rows(root, "surveys_languagesettings")), "")
-    return Form(tuple(questions), "LimeSurvey", title=_plain(title))
+        questions += about.questions(once(parts.get(key, [])), len(answers.get(key, ())), languages)
+    title = next((r.get("surveyls_title", "") for r in rows(root, "surveys_languagesettings")), "")
+    return Form(tuple(questions), "LimeSurvey", title=plain(title))
 
 
 class _About:
@@ -55,7 +60,7 @@ class _About:
 
     def __init__(self, row: Row, text: str, attributes: Row) -> None:
         self._row, self._attributes = row, attributes
-        self._text = _plain(text)
+        self._text = plain(text)
         relevance = row.get("relevance", "").strip()
         self._some = relevance not in ("", "1")
 
@@ -97,15 +102,15 @@ class _About:
         return max(0, int(high) - int(low) + 1) if fits else 0
 
 
-def _rows(root: ElementTree.Element, table: str) -> Iterator[dict[str, str]]:
+def rows(root: ElementTree.Element, table: str) -> Iterator[dict[str, str]]:
     for row in root.iterfind(f"{table}/rows/row"):
         yield {cell.tag: (cell.text or "").strip() for cell in row}
 
 
-def _once(parts: list[Row]) -> list[Row]:
+def once(parts: Sequence[Row]) -> list[Row]:
     """Older files list a part once for each language."""
     return list({p.get("qid") or p.get("title", ""): p for p in reversed(parts)}.values())[::-1]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())

@@ -13,6 +13,8 @@ from shoal.errors import PolicyError
 HEADS = {
     "variable / field name": "name",
     "field_name": "name",
+    "form name": "form",
+    "form_name": "form",
     "field type": "type",
     "field_type": "type",
     "field label": "label",
@@ -46,16 +48,21 @@ def is_dictionary(head: str) -> bool:
     return {"name", "type"} <= found
 
 
-def read(text: str) -> Form:
+def dictionary(text: str) -> list[dict[str, str]]:
+    """The fields of a dictionary, each by the names on the right of :data:`HEADS`; labels without their markup."""
     rows = csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=False)
     heads = [HEADS.get(cell.strip().casefold(), "") for cell in next(rows, [])]
     if not {"name", "type"} <= set(heads):
         raise PolicyError("this is no data dictionary of REDCap.", hint="Download it in REDCap under Dictionary.")
+    fields = [{head: cell.strip() for head, cell in zip(heads, row, strict=False) if head} for row in rows]
+    return [f | {"label": " ".join(re.sub(r"<[^>]*>", " ", f.get("label", "")).split())} for f in fields if f.get("name")]
+
+
+def read(text: str) -> Form:
     questions = []
-    for row in rows:
-        cells = {head: cell.strip() for head, cell in zip(heads, row, strict=False) if head}
+    for cells in dictionary(text):
         kind = cells.get("type", "").casefold()
-        if cells.get("name") and kind and kind not in SILENT:
+        if kind and kind not in SILENT:
             questions.append(_question(cells, kind))
     return Form(tuple(questions), "REDCap")
 
@@ -63,10 +70,7 @@ def read(text: str) -> Form:
 def _question(cells: Mapping[str, str], kind: str) -> FormQuestion:
     said, answers = _answers(cells, kind)
     marked = cells.get("identifier", "").casefold().startswith("y")
-    label = re.sub(r"<[^>]*>", " ", cells.get("label", ""))
-    return FormQuestion(
-        cells["name"], said, answers, text=" ".join(label.split()), some=bool(cells.get("branching")), identifier=marked
-    )
+    return FormQuestion(cells["name"], said, answers, text=cells["label"], some=bool(cells.get("branching")), identifier=marked)
 
 
 def _answers(cells: Mapping[str, str], kind: str) -> tuple[str, int]:

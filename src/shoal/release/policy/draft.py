@@ -29,7 +29,7 @@ ASKED = 12
 """Questions about roles that are written out."""
 
 
-def draft_policy(found: Any, plan: Any = None, read: Collection[str] = ()) -> str:
+def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k: int = 5) -> str:
     """YAML text from an :class:`~shoal.api.inspect.Inspection` and, where one was tried, the plan to propose.
 
     Spellings of "missing" are a question, unless a person has said that those of the columns in ``read`` are read so.
@@ -65,7 +65,7 @@ def draft_policy(found: Any, plan: Any = None, read: Collection[str] = ()) -> st
     parts += _scales([c for c in named if c.role.value == "quasi" and c.name not in left_out])
     if spelled := _spelled([c for c in found.columns if c.name in read]):
         parts += ["missing_values:   # read as 'no value'\n", *(f"  {line}\n" for line in spelled)]
-    parts += _ending(plan)
+    parts += _ending(plan, k)
     return "".join([*parts, *_questions(found, left_out, read)])
 
 
@@ -106,10 +106,10 @@ def _own(found: Any) -> list[str]:
     ]
 
 
-def _ending(plan: Any) -> list[str]:
+def _ending(plan: Any, k: int) -> list[str]:
     """Requirements, limits and method, each with what it means."""
     lines = [
-        "require: {k: 5}   # everybody is like at least 4 others; 11 or more for a table that anyone may have\n",
+        f"require: {{k: {k}}}   # everybody is like at least {k - 1} others; 11 or more for a table that anyone may have\n",
         "allow: {suppress: 0.05}   # up to 5 % of the records may be left out\n",
     ]
     if plan is None or not plan.method:

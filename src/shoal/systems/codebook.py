@@ -1,0 +1,119 @@
+"""A data file with the codebook that describes it: one labelled table and a drafted policy.
+
+What a codebook marks as naming a person, free text and files stays behind. Labels, codes declared missing and levels of
+measurement go into an SPSS file; every step of Shoal keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal.api.inspect import inspect
+from shoal.api.open import open as open_table
+from shoal.disk import folder as disk_folder
+from shoal.disk.atomic import write_text
+from shoal.engines.files.statistical.write import write_spss
+from shoal.errors import UnreadableError
+from shoal.model.roles import Column
+from shoal.release.policy.draft import draft_policy
+from shoal.systems.folder import Brought
+
+IDENTIFIERS, FREE_TEXT = "columns that name a person", "columns of free text or files"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a codebook says of one column. ``left`` says why it stays behind; ``missing`` are codes that mean no answer."""
+
+    name: str
+    label: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    missing: Sequence[str] = ()
+    measure: str = ""
+    left: str = ""
+
+
+def bring_labelled(data: Path, variables: Sequence[Variable], out: str | Path, k: int) -> Brought:
+    """A new folder with ``data.sav`` and ``policy.yml``."""
+    known = {v.name: v for v in variables}
+    target = disk_folder.free(out)
+    with open_table(data) as table, disk_folder.staged(target.absolute().parent) as work:
+        names = [c.name for c in table.schema.columns]
+        if not known.keys() & set(names):
+            raise UnreadableError(
+                f"no column of '{data.name}' stands in the codebook.", hint="Export the data with the names of the codebook."
+            )
+        kept = [n for n in names if not (n in known and known[n].left)]
+        batches = list(table.scan(kept))
+        if not batches:
+            raise UnreadableError(f"'{data.name}' has no rows.", hint="Export the data again.")
+        rows = pa.Table.from_batches(batches)
+        names_there = spss_names(kept)
+        columns = [_labelled(table.schema[n], known.get(n), there) for n, there in zip(kept, names_there, strict=True)]
+        write_spss(work / "data.sav", iter([rows.rename_columns(names_there)]), columns, frozenset())
+        write_text(work / "policy.yml", _policy(work / "data.sav", k))
+        disk_folder.publish(work, target)
+    left = Counter(known[n].left for n in names if n in known and known[n].left)
+    left["columns of the codebook that are not in the data"] = len(known.keys() - set(names))
+    return Brought({"data": rows.num_rows}, {what: n for what, n in left.items() if n})
+
+
+def only(folder: Path, endings: Sequence[str], what: str, *, but: Sequence[Path] = ()) -> Path:
+    """The one file of a folder with such an ending."""
+    found = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in endings and f not in but] if folder.is_dir() else []
+    if len(found) != 1:
+        many = "no" if not found else f"{len(found)}"
+        raise UnreadableError(
+            f"the folder holds {many} files that could be {what}.", hint=f"Put one in it ({', '.join(endings)})."
+        )
+    return found[0]
+
+
+def _policy(table: Path, k: int) -> str:
+    with open_table(table) as opened:
+        return draft_policy(inspect(opened), k=k)
+
+
+def spss_names(names: Sequence[str]) -> list[str]:
+    """Names that SPSS takes, all different whatever their case.
+
+    >>> spss_names(["age", "Q1[SQ001]", "q1_sq001_", "2nd"])
+    ['age', 'Q1_SQ001_', 'q1_sq001__2', 'v2nd']
+    """
+    out: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", name)[:56] or "v"
+        plain = plain if plain[0].isalpha() else f"v{plain}"
+        made = next(m for n in count(1) if (m := plain if n == 1 else f"{plain}_{n}").casefold() not in taken)
+        taken.add(made.casefold())
+        out.append(made)
+    return out
+
+
+def _labelled(column: Column, said: Variable | None, name: str) -> Column:
+    """A column with what the codebook says of it; codes become numbers where the column holds numbers."""
+    if said is None:
+        return replace(column, name=name)
+    numeric = column.kind in ("integer", "float", "decimal")
+    labels = {key: label for code, label in said.values.items() if (key := _code(code, numeric)) is not None}
+    missing = tuple(key for code in said.missing if (key := _code(code, numeric)) is not None)[:3]  # SPSS declares three
+    return replace(column, name=name, labels=labels, user_missing=missing, note=said.label, measure=said.measure)
+
+
+def _code(text: str, numeric: bool) -> object | None:
+    """A code as the column holds it; None where it cannot stand there."""
+    if not numeric:
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else number

@@ -1,0 +1,133 @@
+"""DDI codebooks (DDI-C 2.x): what one says of the columns of a data file, and one written for a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from shoal.api.open import open as open_table
+from shoal.disk.atomic import write_text
+from shoal.errors import OutputError, TamperError, UnreadableError
+from shoal.model import strict_json
+from shoal.model.certificate.certificate import Certificate
+from shoal.model.roles import Column
+from shoal.release.certificate.verify import verify
+from shoal.systems.codebook import Variable, bring_labelled, only
+from shoal.systems.folder import Brought
+
+NAMESPACE = "ddi:codebook:2_5"
+MEASURES = {"nominal": "nominal", "ordinal": "ordinal", "interval": "scale", "ratio": "scale", "percent": "scale"}
+DATA = (".csv", ".tsv", ".txt", ".dat", ".parquet")
+Element = ElementTree.Element
+
+
+def from_ddi(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
+    """Labelled data and a drafted policy in the new folder ``out``, from a folder with a codebook (.xml) and its data file."""
+    folder = Path(source)
+    book = only(folder, (".xml",), "the codebook")
+    return bring_labelled(only(folder, DATA, "the data"), variables(book.read_bytes()), out, k)
+
+
+def variables(raw: bytes) -> list[Variable]:
+    """The columns that a codebook describes. XML that declares types of its own is refused: it can be made to unfold without end.
+
+    >>> book = b'<codeBook><dataDscr><var name="sex" nature="nominal"><labl>Sex</labl>'
+    >>> book += b'<catgry><catValu>1</catValu><labl>male</labl></catgry></var></dataDscr></codeBook>'
+    >>> variables(book)
+    [Variable(name='sex', label='Sex', values={'1': 'male'}, missing=[], measure='nominal', left='')]
+    """
+    if b"<!DOCTYPE" in raw or b"<!ENTITY" in raw or b"\x00" in raw[:200]:
+        raise UnreadableError("the codebook's XML declares types of its own.", hint="Export it again as DDI Codebook 2.5, UTF-8.")
+    try:
+        root = ElementTree.fromstring(raw)  # noqa: S314  declared types and entities are refused above
+    except ElementTree.ParseError:
+        raise UnreadableError("this is no readable XML.", hint="Export the codebook as DDI Codebook 2.5.") from None
+    found = [_variable(e) for e in root.iter() if _tag(e) == "var" and e.get("name")]
+    if _tag(root) != "codeBook" or not found:
+        raise UnreadableError("this XML is no DDI codebook with variables.", hint="Export it as DDI Codebook 2.5 (DDI-C).")
+    return found
+
+
+def _variable(element: Element) -> Variable:
+    values, missing = {}, []
+    for category in _children(element, "catgry"):
+        code = _text(category, "catValu")
+        if not code:
+            continue
+        if label := _text(category, "labl"):
+            values[code] = label
+        if category.get("missing") == "Y":
+            missing.append(code)
+    for barred in _children(element, "invalrng"):
+        missing += [code for item in _children(barred, "item") if (code := item.get("VALUE", "")) and code not in missing]
+    measure = MEASURES.get(element.get("nature", ""), "nominal" if values else "")
+    return Variable(element.get("name", ""), _text(element, "labl"), values, missing, measure)
+
+
+def to_ddi(release: str | Path, out: str | Path) -> Path:
+    """A codebook of a release folder that holds: its columns with their labels, and what was done about disclosure."""
+    folder, target = Path(release), Path(out)
+    if target.exists():
+        raise OutputError(f"'{target.name}' exists already.", hint="Name a new file; nothing is written over another.")
+    if not verify(folder).ok:
+        raise TamperError("the release does not hold: no codebook is written for it.", hint="Run: shoal verify FOLDER")
+    made = Certificate.from_json(strict_json.loads((folder / "certificate.json").read_bytes()))
+    if made.data.file is None:
+        raise UnreadableError("the release is a table of a database.", hint="A codebook is written for a release in a file.")
+    ElementTree.register_namespace("", NAMESPACE)
+    root = ElementTree.Element(_name("codeBook"), {"version": "2.5"})
+    study = _add(root, "stdyDscr")
+    _add(_add(_add(study, "citation"), "titlStmt"), "titl", made.title or "Release")
+    words = [f"k = {made.k:,}.", *(f"{r.sentence[:1].upper()}{r.sentence[1:]}." for r in made.requirements), *made.limits]
+    _add(_add(_add(study, "dataAccs"), "useStmt"), "confDec", " ".join(words))
+    _add(_add(_add(root, "fileDscr", ID="F1"), "fileTxt"), "fileName", made.data.file)
+    with open_table(folder / made.data.file) as table:
+        _describe(_add(root, "dataDscr"), table.schema.columns, {c.name: c.treatment for c in made.columns})
+    ElementTree.indent(root)
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    write_text(target, f"{head}\n{ElementTree.tostring(root, encoding='unicode')}\n")
+    return target
+
+
+def _describe(book: Element, columns: Sequence[Column], treated: Mapping[str, str]) -> None:
+    for number, column in enumerate(columns, 1):
+        var = _add(book, "var", name=column.name, files="F1", ID=f"V{number}")
+        if column.note:
+            _add(var, "labl", column.note)
+        for code, label in column.labels.items():
+            category = _add(var, "catgry")
+            _add(category, "catValu", f"{code:g}" if isinstance(code, float) else str(code))
+            _add(category, "labl", label)
+        if column.name in treated:
+            _add(var, "notes", treated[column.name], type="disclosure control")
+
+
+def _add(parent: Element, tag: str, text: str = "", /, **attributes: str) -> Element:
+    made = ElementTree.SubElement(parent, _name(tag), {k: _plain(v) for k, v in attributes.items()})
+    if text:
+        made.text = _plain(text)
+    return made
+
+
+def _name(tag: str) -> str:
+    return f"{{{NAMESPACE}}}{tag}"
+
+
+def _plain(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return "".join(c if c in "\t\n" or (c >= " " and c not in "\x7f\ufffe\uffff") else "\ufffd" for c in text)
+
+
+def _tag(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _children(element: Element, name: str) -> Iterator[Element]:
+    return (child for child in element if _tag(child) == name)
+
+
+def _text(element: Element, name: str) -> str:
+    """The text of the first such child, in one line."""
+    found = next(_children(element, name), None)
+    return " ".join("".join(found.itertext()).split()) if found is not None else ""
