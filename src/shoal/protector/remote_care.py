@@ -34,6 +34,9 @@ class RemoteCare:
     def read_log(self, session: Calling, *, last: int = 100) -> list[dict[str, Any]]:
         return list(session.call("GET", f"/audit/events?last={last}")["events"])
 
+    def log_segment(self, session: Calling, after: int = 0) -> dict[str, Any]:
+        return dict(session.call("POST", "/audit/segment", {"after": after}))
+
     def report(self, session: Calling, *, period: str = "month", by: str = "actor") -> list[dict[str, Any]]:
         return list(session.call("GET", "/audit/report?" + urlencode({"period": period, "by": by}))["reveals"])
 

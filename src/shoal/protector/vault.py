@@ -33,7 +33,7 @@ from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.crypto import recipients
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
 from shoal.protector.crypto.secret import Secret
-from shoal.protector.log import audit, beginning, shares
+from shoal.protector.log import audit, beginning, checkpoints, shares
 from shoal.protector.people import accounts, enrolment
 from shoal.protector.pseudonyms.keyring import Keyring
 from shoal.protector.session import Session
@@ -145,7 +145,7 @@ class Vault:
         """The first transaction: tables, keys, the first two people."""
         with self.store.write(prepare) as tx:
             now = tx.now(self._open.clock)
-            audit.new_signer(tx)
+            checkpoints.new_signer(tx)
             own, other = shares.create(tx)
             beginning.begin(tx, auditor_key)
             for name, role in ((owner, "owner"), (auditor, "auditor")):
@@ -285,7 +285,7 @@ class Vault:
                 "waiting_requests": sum(request["status"] == "pending" for request in tx.all(REQUEST)),
                 "trial": beginning.is_trial(tx),
                 "auditor_key": beginning.auditor_key(tx),
-                "signing_keys": audit.signing_keys(tx),
+                "signing_keys": checkpoints.signing_keys(tx),
             }
 
     def __repr__(self) -> str:

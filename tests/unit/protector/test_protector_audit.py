@@ -13,7 +13,7 @@ from protector_support import House, parameter_mark, raw_database
 from shoal.errors import AccessError, TamperError, UsageError
 from shoal.protector import care
 from shoal.protector.care.timeline import timeline
-from shoal.protector.log import audit
+from shoal.protector.log import audit, checkpoints
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_cut_tail_is_found_by_the_outside_checkpoint_alone(busy: House) -> None:
         hashes = audit._check_chain(tx, [])
         problems: list[str] = []
         cut = {n: h for n, h in hashes.items() if n < busy.outside["seq"]}  # type: ignore[attr-defined]
-        keys = {k["id"]: bytes.fromhex(k["public"]) for k in audit.signing_keys(tx)}
+        keys = {k["id"]: bytes.fromhex(k["public"]) for k in checkpoints.signing_keys(tx)}
         audit._check_outside(tx, keys, busy.outside, cut, problems)  # type: ignore[attr-defined]
         assert isinstance(tx, Tx)
         assert "rolled back" in problems[0]

@@ -12,7 +12,7 @@ from shoal.protector import Holder, Limit, Renewal, care
 from shoal.protector.crypto.ciphers import FormatPreserving, require_version
 from shoal.protector.crypto.master_keys import KeyRefusedError, check_strength
 from shoal.protector.crypto.secret import Secret
-from shoal.protector.log import audit
+from shoal.protector.log import audit, checkpoints
 from shoal.protector.people import accounts, limits, requests
 from shoal.protector.people.accounts import Caller
 from shoal.protector.pseudonyms.domains import Context, Domain
@@ -331,7 +331,7 @@ def test_ten_wrong_tokens_a_minute_are_logged(sqlite_house: House) -> None:
 
 def test_a_checkpoint_after_128_events(sqlite_house: House) -> None:
     with sqlite_house.vault.store.write() as tx:
-        audit.sign_checkpoint(tx, 0.0)
+        checkpoints.sign_checkpoint(tx, 0.0)
         before = tx.state.checkpoint_seq
         audit.append(tx, 0.0, [{"actor": "A-x", "action": "find", "outcome": "done"}] * 127)
         assert tx.state.checkpoint_seq == before

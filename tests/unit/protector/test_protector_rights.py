@@ -16,7 +16,7 @@ from protector_support import House, raw_database
 from shoal.errors import AccessError, EngineError, UsageError
 from shoal.protector import Holder, care
 from shoal.protector.care.shredding import _signature_holds
-from shoal.protector.log import audit, witness
+from shoal.protector.log import audit, checkpoints, witness
 from shoal.protector.people.changes import SecondPersonNeeded
 
 LONG = "a name that is much longer than a slot of a page can hold " * 20
@@ -47,7 +47,7 @@ def test_a_forgotten_person_is_gone_and_nobody_else(house: House, settings: dict
     )
     assert person.strip()[:20] not in json.dumps(certificate)
     with house.vault.store.read() as tx:
-        keys = {k["id"]: bytes.fromhex(k["public"]) for k in audit.signing_keys(tx)}
+        keys = {k["id"]: bytes.fromhex(k["public"]) for k in checkpoints.signing_keys(tx)}
         opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, "d"))
         assert opened.resolve(tx, mine) == [None] * len(mine)
         assert [p.decode() for p in opened.resolve(tx, before[:40]) if p] == others

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import functools
+import json as jsonlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.cli._vault.shared import Answer, Factor, acting, care_of, lines_of, opening, read_secret, require_ok, secret_file
+from shoal.cli._shared import Json
+from shoal.cli._vault.shared import (
+    Answer,
+    Factor,
+    acting,
+    care_of,
+    lines_of,
+    opening,
+    read_secret,
+    require_ok,
+    secret_file,
+    tell,
+)
 from shoal.errors import UsageError
 
 Id = Annotated[str, typer.Argument(help="Request, like REQ-4F9K2M7Q.")]
@@ -25,6 +38,7 @@ def register(vault: typer.Typer) -> None:
     vault.command("withdraw")(_decision("withdraw", "Take back your own request."))
     vault.command("reveal")(reveal)
     vault.command("audit")(audit)
+    vault.command("segments")(segments)
     vault.command("reveals")(reveals)
     vault.command("resolve")(resolve)
 
@@ -119,7 +133,7 @@ def reveal(
         found = session.reveal(request_id)
         body: dict[str, Any] = {"request": found.request.id, "domain": found.request.domain}
         body |= {"sealed": found.sealed} if found.sealed else {"identities": dict(found.identities)}
-        put(json.dumps(body, ensure_ascii=False, indent=1))
+        put(jsonlib.dumps(body, ensure_ascii=False, indent=1))
     if found.sealed:
         sealed = {"request": found.request.id, "records": found.request.records, "sealed": True, "out": str(out)}
         return sealed, f"The answer is in {out}, sealed to your key: `shoal vault unseal {out}`. The log remembers it."
@@ -157,12 +171,21 @@ def audit(
     acknowledge: Annotated[
         int, typer.Option("--acknowledge", help="Accepted older states that you know of; one more is a problem.", min=0)
     ] = 0,
+    segments: Annotated[
+        Path | None, typer.Option("--segments", help="Write what is new into a folder, as closed and signed segments.")
+    ] = None,
     last: Annotated[int, typer.Option("--last", help="Show so many events.", min=1)] = 20,
 ) -> Answer:
     """Read, check and sum up the log. Actors and people appear under audit pseudonyms."""
+    from shoal.protector.log import segments as archive
     from shoal.protector.log import witness
 
     care = care_of(session)
+    if segments is not None:
+        written = archive.export(segments, functools.partial(care.log_segment, session))
+        found = archive.check(segments)
+        words = f"{len(written)} new segments in {segments}; {found.segments} hold {found.events} events."
+        return {"written": [file.name for file in written], **found.to_json()}, words
     if verify or checkpoint is not None:
         anchors = [] if checkpoint is None else witness.read(checkpoint)
         verdict = care.verify_log(session, anchors=anchors, acknowledged=acknowledge)
@@ -178,6 +201,20 @@ def audit(
         return {"reveals": rows}, _table("Reveals", rows)
     events = care.read_log(session, last=last)
     return {"events": events}, _table("Log", [_event(e) for e in events])
+
+
+def segments(
+    folder: Annotated[Path, typer.Argument(help="Folder of segments (`audit --segments`).")],
+    key: Annotated[list[str] | None, typer.Option("--key", help="Id of a signing key you trust (repeat; `status`).")] = None,
+    json: Json = False,
+) -> None:
+    """Check segments of a log: that none is missing or altered. Needs no vault and no key."""
+    from shoal.protector.log import segments as archive
+
+    found = archive.check(folder, keys=tuple(key or ()))
+    require_ok(found.ok, found.problems)
+    words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."
+    tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
 
 
 @acting

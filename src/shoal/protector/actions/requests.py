@@ -11,7 +11,7 @@ from shoal.protector.actions import honeytokens
 from shoal.protector.actions.frame import Frame, log_names, require_typed
 from shoal.protector.actions.holders import sealed_identity
 from shoal.protector.crypto import recipients
-from shoal.protector.log import audit, witness
+from shoal.protector.log import checkpoints, witness
 from shoal.protector.people import requests
 from shoal.protector.people.requests import Request
 from shoal.protector.pseudonyms.domains import Context
@@ -148,7 +148,7 @@ class RequestActions:
             subjects = log_names(tx, opened, plain, most=requests.MOST_RECORDS)
             frame.log(tx, now, "reveal", **_told(made), subjects=subjects)
             witnesses = witness.places(tx)
-            checkpoint = audit.sign_checkpoint(tx, now) if witnesses else {}
+            checkpoint = checkpoints.sign_checkpoint(tx, now) if witnesses else {}
         self._witnessed(made, witnesses, checkpoint)
         texts = (None if p is None else p.decode() for p in plain)
         found = dict(zip(made.pseudonyms, texts, strict=True))

@@ -10,7 +10,7 @@ from shoal.protector.care.copies import Backup, backup, copy, restore
 from shoal.protector.care.correcting import merge, split
 from shoal.protector.care.forgetting import export, forget
 from shoal.protector.care.naming import resolve, subject_of
-from shoal.protector.care.reports import read_log, report, reveals
+from shoal.protector.care.reports import log_segment, read_log, report, reveals
 from shoal.protector.care.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
 from shoal.protector.care.shredding import check_shred, shred
 
@@ -24,6 +24,7 @@ __all__ = [
     "destroy_key",
     "export",
     "forget",
+    "log_segment",
     "merge",
     "read_log",
     "report",

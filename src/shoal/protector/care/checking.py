@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import TamperError
 from shoal.protector.crypto import primitives as crypto
-from shoal.protector.log import audit
+from shoal.protector.log import audit, checkpoints
 from shoal.protector.log.audit import Verdict
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import blobs, entries, index, pages
@@ -81,7 +81,7 @@ def checkpoint(session: Session) -> dict[str, Any]:
     """Sign the log as it stands, to be kept outside."""
     with session.frame.acting("checkpoint") as (tx, now):
         session.frame.log(tx, now, "checkpoint")
-        return audit.sign_checkpoint(tx, now)
+        return checkpoints.sign_checkpoint(tx, now)
 
 
 def check_objects(tx: Tx, problems: list[str]) -> int:

@@ -13,7 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.protector.log import audit
+from shoal.protector.log import audit, segments
 
 if TYPE_CHECKING:
     from shoal.protector.session import Session
@@ -26,6 +26,18 @@ def read_log(session: Session, *, actions: Iterable[str] | None = None, last: in
     with session.frame.reading("audit") as (tx, _):
         first = 1 if last is None else max(1, tx.state.audit_seq - last + 1)
         return list(audit.events(tx, first=first, actions=actions))
+
+
+def log_segment(session: Session, after: int = 0) -> dict[str, Any]:
+    """A closed part of the log behind event ``after``, to be kept outside (:mod:`~shoal.protector.log.segments`).
+
+    ``end`` tells where the log ended when it was cut.
+    """
+    with session.frame.acting("audit") as (tx, now):
+        end = tx.state.audit_seq
+        if after < end:
+            session.frame.log(tx, now, "audit", detail="log exported")
+        return {**segments.cut(tx, after, now), "end": end}
 
 
 def reveals(

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.protector.crypto.master_keys import KeyProvider, require_provider
-from shoal.protector.log import audit
+from shoal.protector.log import checkpoints
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store import entries, head, index, pages
 from shoal.protector.store.anchor import default_path, replace_path
@@ -140,6 +140,6 @@ def rotate_signer(session: Session) -> str:
     with session.frame.acting("rotate") as (tx, now):
         session.frame.use(tx, now, change)
         session.frame.log(tx, now, "rotate", detail="last event signed by the old signing key")
-        key_id = audit.new_signer(tx)
+        key_id = checkpoints.new_signer(tx)
         session.frame.log(tx, now, "rotate", detail=f"signing key {key_id}")
     return key_id

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError, UsageError
 from shoal.protector.care.checking import check_objects
-from shoal.protector.log import audit
+from shoal.protector.log import checkpoints
 from shoal.protector.pseudonyms.domains import Domain
 from shoal.protector.store.database import Tx
 from shoal.protector.store.entries import size_class
@@ -63,7 +63,7 @@ def check_shred(vault: OpenVault, certificate: Mapping[str, Any]) -> None:
     """Refuse a shred certificate that is forged, or that the vault contradicts (a key came back)."""
     body = {k: v for k, v in certificate.items() if k not in ("signature", "key")}
     with vault.store.read() as tx:
-        keys = {k["id"]: bytes.fromhex(k["public"]) for k in audit.signing_keys(tx)}
+        keys = {k["id"]: bytes.fromhex(k["public"]) for k in checkpoints.signing_keys(tx)}
         if body.get("format") != FORMAT or not _signature_holds(keys, certificate, body):
             raise TamperError("the shred certificate does not carry this vault's signature.")
         domain = Domain.from_json(tx.get(DOMAIN, str(body["name"])) or {})
@@ -83,7 +83,7 @@ def signed(tx: Tx, body: dict[str, Any]) -> dict[str, Any]:
     secret = tx.get_secret(SIGNER, "active")
     assert secret is not None
     signature = Ed25519PrivateKey.from_private_bytes(secret.expose()).sign(_canonical(body))
-    return {**body, "key": audit.signing_keys(tx)[-1]["id"], "signature": signature.hex()}
+    return {**body, "key": checkpoints.signing_keys(tx)[-1]["id"], "signature": signature.hex()}
 
 
 def _signature_holds(keys: Mapping[str, bytes], given: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

@@ -9,24 +9,20 @@ anchor or any checkpoint kept outside. Actors and data subjects appear only unde
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shoal.errors import DataError, TamperError
 from shoal.protector.crypto import base32
-from shoal.protector.crypto.secret import Secret
 from shoal.protector.log.beginning import is_trial
+from shoal.protector.log.checkpoints import opened_body, read_signed, sign_checkpoint, signing_keys
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Store, Tx, step
 from shoal.protector.store.guard import chained
-from shoal.protector.store.kinds import SIGNER
 from shoal.protector.store.state import State, padded
 
-FORMAT = "shoal-audit-checkpoint/1"
 EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
@@ -90,57 +86,6 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
     due = state.audit_seq - state.checkpoint_seq >= EVERY
     if due or any(e["action"] in SIGNED_AT_ONCE for e in events):
         sign_checkpoint(tx, time)
-
-
-def sign_checkpoint(tx: Tx, time: float) -> dict[str, Any]:
-    """Sign the head of the log; the checkpoint as it can be kept outside."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from shoal.protector.store.schema import checkpoints
-
-    signers = tx.get(SIGNER, "list")
-    secret = tx.get_secret(SIGNER, "active")
-    if signers is None or secret is None:
-        raise DataError("the vault has no signing key.")
-    body = {
-        "format": FORMAT,
-        "vault": tx.store.vault_id,
-        "seq": tx.state.audit_seq,
-        "head": tx.state.audit_head,
-        "generation": tx.state.generation + 1,
-        "time": datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds"),
-        "key": signers["keys"][-1]["id"],
-    }
-    text = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
-    signature = Ed25519PrivateKey.from_private_bytes(secret.expose()).sign(text)
-    seq = tx.state.audit_seq
-    replaced = tx.connection.execute(checkpoints.delete().where(checkpoints.c.seq == seq)).rowcount
-    sealed = tx.store.audit_box.seal(padded(text, _BLOCK), _checkpoint_place(tx.store, seq))
-    tx.connection.execute(checkpoints.insert().values(seq=seq, body=sealed, signature=signature))
-    tx.state.checkpoint_seq = seq
-    tx.state.checkpoints += 1 - replaced
-    step("checkpoint")
-    return {**body, "signature": signature.hex(), "public_key": signers["keys"][-1]["public"]}
-
-
-def new_signer(tx: Tx) -> str:
-    """Make a signing key; the retired ones stay known, so that old checkpoints still verify. Returns its id."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    private = Ed25519PrivateKey.generate()
-    public = private.public_key().public_bytes_raw()
-    listed = tx.get(SIGNER, "list") or {"keys": []}
-    key_id = hashlib.sha256(public).hexdigest()[:16]
-    listed["keys"].append({"id": key_id, "public": public.hex(), "from": tx.state.audit_seq + 1})
-    tx.put(SIGNER, "list", listed)
-    tx.put_secret(SIGNER, "active", Secret(private.private_bytes_raw()))
-    return key_id
-
-
-def signing_keys(tx: Tx) -> list[dict[str, Any]]:
-    """Public signing keys, oldest first; the last one is in use."""
-    listed = tx.get(SIGNER, "list") or {"keys": []}
-    return list(listed["keys"])
 
 
 def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -226,7 +171,7 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
 
     found = tx.connection.execute(checkpoints.select().order_by(checkpoints.c.seq)).all()
     for row in found:
-        body = _read_signed(_opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
+        body = read_signed(opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
         elif hashes.get(row.seq, b"").hex() != body["head"]:
@@ -238,14 +183,6 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
     return len(found)
 
 
-def _opened_body(store: Store, seq: int, sealed: bytes) -> bytes:
-    """The signed text of a stored checkpoint; nothing where it was altered."""
-    try:
-        return store.audit_box.open(sealed, _checkpoint_place(store, seq)).rstrip(b" ")
-    except TamperError:
-        return b""
-
-
 def _check_outside(
     tx: Tx, keys: Mapping[str, bytes], given: Mapping[str, Any], hashes: Mapping[int, bytes], problems: list[str]
 ) -> None:
@@ -255,27 +192,12 @@ def _check_outside(
         signature = bytes.fromhex(str(given.get("signature", "")))
     except ValueError:
         signature = b""
-    if body.get("vault") != tx.store.vault_id or _read_signed(text, signature, keys) is None:
+    if body.get("vault") != tx.store.vault_id or read_signed(text, signature, keys) is None:
         problems.append("a checkpoint kept outside does not carry this vault's signature.")
     elif body["seq"] > max(hashes):
         problems.append(f"the log was rolled back: it ends at event {max(hashes)}, but {body['seq']} was signed before.")
     elif hashes.get(body["seq"], b"").hex() != body["head"]:
         problems.append(f"the log at event {body['seq']} differs from the checkpoint kept outside.")
-
-
-def _read_signed(text: bytes, signature: bytes, keys: Mapping[str, bytes]) -> dict[str, Any] | None:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        body = json.loads(text)
-        public = keys.get(body.get("key", ""))
-        if public is None or body.get("format") != FORMAT:
-            return None
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
-    except (InvalidSignature, ValueError, AttributeError):
-        return None
-    return dict(body)
 
 
 def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
@@ -290,10 +212,6 @@ def _stored(tx: Tx, first: int) -> Iterator[tuple[int, bytes, bytes]]:
         if len(found) < _CHUNK:
             return
         at = int(found[-1].seq) + 1
-
-
-def _checkpoint_place(store: Store, seq: int) -> bytes:
-    return b"checkpoint" + seq.to_bytes(8, "big") + store.bound
 
 
 def _place(store: Store, seq: int) -> bytes:

@@ -1,6 +1,7 @@
 """Witnesses: places outside the vault that keep every signed head of the log before identities leave.
 
-A place is a file (best on another machine's disk), to which a line is appended, or an ``https://`` address that takes a POST.
+A place is a file (best on another machine's disk), to which a line is appended; an ``https://`` address that takes a POST; a
+mailbox (``smtp://SERVER:PORT/name@example.org``), which gets a letter through that server; a folder of letters (``eml:/path``).
 What a witness holds cannot be cut from the log unseen, not even by somebody with the master key: ``audit --verify --against``.
 """
 
@@ -9,27 +10,45 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
+import smtplib
+import ssl
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import SMTP
+from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from shoal.disk.atomic import atomic
 from shoal.errors import EngineError, UsageError
 from shoal.protector.store.database import Tx
 from shoal.protector.store.kinds import SIGNER
 
 _SECONDS = 20.0
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_KINDS = "a witness is a file, an https:// address, a mailbox (smtp://SERVER/name@example.org) or a folder (eml:/path)."
 
 
 def check(places: Sequence[str]) -> None:
     """Refuse places that cannot be witnesses."""
     for place in places:
         if not place.isprintable():
-            raise UsageError("a witness is a file or an https:// address.")
+            raise UsageError(_KINDS)
         parts = urlsplit(place)
-        local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+        if parts.scheme == "smtp":
+            _check_mailbox(place)
+            continue
+        if parts.scheme == "eml":
+            if not os.path.isabs(parts.path):
+                raise UsageError("a folder of letters is named with its whole path.", hint="Say eml:/mnt/other/letters.")
+            continue
+        local = parts.scheme == "http" and parts.hostname in LOOPBACK
         if parts.scheme not in ("", "https") and not local:
-            raise UsageError("a witness is a file or an https:// address.")
+            raise UsageError(_KINDS)
         if not parts.scheme and not os.path.isabs(place):
             raise UsageError("a witness file is named with its whole path.", hint="Best on another machine's disk.")
 
@@ -48,13 +67,13 @@ def send(to: Sequence[str], checkpoint: Mapping[str, Any]) -> None:
     line = json.dumps(dict(checkpoint), separators=(",", ":"), sort_keys=True) + "\n"
     for place in to:
         try:
-            _append(Path(place), line) if not urlsplit(place).scheme else _post(place, line)
-        except (OSError, http.client.HTTPException):
+            _SEND[urlsplit(place).scheme](place, line)
+        except (OSError, http.client.HTTPException, smtplib.SMTPException):
             raise EngineError("a witness of the log cannot be reached: nothing is revealed without it.") from None
 
 
-def _append(file: Path, line: str) -> None:
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _append(place: str, line: str) -> None:
+    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(handle, line.encode())
         os.fsync(handle)
@@ -76,16 +95,68 @@ def _post(place: str, line: str) -> None:
         connection.close()
 
 
+def _check_mailbox(place: str) -> None:
+    parts = urlsplit(place)
+    box = parts.path.removeprefix("/")
+    try:
+        good = bool(parts.hostname) and parts.port != 0 and not parts.username and not parts.query
+    except ValueError:
+        good = False
+    if not good or not re.fullmatch(r"[\w.+-]+@[\w.-]+", box, re.ASCII):
+        raise UsageError(
+            "a mailbox is written smtp://SERVER:PORT/name@example.org.", hint="The server takes mail without a password."
+        )
+
+
+def _letter(line: str, to: str) -> EmailMessage:
+    """A letter with one checkpoint as its text."""
+    body = json.loads(line)
+    letter = EmailMessage(policy=SMTP)
+    letter["From"] = "shoal-vault@localhost"
+    letter["To"] = to
+    letter["Subject"] = f"Log of vault {body['vault'][:8]}: event {body['seq']}"
+    letter["Date"] = format_datetime(datetime.fromisoformat(body["time"]))
+    letter.set_content(line, cte="base64")
+    return letter
+
+
+def _mail(place: str, line: str) -> None:
+    """Hand a letter to the server; beyond this machine only over TLS with a certificate that holds."""
+    parts = urlsplit(place)
+    host, box = parts.hostname or "", parts.path.removeprefix("/")
+    with smtplib.SMTP(host, parts.port or 25, timeout=_SECONDS) as server:
+        if host not in LOOPBACK:
+            server.starttls(context=ssl.create_default_context())
+        server.send_message(_letter(line, box), "shoal-vault@localhost", [box])
+
+
+def _put_letter(place: str, line: str) -> None:
+    """A letter as a file of its own, for a program that sends letters."""
+    body = json.loads(line)
+    name = f"{body['vault'][:8]}-{body['seq']:012}-{body['signature'][:16]}.eml"
+    with atomic(Path(urlsplit(place).path) / name) as temporary:
+        temporary.write_bytes(_letter(line, "auditor@localhost").as_bytes())
+
+
+_SEND = {"": _append, "https": _post, "http": _post, "smtp": _mail, "eml": _put_letter}
+
+
 def read(file: Path) -> list[dict[str, Any]]:
-    """The checkpoints that a witness file holds, or the single one that ``shoal vault checkpoint`` wrote."""
+    """The checkpoints that a witness holds: a file of lines, one letter, a folder of letters, or a single checkpoint."""
+    if file.is_dir():
+        return [body for letter in sorted(file.glob("*.eml")) for body in read(letter)] or _nothing(file)
     try:
         text = file.read_text(encoding="utf-8")
+        if file.suffix.lower() == ".eml":
+            text = str(BytesParser(policy=SMTP).parsebytes(file.read_bytes()).get_content())
         try:
             found = [json.loads(text)]
         except ValueError:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         found = []
-    if not found or not all(isinstance(body, dict) for body in found):
-        raise UsageError(f"'{file.name}' holds no checkpoints.", hint="Give the file as Shoal wrote it.")
-    return found
+    return found if found and all(isinstance(body, dict) for body in found) else _nothing(file)
+
+
+def _nothing(file: Path) -> NoReturn:
+    raise UsageError(f"'{file.name}' holds no checkpoints.", hint="Give the file as Shoal wrote it.")

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Body, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
 from pydantic import Field
@@ -223,6 +223,10 @@ def _add_audit_routes(router: APIRouter) -> None:
     @router.get("/audit/events", summary="The newest events, under audit pseudonyms (auditor)")
     async def events(session: CurrentSession, last: Annotated[int, Field(ge=1, le=10_000)] = 100) -> models.Events:
         return models.Events(events=await run_in_threadpool(care.read_log, session, last=last))
+
+    @router.post("/audit/segment", summary="A closed part of the log, still sealed, to be kept outside (auditor)")
+    async def segment(session: CurrentSession, after: Annotated[int, Body(ge=0, le=2**53, embed=True)] = 0) -> dict[str, Any]:
+        return await run_in_threadpool(care.log_segment, session, after)
 
     @router.get("/audit/report", summary="Reveals per person (actor or subject), purpose and period (auditor)")
     async def report(
