@@ -64,6 +64,7 @@ def test_segments_continue_each_other_and_hold_the_log(sqlite_house: House, arch
     assert not segments.check(archive, keys=("00" * 8,)).ok
     kept = [json.loads(file.read_text())["checkpoint"] for file in sorted(archive.glob("*.json"))]
     assert care.verify_log(sqlite_house.auditor, anchors=kept).ok
+    assert len(segments.export(archive, lambda after: care.log_segment(sqlite_house.auditor, after))) == 1, "nothing new is fine"
     text = "".join(file.read_text() for file in archive.glob("*.json"))
     assert "pseudonymize" not in text
     assert "Olga" not in text

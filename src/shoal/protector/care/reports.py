@@ -31,11 +31,11 @@ def read_log(session: Session, *, actions: Iterable[str] | None = None, last: in
 def log_segment(session: Session, after: int = 0) -> dict[str, Any]:
     """A closed part of the log behind event ``after``, to be kept outside (:mod:`~shoal.protector.log.segments`).
 
-    ``end`` tells where the log ended when it was cut.
+    ``end`` tells where the log ended when it was asked for; that it was is an event too, so there is always one to export.
     """
     with session.frame.acting("audit") as (tx, now):
         end = tx.state.audit_seq
-        if after < end:
+        if after <= end:
             session.frame.log(tx, now, "audit", detail="log exported")
         return {**segments.cut(tx, after, now), "end": end}
 
