@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
 from shoal.api.measure import measure
+from shoal.api.readers.sanity import Sanity, check_sanity
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
@@ -50,6 +52,8 @@ class Inspection(ByRole):
     notes: tuple[str, ...] = ()
     read: Mapping[str, Any] = field(default_factory=dict)
     """How a file is read: format, delimiter, encoding, decimal mark … as guessed or given."""
+    sanity: Sanity | None = None
+    """Values that cannot be, counted; None where only aggregates may be read."""
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{len(self.of_role(role))} {role.value}" for role in Role if self.of_role(role))
@@ -88,6 +92,7 @@ class Inspection(ByRole):
             "together": [s.to_json() for s in self.together],
             "notes": list(self.notes),
             "read": dict(self.read),
+            "sanity": None if self.sanity is None else self.sanity.to_json(),
         }
 
     def _repr_html_(self) -> str:
@@ -105,6 +110,8 @@ def inspect(
     insensitive: Names | None = None,
     unit: str | None = None,
     weight: str | None = None,
+    rules: Sequence[str] = (),
+    today: datetime.date | None = None,
     progress: Progress | None = None,
     qi: Names | None = None,
 ) -> Inspection:
@@ -118,6 +125,8 @@ def inspect(
         Roles that are known already: they are kept. ``qi`` is accepted for ``quasi``.
     unit, weight : str, optional
         The column that names a person, where it is known (k and the uniques then count people); the sampling weights.
+    rules, today : sequence of str, date, optional
+        What must be, beside what follows from the names: ``age<=120``; the day after which births lie in the future (now).
 
     Examples
     --------
@@ -146,7 +155,8 @@ def inspect(
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, tuple(found))
     read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
-    return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read)
+    sane = check_sanity(counted, facts, found, rules, today)
+    return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read, sane)
 
 
 def first_look(table: Table) -> Inspection:

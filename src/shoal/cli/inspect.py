@@ -2,7 +2,7 @@
 
 # no "from __future__ import annotations": typer would compile every annotation again, and --help would wait for it
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ def inspect(
     insensitive: _shared.Insensitive = None,
     unit: _shared.Unit = None,
     weight: _shared.Weight = None,
+    rule: Annotated[
+        list[str] | None, typer.Option("--rule", help="What must be: age<=120, admission<=discharge. Repeatable.")
+    ] = None,
     scale: _shared.Scale = None,
     order: _shared.Order = None,
     missing_values: _shared.MissingValues = None,
@@ -50,7 +53,7 @@ def inspect(
         show_preview("inspect", table, reading, as_json=as_json, **known)
         return
     with _shared.progress("looking at the columns") as told:
-        found = shoal.inspect(shoal.open(table, **reading), progress=told, **known)
+        found = shoal.inspect(shoal.open(table, **reading), progress=told, rules=rule or (), **known)
     if as_json:
         _shared.put_json(found.to_json())
     else:
@@ -87,6 +90,8 @@ def show(found: "Inspection", table: str = "TABLE") -> None:
         out.print(
             _shared.table_of("Columns that together identify", ("columns", "one of a kind", "smallest group"), sets, right=(1, 2))
         )
+    if found.sanity is not None and found.sanity.found:
+        out.print(_impossible(found))
     for note in found.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
     out.print(_shared.printable("Next: " + _next(found, table)), markup=False)
@@ -110,6 +115,14 @@ def _columns(role: str, columns: "list[ColumnFinding]") -> Any:
         rows.append((c.name, f"{c.distinct:,}", empty, c.scale.value, f"{c.reason}{hipaa}{doubt}.{spelled}"))
     heads = ("column", "values", "empty", "scale", "because")
     return _shared.table_of(f"{role}: {MEANING[role]}", heads, rows, right=(1, 2), style=COLOURS[role])
+
+
+def _impossible(found: "Inspection") -> Any:
+    assert found.sanity is not None
+    rows = [(", ".join(one.columns), one.what, f"{one.records:,}") for one in found.sanity.found]
+    share = f"{100 * found.sanity.rate:.2g} %"
+    title = f"Values that cannot be: {found.sanity.records:,} of {found.records:,} records ({share})"
+    return _shared.table_of(title, ("columns", "what", "records"), rows, right=(2,))
 
 
 DOUBTFUL = 0.6

@@ -1,0 +1,156 @@
+"""Values of a table that cannot be: counted in one reading of the columns that a rule looks at; never shown."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.table import Table
+from shoal.errors import UsageError
+from shoal.kernels.arrow import is_missing, positions, to_numpy
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding
+from shoal.measures.columns.sanity.days import read_day
+from shoal.measures.columns.sanity.meaning import meaning_of
+from shoal.measures.columns.sanity.rules import Rule, guessed_rules, said_rule
+from shoal.model.counts.classes import FloatArray
+from shoal.model.roles import MOMENTS, NUMBERS
+
+NO_SUCH_DAY = "no such day"
+TIMED = ("birth", "death", "admission", "discharge")
+MISLED = 0.5
+"""A guessed rule that more than this share of the values break is a wrong guess, and is dropped."""
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """What cannot be, in which columns, and how many records hold it."""
+
+    what: str
+    columns: tuple[str, ...]
+    records: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": self.what, "columns": list(self.columns), "records": self.records}
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """``rules`` that were checked, what broke them, records with at least one such value, and their share (error rate)."""
+
+    rules: int
+    found: tuple[Impossible, ...]
+    records: int
+    rate: float
+
+    def to_json(self) -> dict[str, Any]:
+        found = [one.to_json() for one in self.found]
+        return {"rules": self.rules, "found": found, "records": self.records, "rate": self.rate}
+
+
+def check_sanity(
+    table: Table,
+    facts: Sequence[ColumnFacts],
+    findings: Sequence[ColumnFinding],
+    said: Sequence[str] = (),
+    today: datetime.date | None = None,
+) -> Sanity | None:
+    """Count what breaks the rules that follow from the names of columns, and those that somebody stated.
+
+    None where only aggregates may be read. ``today`` is the day of the run where none is given.
+    """
+    if table.only_aggregates:
+        if said:
+            raise UsageError("rules are checked record by record.", hint="Leave --only-aggregates out.")
+        return None
+    today = today or datetime.datetime.now().astimezone().date()
+    gone = {f.name: f.missing_values for f in findings}
+    texts, compact, years = _written_dates(facts)
+    numbers = [f.name for f in facts if f.kind in NUMBERS and f.name not in compact]
+    dates = [f.name for f in facts if f.kind in MOMENTS or f.name in texts or f.name in compact]
+    rules = guessed_rules(numbers, dates, years, today) + [said_rule(text, numbers, dates) for text in said]
+    rules += [Rule(NO_SUCH_DAY, (name,), _no_such_day(name)) for name in (*texts, *compact)]
+    use = sorted({name for rule in rules for name in rule.columns})
+    if not use:
+        return Sanity(0, (), 0, 0.0)
+    broken: list[list[Any]] = [[] for _ in rules]
+    filled = np.zeros(len(rules))
+    rows = 0
+    for batch in table.scan(use):
+        columns: dict[str, FloatArray] = {}
+        for name in use:
+            columns |= _numbers(name, batch.column(name), gone.get(name, ()), digits=name in compact)
+        rows += batch.num_rows
+        for i, rule in enumerate(rules):
+            wrong = np.asarray(rule.broken(columns))
+            broken[i].append(wrong)
+            filled[i] += (wrong | np.logical_and.reduce([np.isfinite(columns[n]) for n in rule.columns])).sum()
+    whole = [np.concatenate(parts) if parts else np.zeros(0, dtype=bool) for parts in broken]
+    kept = [i for i, rule in enumerate(rules) if rule.asked or whole[i].sum() <= MISLED * filled[i]]
+    found = tuple(Impossible(rules[i].what, rules[i].columns, int(whole[i].sum())) for i in kept if whole[i].any())
+    spoiled = int(np.logical_or.reduce([whole[i] for i in kept]).sum()) if kept else 0
+    return Sanity(len(kept), found, spoiled, spoiled / rows if rows else 0.0)
+
+
+def _written_dates(facts: Sequence[ColumnFacts]) -> tuple[list[str], list[str], list[str]]:
+    """Columns of dates that are texts, of dates of eight digits, and of years of birth or death."""
+    texts, compact, years = [], [], []
+    for one in facts:
+        if one.kind == "text" and 2 * sum(_is_date(t) for t in one.values) > len(one.values):
+            texts.append(one.name)
+        elif one.kind in NUMBERS and meaning_of(one.name) in TIMED and one.numbers is not None and len(one.numbers):
+            middle = float(np.median(one.numbers))
+            if 15_000_000 < middle < 22_001_231:
+                compact.append(one.name)
+            elif 1500 < middle < 2200:
+                years.append(one.name)
+    return texts, compact, years
+
+
+def _is_date(text: str) -> bool:
+    day, wrong = read_day(text)
+    return wrong or not math.isnan(day)
+
+
+def _no_such_day(name: str) -> Any:
+    return lambda columns: columns[f"{name}\0"] > 0
+
+
+def _numbers(name: str, values: Any, gone: Sequence[str], *, digits: bool) -> dict[str, FloatArray]:
+    """Numbers, or days, of a column (NaN missing); of texts and eight digits also whether there is no such day."""
+    kind = values.type
+    if digits:
+        return _from_texts(name, values.cast(pa.int64(), safe=False).cast(pa.string()), gone)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _from_texts(name, values, gone)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        plain = pc.local_timestamp(values) if pa.types.is_timestamp(kind) and kind.tz else values
+        read, skip = plain.cast(pa.date32(), safe=False), [read_day(t)[0] for t in gone]
+    else:
+        read, skip = values.cast(pa.float64(), safe=False), [float(t) for t in gone if _is_number(t)]
+    out = to_numpy(read).astype(np.float64)
+    out[is_missing(read) | np.isin(out, skip)] = np.nan
+    return {name: out}
+
+
+def _from_texts(name: str, values: Any, gone: Sequence[str]) -> dict[str, FloatArray]:
+    coded = values.dictionary_encode()
+    read = [(float("nan"), False) if t in gone else read_day(t) for t in coded.dictionary.to_pylist()]
+    at = positions(coded.indices)
+    days = np.array([*(d for d, _ in read), np.nan])[at]
+    wrong = np.array([*(float(w) for _, w in read), 0.0])[at]
+    return {name: days, f"{name}\0": wrong}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
