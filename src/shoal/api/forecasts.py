@@ -17,6 +17,7 @@ from shoal.api.readers.counts import are_identifiers, read_counts
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
+from shoal.model.written import written
 from shoal.predict import (
     Distribution,
     PopulationEstimate,
@@ -184,7 +185,7 @@ def ask_interval(**words: Unpack[IntervalWords]) -> Prediction:
     if target is not None:
         found, share = width_for(values, size, target, origin=origin)
         exact = Estimate.exact(found, method="bisection over exact shares", share=share)
-        return Prediction(f"width for a share of at most {target:g}", exact, {}, draw)
+        return Prediction(f"width for a share of at most {written(target)}", exact, {}, draw)
     step = _needed(words, "width", hint="Or target, for the width that a share of unique people needs.")
     answer = interval_singletons(values, step, size, origin=origin, method=words.get("method", "exact"))
     return Prediction(what, answer, {}, draw)

@@ -19,6 +19,7 @@ from shoal.measures.events.traces import Traces
 from shoal.measures.events.unicity import known
 from shoal.model.counts.classes import MISSING, ClassCounts
 from shoal.model.estimate import Estimate, Grade
+from shoal.model.written import written
 from shoal.predict import Distribution, Zipf, ZipfFit, expected_share, fit_zipf, pseudonym_life
 from shoal.predict.zipf.chain import Chain, Dependence, chain_share, dependence
 
@@ -143,8 +144,8 @@ def _answer(law: Zipf, fitted: ZipfFit, tested: Dependence | None, people: int, 
     if tested is not None and tested.found:
         grade = "C"
         notes.append(
-            f"records of a person depend on each other (information {tested.information:.3g} nats, {tested.null:.3g} if they did "
-            "not), which the law does not know: go by what is measured"
+            f"records of a person depend on each other (information {written(tested.information, 3)} nats, "
+            f"{written(tested.null, 3)} if they did not), which the law does not know: go by what is measured"
         )
     method = f"{found.method}, law fitted to the table"
     return replace(found, grade=cast("Grade", grade), method=method, notes=tuple(notes))

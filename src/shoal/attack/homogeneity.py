@@ -16,6 +16,7 @@ from shoal.kernels.chance import one_in
 from shoal.kernels.group import sum_by
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
+from shoal.model.written import written
 
 
 def homogeneity(released: ClassCounts, column: str, *, distinct: int | None = None) -> AttackResult:
@@ -91,10 +92,11 @@ def skewness(released: ClassCounts, column: str, *, t: float | None = None, lift
     verdict: Verdict = ("holds" if distance <= t + 1e-9 else "broken") if t is not None else ("warning" if len(over) else "holds")
     sentence = (
         f"In its most telling class a value of '{column}' is {_times(float(lifts.max()))} as frequent as in the whole table; "
-        f"{exposed:,} records lie in classes with a lift above {lift:g}. Largest distance to the whole: {distance:.3g}."
+        f"{exposed:,} records lie in classes with a lift above {written(lift)}. "
+        f"Largest distance to the whole: {written(distance, 3)}."
     )
     question = f"How far do the values of '{column}' inside a class differ from those of the whole table?"
-    worst = f"{len(over)} of {released.n_classes} classes above a lift of {lift:g}"
+    worst = f"{len(over)} of {released.n_classes} classes above a lift of {written(lift)}"
     return AttackResult(f"skewness: {column}", question, rate, rate, rate, None, worst, verdict, sentence)
 
 
@@ -104,7 +106,7 @@ def _times(ratio: float) -> str:
     >>> _times(3.19), _times(96_123.4)
     ('3.19 times', '96,123 times')
     """
-    return f"{ratio:,.0f} times" if ratio >= 1000 else f"{ratio:.3g} times"
+    return f"{ratio:,.0f} times" if ratio >= 1000 else f"{written(ratio, 3)} times"
 
 
 def _sensitive(counts: ClassCounts, column: str) -> SensitiveCounts:

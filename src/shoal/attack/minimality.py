@@ -18,6 +18,7 @@ from shoal.attack.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import SensitiveCounts
+from shoal.model.written import written
 
 QUESTION = "Somebody knows the algorithm: does the choice of this plan tell more about sensitive values than the release does?"
 MOST_CLASSES = 100
@@ -73,7 +74,7 @@ def minimality(
         f"largest gain in certainty: {max(gains):.2f}; {examined}",
         "warning" if over else "holds",
         f"In {over} of {len(gains)} classes examined (of {there}) the refusal of a finer plan raises the certainty about "
-        f"'{column}' by more than {bound:g}.",
+        f"'{column}' by more than {written(bound)}.",
     )
 
 

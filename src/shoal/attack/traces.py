@@ -18,6 +18,7 @@ from shoal.attack._common import wilson
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import IntArray
+from shoal.model.written import written
 
 ECCENTRICITY = 1.5
 """The best score stands out when it is this many standard deviations above the second."""
@@ -84,7 +85,7 @@ def known_records(
     alone = int((chances == 1.0).sum())
     what = "record" if s == 1 else "records"
     said = f"Of {len(people):,} people with up to {s} random known {what} each, {alone:,} are alone with them; a person is named "
-    said += f"with a chance of {rate:.3g} on average, {float(chances.max()):.3g} at most."
+    said += f"with a chance of {written(rate, 3)} on average, {written(float(chances.max()), 3)} at most."
     low, high = wilson(float(chances.sum()), len(people))
     question = f"Does somebody who knows {s} {what} of a person find that person's pseudonym?"
     verdict = _verdict(low, alone, claimed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from shoal.cli import _shared
+from shoal.model.written import written
 
 if TYPE_CHECKING:
     from shoal.model.certificate.events import EventCertificate, EventSteps
@@ -19,31 +20,32 @@ def tell(release: EventRelease, out: Path) -> None:
     """The cost first, then what was done, what holds, and where it is."""
     made = release.certificate
     typer.secho(made.cost.sentence, fg="red" if made.cost.loss > 0.8 else None)
-    typer.echo(f"Published: {_done(made.steps)}.")
+    _shared.line(f"Published: {_done(made.steps)}.")
     if made.objections is not None:
-        typer.echo(_shared.printable(made.objections.sentence))
-    typer.echo(made.verdict)
+        _shared.line(made.objections.sentence)
+    _shared.line(made.verdict)
     for finding in made.requirements:
-        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {finding.found:.6g})")
+        _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {written(finding.found)})")
     out_ = _shared.console()
     out_.print(
         _shared.table_of("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
     )
     rows = [
-        (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{100 * u.kept:.3g} %")
+        (u.name, _shared.shown(u.before, 6), _shared.shown(u.after, 6), "" if u.kept is None else f"{written(100 * u.kept, 3)} %")
         for u in made.uses
     ]
     out_.print(_shared.table_of("What it still tells", ("", "before", "after", "kept"), rows, right=(1, 2, 3)))
     for attack in made.attacks:
         if attack.verdict in ("broken", "warning"):
-            typer.echo(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
+            _shared.line(f"  {attack.verdict}  {attack.name}: {attack.sentence}")
     beside = _shared.printable(str(release.private_file))
     drawn = "of what was drawn" if made.steps.vault else "of the pseudonyms"
-    typer.echo(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
+    _shared.line(f"The seed {drawn} is in {beside}: keep it apart, with the table it undoes them.")
     if made.key is not None:
-        typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
+        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     place = _shared.printable(str(out))
-    typer.echo(f"Written and counted again: {place}/  Check it any time with: shoal verify {shlex.quote(place)}")
+    _shared.line(f"Written and counted again: {place}/")
+    _shared.next_step(f"shoal verify {shlex.quote(place)} proves it again, any time.")
 
 
 def _done(steps: EventSteps) -> str:

@@ -12,6 +12,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
+from shoal.model.written import written
 
 if TYPE_CHECKING:
     from shoal import EventMeasurement
@@ -76,6 +77,10 @@ def run(
         show(found, explain=explain)
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
+        if report is None:
+            _shared.next_step("the same with --report visits.html draws it; a policy with 'events:' makes a release of it.")
+        else:
+            _shared.next_step(f"shoal anonymize {_shared.named(table)} --policy events.yml --out release, with 'events:' in it.")
     if checked is not None and not checked:
         raise typer.Exit(1)
 
@@ -100,9 +105,9 @@ def show(m: EventMeasurement, *, explain: bool) -> None:
     rows = []
     for k in m.curve:
         s, e = k.sets, k.unique
-        between = "" if e.grade == "A" else f" ({100 * e.low:.3g}–{100 * e.high:.3g})"
+        between = "" if e.grade == "A" else f" ({written(100 * e.low, 3)}–{written(100 * e.high, 3)})"
         smallest = f"{s.min:,}" if k.exact or s.min == 1 else f"≤ {s.min:,}"
-        sizes = (smallest, f"{s.q1:,} · {s.median:,} · {s.q3:,}", f"{s.mean:.4g}", _percent(s.below[5]))
+        sizes = (smallest, f"{s.q1:,} · {s.median:,} · {s.q3:,}", written(s.mean, 4), _percent(s.below[5]))
         rows.append((f"{k.records}", f"{k.people:,}", f"{_percent(e.value)}{between}", *sizes))
     out.print(_shared.table_of("What known records reveal", heads, rows, right=range(7)))
     if len(m.grid) > 1:

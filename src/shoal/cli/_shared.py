@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from shoal.cli._shell.terminal import console as console
+from shoal.cli._shell.terminal import line as line
+from shoal.cli._shell.terminal import printable as printable
+from shoal.cli._shell.terminal import shown as shown
+from shoal.cli._shell.terminal import table_of as table_of
 from shoal.cli._shell.volume import Volume
 from shoal.errors import InternalError, ShoalError, UsageError, nearest
 from shoal.model.plain import plain
 from shoal.model.progress import Progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else goes to stderr.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same input and seed, same bytes.")]
@@ -232,13 +233,6 @@ def how_read(source: Mapping[str, Any]) -> str:
     return f"Read as CSV: delimiter {mark}, encoding {source['encoding']}, decimal '{decimal}', {names}. Wrong? See --read."
 
 
-def console() -> Console:
-    """Where people read: stdout, without colour when it is not a terminal."""
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-
-
 def say(message: str) -> None:
     """A message of one line beside the result: to stderr, unless quiet was asked for."""
     if not _loud.quiet:
@@ -250,9 +244,9 @@ def named(table: str) -> str:
     return "TABLE" if "://" in table else table
 
 
-def next_step(command: str) -> None:
-    """The one thing to do next, beside the result."""
-    say(f"Next: {command}")
+def next_step(command: str, *, within: bool = False) -> None:
+    """The one thing to do next, beside the result or ``within`` it; not folded, so that it can be copied."""
+    typer.echo(printable(f"Next: {command}")) if within else say(f"Next: {command}")
 
 
 def listen(loud: Volume) -> None:
@@ -263,8 +257,8 @@ def listen(loud: Volume) -> None:
 
 def tell(error: ShoalError) -> None:
     """An error and its hint on a line each, whatever names they hold."""
-    for line in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
-        typer.echo(printable(line), err=True)
+    for said in (f"{type(error).__name__}: {error.message}", *([f"  {error.hint}"] if error.hint else [])):
+        typer.echo(printable(said), err=True)
 
 
 def put_json(value: Any) -> None:
@@ -361,47 +355,8 @@ def fail_internal(error: BaseException, *, as_json: bool) -> int:
     return fail(wrapped, as_json=as_json)
 
 
-def shown(x: float, digits: int = 4) -> str:
-    """A number as people read it: grouped where it is long, never with an exponent.
-
-    >>> shown(5000.0), shown(1234567.8), shown(0.25), shown(12.3456), shown(0.0000123), shown(3.0), shown(float("inf"))
-    ('5,000', '1,234,568', '0.25', '12.35', '0.0000123', '3', '∞')
-    """
-    if not math.isfinite(x):
-        return "∞" if x > 0 else "−∞" if x < 0 else "none"
-    if x == 0 or abs(x) >= 10 ** (digits - 1):
-        return f"{x:,.0f}"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(x))))
-    text = f"{x:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def table_of(
-    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), style: str = "bold"
-) -> Any:
-    """A rich table whose cells are inert text; long names are folded, so that it fits the terminal."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style=style)
-    for i, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if i in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
-
-
-def printable(text: str) -> str:
-    """Text without control characters: a hostile name cannot drive the terminal.
-
-    >>> printable("age\\x1b[2J")
-    'age�[2J'
-    """
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def tell_losses(sentences: Iterable[str], *, after: bool = False) -> None:
     """What a format cannot hold: on stderr before writing, so that it can be stopped; among the answers afterwards."""
     for sentence in sentences:
-        typer.echo(f"{'not kept' if after else 'will not be kept'}: {printable(sentence)}", err=not after)
+        told = f"{'not kept' if after else 'will not be kept'}: {printable(sentence)}"
+        line(told) if after else typer.echo(told, err=True)

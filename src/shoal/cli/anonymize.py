@@ -12,6 +12,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
+from shoal.model.written import written
 
 if TYPE_CHECKING:
     from shoal.api.inspect import Inspection
@@ -140,33 +141,34 @@ def _tell(release: "Release", out: Path, place: str = "") -> None:
     cost = cost_of(made)
     _shared.console().print(_shared.printable(cost.sentence), style="bold red" if cost.blank else "bold", markup=False)
     for column, why in release.inferred.items():
-        typer.echo(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
-    typer.echo(_shared.printable(made.verdict))
+        _shared.line(f"guessed  {_shared.printable(column)}: {_shared.printable(why)}")
+    _shared.line(made.verdict)
     for finding in made.requirements:
         found = "none" if finding.found is None else _shared.shown(finding.found, 6)
-        typer.echo(f"  ok  {_shared.printable(finding.sentence)} (found {found})")
+        _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {found})")
     for one in made.identifiers or ():
-        typer.echo(f"  class  {_shared.printable(_class_line(one))}")
+        _shared.line(f"  class  {_shared.printable(_class_line(one))}")
     told = [a for a in made.attacks if a.verdict in ("broken", "warning")]
     for attack in told[:ATTACKS_SHOWN]:
-        typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+        _shared.line(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
     if len(told) > ATTACKS_SHOWN:
-        typer.echo(f"  … {len(told) - ATTACKS_SHOWN} more warnings: {_shared.printable(str(out / 'report.html'))}")
+        _shared.line(f"  … {len(told) - ATTACKS_SHOWN} more warnings: {_shared.printable(str(out / 'report.html'))}")
     if release.private_file is not None:
         if release.plan.draws:
-            typer.echo(
+            _shared.line(
                 f"The seed of the random changes is in {release.private_file}: keep it apart, whoever has it can undo them."
             )
         elif made.input.objections is not None:
-            typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
+            _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
         else:
-            typer.echo(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
+            _shared.line(f"The whole plan, with rare values that are not published, is in {release.private_file}: keep it apart.")
     _shared.tell_losses(release.not_kept, after=True)
     if made.key is not None:
-        typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
+        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     where = f" --table {_word(place)}" if place else ""
     again = f"shoal verify {_word(out)}{where}"
-    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: {again}")
+    _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
+    _shared.next_step(f"{again} proves it again, any time.")
 
 
 def _beside(table: str, name: str) -> str:
@@ -198,19 +200,20 @@ def _linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str |
     if as_json or made is None:
         _shared.put_json(release.to_json())
         return
-    typer.echo(_shared.printable(made.verdict))
+    _shared.line(made.verdict)
     for name, levels in release.levels.items():
         told_levels = ", ".join(f"{_shared.printable(c)} {n}" for c, n in levels.items())
-        typer.echo(f"  {_shared.printable(name)}: level of {told_levels}")
-    typer.echo(f"Loss {made.loss:.3g} of 1; not proven to be the least.")
+        _shared.line(f"  {_shared.printable(name)}: level of {told_levels}")
+    _shared.line(f"Loss {written(made.loss, 3)} of 1; not proven to be the least.")
     for attack in made.attacks:
         if attack.verdict != "holds":
-            typer.echo(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
+            _shared.line(f"  {attack.verdict}  {_shared.printable(attack.name)}: {_shared.printable(attack.sentence)}")
     if release.private_file is not None:
-        typer.echo(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
+        _shared.line(f"What the list of objections can be checked with is in {release.private_file}: keep it apart.")
     if made.key is not None:
-        typer.echo(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
-    typer.echo(f"Written and counted again: {_shared.printable(str(out))}/  Check it any time with: shoal verify {_word(out)}")
+        _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
+    _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
+    _shared.next_step(f"shoal verify {_word(out)} proves it again, any time.")
 
 
 def _class_line(one: "Classing") -> str:
@@ -270,10 +273,8 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
     if as_json:
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:
-        step = "Read it, correct the roles, then run"
+        step = "Read it, correct the roles."
         if not found.quasi:
-            step = "No column was found that others could know: name at least one under quasi in it, then run"
-        typer.echo(
-            f"Wrote {_shared.printable(str(target))}. {step}: "
-            f"shoal anonymize {_word(table)} --policy {_word(target)} --out release"
-        )
+            step = "No column was found that others could know: name at least one under quasi in it."
+        _shared.line(f"Wrote {target}. {step}")
+        _shared.next_step(f"shoal anonymize {_word(_shared.named(table))} --policy {_word(target)} --out release")

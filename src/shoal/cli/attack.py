@@ -54,13 +54,15 @@ def attack(
     else:
         for result in report.results:
             rate = "" if result.rate is None else f" {result.rate:.1%}"
-            typer.echo(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
+            _shared.line(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
         chance = "chance would" if control is None else "on people who were not in its making"
         bound = "the release claims" if original is None else chance
-        typer.echo(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
+        _shared.line(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
         if original is None and report.holds:
             _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")
-        elif not report.holds:
+        elif report.holds:
+            _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
+        else:
             _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
     if not report.holds:
         raise typer.Exit(1)

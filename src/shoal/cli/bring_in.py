@@ -42,7 +42,7 @@ def bring_in(
         _shared.console().print(f"Left behind: {what} ({n:,}).", markup=False)
     policy = _shared.printable(str(out if system == "omop" else out / "policy.yml"))
     table = "" if system in ("fhir", "omop") else f"{_shared.printable(str(out / 'data.sav'))} "
-    _shared.console().print(f"Next: read {policy}, then: shoal anonymize {table}--policy {policy} --out release", markup=False)
+    _shared.next_step(f"read {policy}, then: shoal anonymize {table}--policy {policy} --out release", within=True)
 
 
 def hand_out(

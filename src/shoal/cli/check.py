@@ -63,8 +63,9 @@ def check(
         write_text(out, text)
     else:
         typer.echo(text, nl=False)
-    if not all(r.met for r in results):
-        if form == "text" and not as_json:
-            named = "TABLE" if "://" in tables[0] else tables[0]  # a URL may hold a password
-            _shared.say(f"Next: shoal anonymize {named} --draft policy.yml makes a table that meets it.")
+    met = all(r.met for r in results)
+    if form == "text" and not as_json:
+        what = "a release of it, with a proof" if met else "a table that meets it"
+        _shared.next_step(f"shoal anonymize {_shared.named(tables[0])} --draft policy.yml makes {what}.")
+    if not met:
         raise typer.Exit(1)

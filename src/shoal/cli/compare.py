@@ -70,7 +70,7 @@ def compare(
     _show(found)
     if report is None:
         one, two = ("TABLE" if "://" in name else name for name in (original, release))  # a URL may hold a password
-        _shared.console().print(_shared.printable(f"Next: shoal compare {one} {two} --report compare.html"), markup=False)
+        _shared.next_step(f"shoal compare {one} {two} --report compare.html", within=True)
 
 
 def _show(c: Any) -> None:

@@ -193,6 +193,10 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
         out.print(f"left out (open answers): {_shared.printable(name)}", markup=False)
     best = "Cheapest change" if suggestion.proven else "Best change found (a cheaper one is not ruled out)"
     out.print(f"{best}: {_shared.printable(suggestion.text)}", markup=False)
+    if meter.reached:
+        _shared.next_step("the same with --letter writes what to tell the people who are asked.")
+    else:
+        _shared.next_step("change the questions as it says and run it again; --watch does so whenever the file is saved.")
 
 
 def _percent(x: float) -> str:

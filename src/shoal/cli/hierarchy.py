@@ -52,9 +52,9 @@ def hierarchy(
         _shared.put_json(found.to_json())
         return
     if out is not None and found.rare:
-        typer.echo(_about_rare(len(found.rare), k, public=public))
+        _shared.line(_about_rare(len(found.rare), k, public=public))
     if found.why:
-        typer.echo(f"guessed  {_shared.printable(found.why)}")
+        _shared.line(f"guessed  {_shared.printable(found.why)}")
     lines = []
     for p in found.levels:
         numbers = [str(n) for n in (p.level, p.groups, p.smallest, p.largest, p.below_k)]
@@ -62,7 +62,7 @@ def hierarchy(
     heads = ["level", "groups", "smallest", "largest", f"below {k}", "largest groups"]
     _shared.console().print(_shared.table_of(f"Levels of {_shared.printable(column)}", heads, lines, right=(0, 1, 2, 3, 4)))
     for message in found.findings:
-        typer.echo(f"lint  {_shared.printable(message)}")
+        _shared.line(f"lint  {_shared.printable(message)}")
     source = _shared.named(table)
     if out is None:
         _shared.next_step(f"shoal hierarchy {source} --column {column} --out levels.csv writes them, to be corrected by hand.")

@@ -94,7 +94,7 @@ def show(found: "Inspection", table: str = "TABLE") -> None:
         out.print(_impossible(found))
     for note in found.notes:
         out.print(_shared.printable(f"• {note}"), markup=False)
-    out.print(_shared.printable("Next: " + _next(found, table)), markup=False)
+    _shared.next_step(_next(found, table), within=True)
 
 
 def _sentence(found: "Inspection") -> str:

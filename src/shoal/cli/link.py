@@ -71,6 +71,9 @@ def link(
     for file in (out, save_model):
         if file is not None:
             _shared.say(f"Written to {file}.")
+    _shared.next_step(
+        "the same with --out pairs.csv writes the pairs." if out is None else f"let a person decide the possible pairs of {out}."
+    )
 
 
 def _encoded(
@@ -115,14 +118,14 @@ def _print(found: Link) -> None:
         lines.append([field["field"], field["kind"], f"{blank:,}", f"{doubtful:,}", levels])
     heads = ("field", "kind", "missing", "doubtful", "weight of each level of agreement")
     _shared.console().print(_shared.table_of("Fields", heads, lines, right=(2, 3)))
-    typer.echo(
+    _shared.line(
         f"{linked.matches:,} pairs match, {linked.possible:,} are possible matches for a person to decide; "
         f"{linked.compared:,} of {linked.pairs:,} pairs were compared."
     )
     if linked.split is None:
-        typer.echo(f"{len(linked.records):,} records, {len(set(found.groups())):,} people.")
+        _shared.line(f"{len(linked.records):,} records, {len(set(found.groups())):,} people.")
     if linked.blocks_left_out:
-        typer.echo(f"Careful: {linked.blocks_left_out:,} values that very many records share were not used to find pairs.")
+        _shared.line(f"Careful: {linked.blocks_left_out:,} values that very many records share were not used to find pairs.")
     for name, quality in (("matches", found.quality), ("with all possible ones", found.quality_with_possible)):
         if quality is not None:
-            typer.echo(f"Against the truth, {name}: precision {quality.precision:.4f}, recall {quality.recall:.4f}.")
+            _shared.line(f"Against the truth, {name}: precision {quality.precision:.4f}, recall {quality.recall:.4f}.")

@@ -130,7 +130,7 @@ def measure(
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
         named = "TABLE" if "://" in table else _shared.printable(table)  # a URL may hold a password
-        _shared.console().print(f"Next: shoal anonymize {named} --draft policy.yml", markup=False)
+        _shared.next_step(f"shoal anonymize {named} --draft policy.yml", within=True)
     if checked is not None and not checked:
         raise typer.Exit(1)
 
@@ -260,7 +260,13 @@ def _headline(m: "Measurement") -> list[tuple[str, str, str]]:
         share = f"{_shared.shown(100 * m.whole_set.unique_share, 3)} % of all, by all records of a person together"
         rows.insert(2, ("one of a kind by the set", f"{m.whole_set.unique:,}", share))
     if m.presence is not None:
-        rows.append(("k-map", f"{m.presence.k_map:,}", f"δ-presence {m.presence.delta_min:.3g} to {m.presence.delta_max:.3g}"))
+        rows.append(
+            (
+                "k-map",
+                f"{m.presence.k_map:,}",
+                f"δ-presence {_shared.shown(m.presence.delta_min, 3)} to {_shared.shown(m.presence.delta_max, 3)}",
+            )
+        )
     if m.individual is not None:
         rows.append(
             (

@@ -95,15 +95,25 @@ def _tell(model: Any, plot: Path | None, *, as_json: bool) -> None:
         _shared.put_json(found)
         return
     out = _shared.console()
-    said = f"{model.name}: {found['subjects']:,} candidates, {found['entropy_before']:.4g} bits of doubt before, "
-    said += f"{found['entropy_after']:.4g} after on average; the best guess is right with a chance of {found['right_guess']:.4g}"
+    said = f"{model.name}: {found['subjects']:,} candidates, {_shared.shown(found['entropy_before'])} bits of doubt before, "
+    said += f"{_shared.shown(found['entropy_after'])} after on average; "
+    said += f"the best guess is right with a chance of {_shared.shown(found['right_guess'])}"
     out.print(said + (" (perfect: nothing is learned)." if found["perfect"] else "."), markup=False)
     heads = ["observation", "chance", "likeliest", "posterior", "entropy", "degree", "grade", "KL"]
     rows = [
-        [s["observation"], f"{s['chance']:.4g}", s["likeliest"], f"{s['posterior']:.4g}", f"{s['shannon_entropy']:.4g}"]
-        + [f"{s['degree_of_anonymity']:.3g}", s["grade"], f"{s['kl']:.4g}"]
+        [
+            s["observation"],
+            _shared.shown(s["chance"]),
+            s["likeliest"],
+            _shared.shown(s["posterior"]),
+            _shared.shown(s["shannon_entropy"]),
+            _shared.shown(s["degree_of_anonymity"], 3),
+            s["grade"],
+            _shared.shown(s["kl"]),
+        ]
         for s in seen[:SHOWN]
     ]
     out.print(_shared.table_of("What each observation tells", heads, rows, right=(1, 3, 4, 5, 7)))
     if len(seen) > SHOWN:
         out.print(f"and {len(seen) - SHOWN:,} rarer observations (--json has all)", markup=False)
+    _shared.next_step("more members or other settings show what they buy; --plot observed.svg draws the guesses.")

@@ -16,6 +16,7 @@ from shoal.cli._registry import holder as _registry_holder
 from shoal.cli._registry import publish as _registry_publish
 from shoal.cli._shell.commands import Commands
 from shoal.errors import UnreadableError, UsageError
+from shoal.model.written import written
 
 Codes = Annotated[str, typer.Option("--attributes", help="Attribute codes, for instance age/5y,sex.")]
 People = _registry_holder.People
@@ -71,8 +72,8 @@ def query(attributes: Codes, population: People, registry: Source = "", trust: T
         size, cells = record.summary.size, record.summary.cells
         who = f"{_shared.printable(record.holder)} ({fingerprint(record.key)})"
         typer.echo(f"  {who}, {record.date}: about {size:,} people in {cells:,} cells")
-        drawn = f", drawn with noise of ε = {record.summary.noise:g}" if record.summary.noise is not None else ""
-        typer.echo(f"    κ = {kappa.value:g} ± {kappa.step:g} nats from uniform ({record.method}{drawn})")
+        drawn = f", drawn with noise of ε = {written(record.summary.noise)}" if record.summary.noise is not None else ""
+        typer.echo(f"    κ = {written(kappa.value)} ± {written(kappa.step)} nats from uniform ({record.method}{drawn})")
         if record.source:
             typer.echo(f"    Source: {_shared.printable(record.source)}")
     for note in answer.notes:

@@ -53,7 +53,7 @@ def study(
     _show(found)
     if report is None:
         named = "TABLE" if "://" in table else table  # a URL may hold a password
-        _shared.console().print(_shared.printable(f"Next: shoal study {named} … --report study.html"), markup=False)
+        _shared.next_step(f"shoal study {named} … --report study.html", within=True)
 
 
 def _read_sets(file: Path) -> list[tuple[str, ...]]:

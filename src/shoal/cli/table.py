@@ -57,6 +57,7 @@ def table(
     _print(found)
     if out is not None:
         _shared.say(f"Written to {out}.")
+        _shared.next_step(f"publish {out} beside its notes; the same with another --threshold shows what that would hide.")
     else:
         _shared.next_step("the same with --out counts.csv writes it to publish.")
 
@@ -66,8 +67,8 @@ def _print(found: CountTable) -> None:
     for title, heads, lines in _pages(found):
         shown.print(_shared.table_of(title, heads, lines, right=range(1, len(heads))))
     for sentence in found.findings:
-        typer.echo(_shared.printable(sentence))
-    typer.echo(f"{found.hidden:,} of {found.cells:,} cells are hidden. {found.attack.sentence}")
+        _shared.line(sentence)
+    _shared.line(f"{found.hidden:,} of {found.cells:,} cells are hidden. {found.attack.sentence}")
 
 
 def _pages(found: CountTable) -> list[tuple[str, list[str], list[list[str]]]]:

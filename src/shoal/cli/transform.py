@@ -66,7 +66,7 @@ def transform(
     else:
         _tell(told_of, out)
         if found.excluded is not None:
-            typer.echo(found.excluded.sentence)
+            _shared.line(found.excluded.sentence)
 
 
 def _beside_a_table(out: str, seed: int) -> Path:
@@ -89,17 +89,19 @@ def _tell(found: dict[str, Any], out: str | None) -> None:
     heads = ["step", "columns", "cells changed", "true", "keeps"]
     _shared.console().print(_shared.table_of("Steps", heads, rows))
     if "records_out" in found:
-        typer.echo(
+        _shared.line(
             f"{found['records_out']:,} of {found['records_in']:,} records written to {out}; {found['unsampled']:,} outside the "
             f"sample, {found['suppressed']:,} suppressed."
         )
     _shared.tell_losses(found.get("not_kept", ()), after=True)
-    if out is not None:
-        _shared.next_step(f"shoal measure {out} --quasi a,b says how well people hide in it; nothing is proven yet.")
     if not found["truthful"]:
-        typer.echo("Some published values are not true of their person.")
+        _shared.line("Some published values are not true of their person.")
     if found.get("private_file"):
-        typer.echo(
+        _shared.line(
             f"The seed of the random changes is in {found['private_file']}: keep it apart, whoever has it can undo them. "
             f"--private {found['private_file']} repeats the run."
+        )
+    if out is not None:
+        _shared.next_step(
+            f"shoal measure {_shared.named(out)} --quasi a,b says how well people hide in it; nothing is proven yet."
         )

@@ -36,9 +36,9 @@ def verify(
         _shared.put_json(result.to_json())
     else:
         for check in result.checks:
-            typer.echo(f"{'ok  ' if check.ok else 'FAIL'} {_shared.printable(check.name)}: {_shared.printable(check.sentence)}")
-        typer.echo("Verified." if result.ok else "This release does NOT verify. Do not use it.")
+            _shared.line(f"{'ok  ' if check.ok else 'FAIL'} {_shared.printable(check.name)}: {_shared.printable(check.sentence)}")
+        _shared.line("Verified." if result.ok else "This release does NOT verify. Do not use it.")
         if result.ok:
-            _shared.say(f"Next: shoal attack {folder}")
+            _shared.next_step(f"shoal attack {folder}")
     if not result.ok:
         raise typer.Exit(1)

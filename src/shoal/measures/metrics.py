@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import InternalError, UsageError, nearest
+from shoal.model.written import written
 
 Reads = Literal["classes", "sensitive", "population", "recoding", "distribution"]
 """What the function takes first: ``ClassCounts``; ``ClassCounts`` and a sensitive column; release and population sizes; a
@@ -129,4 +130,4 @@ MODULES = (
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return written(value, 4) if isinstance(value, float) else str(value)

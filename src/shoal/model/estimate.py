@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shoal.errors import InternalError
+from shoal.model.written import written
 
 Grade = Literal["A", "B", "C"]
 
@@ -65,12 +66,9 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.grade == "A":
-            return f"{self.value:.6g} (exact, {self.method})"
-        return (
-            f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}] ({self.level:.0%}, grade {self.grade}, {self.method})".replace(
-                "%,", " %,"
-            )
-        )
+            return f"{written(self.value)} (exact, {self.method})"
+        between = f"[{written(self.low)}, {written(self.high)}]"
+        return f"{written(self.value)} {between} ({100 * self.level:.0f} %, grade {self.grade}, {self.method})"
 
     def to_json(self) -> dict[str, Any]:
         """The keys that stay: ``value, low, high, grade, method``, and what else is known."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from shoal.model.certificate.cost import cost_of
+from shoal.model.written import written
 from shoal.report.blocks import Block, Number, Table, Tag, Words
 from shoal.report.charts import fish, svg
 from shoal.report.numbers import chance, number, percent
@@ -30,7 +31,7 @@ def card(m: Measured) -> str:
     (False, True)
     """
     blocks: list[Block] = []
-    rows = [(n, f"{d.distinct}", f"{d.entropy:.3g}", f"{m.closeness[n].t:.4g}") for n, d in m.diversity.items()]
+    rows = [(n, f"{d.distinct}", written(d.entropy, 3), written(m.closeness[n].t, 4)) for n, d in m.diversity.items()]
     if rows:
         blocks.append(Table(("sensitive", "distinct l", "entropy l", "t"), rows, right=(1, 2, 3)))
     blocks += [Words(note, small=True) for note in m.notes]
@@ -89,7 +90,7 @@ def release_card(made: Certificate) -> str:
     numbers = [
         Number(f"{made.k:,}", f"{who} in the smallest class (k)", missed=made.k < THRESHOLD),
         Number(f"{made.after.records:,}", f"records published, of {made.input.records:,}"),
-        Number(f"{made.utility.loss:.2g}", "information lost (0 is nothing)"),
+        Number(written(made.utility.loss, 2), "information lost (0 is nothing)"),
     ]
     out = made.utility.suppressed if made.utility.scope == "rows" else 0
     drawing = svg(fish(made.after.records + out, made.after.unique, out=out, fishes=FISHES, unit="records"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.disk.atomic import write_text
 from shoal.measures.columns.subsets import uniqueness_matrix
+from shoal.model.written import written
 from shoal.report.blocks import Block, Figure, Section, Table, Text, Words
 from shoal.report.card import THRESHOLD, numbers_of
 from shoal.report.charts import Chart, class_sizes, fish, heat_map, svg
@@ -95,7 +96,15 @@ def _groups(m: Measured) -> list[Block]:
         words = f"Hatched: groups smaller than {THRESHOLD}. Bars of fewer than {THRESHOLD} {_unit(m)} are joined with the next."
         out.append(Figure(svg(group_sizes(m)), words))
     s = m.class_sizes
-    cells = (f"{s.sets:,}", f"{s.min:,}", f"{s.q1:g}", f"{s.median:g}", f"{s.mean:.4g}", f"{s.q3:g}", f"{s.max:,}")
+    cells = (
+        f"{s.sets:,}",
+        f"{s.min:,}",
+        written(s.q1),
+        written(s.median),
+        written(s.mean, 4),
+        written(s.q3),
+        f"{s.max:,}",
+    )
     heads = ("groups", "smallest", "quartile 1", "median", "mean", "quartile 3", "largest")
     out.append(Table(heads, [cells], right=range(1, 7)))
     at = list(m.people_at)
@@ -121,24 +130,34 @@ def _risks(m: Measured) -> list[Block]:
     if m.presence is not None:
         p = m.presence
         out.append(
-            Table(("k-map", "δ min", "δ max"), [(f"{p.k_map:,}", f"{p.delta_min:.4g}", f"{p.delta_max:.4g}")], right=(1, 2))
+            Table(
+                ("k-map", "δ min", "δ max"),
+                [(f"{p.k_map:,}", written(p.delta_min, 4), written(p.delta_max, 4))],
+                right=(1, 2),
+            )
         )
     if m.individual is not None:
         i = m.individual
         heads = ("individual risk, highest", "mean", "expected re-identifications")
-        out.append(Table(heads, [(f"{i.max:.4g}", f"{i.mean:.4g}", f"{i.expected:.4g}")], right=(1, 2)))
+        out.append(Table(heads, [(written(i.max, 4), written(i.mean, 4), written(i.expected, 4))], right=(1, 2)))
     e = m.entropy_risk
     if e["entropy_bits"] is not None:
         told = ("entropy, bits", "combinations worth (ANVC)", "risk by entropy (RR)", "degree of anonymity", "κ, nats")
-        cells = [f"{e['entropy_bits']:.4g}", f"{e['anvc']:,.4g}", f"{e['rr']:.3g}", f"{e['degree']:.3g}"]
-        out.append(Table(told, [(*cells, "" if e["kappa"] is None else f"{e['kappa']:.4g}")], right=range(5)))
+        cells = [
+            written(e["entropy_bits"], 4),
+            written(e["anvc"], 4),
+            written(e["rr"], 3),
+            written(e["degree"], 3),
+        ]
+        out.append(Table(told, [(*cells, "" if e["kappa"] is None else written(e["kappa"], 4))], right=range(5)))
         words = "Degree of anonymity: the share of the doubt about who a record is of that the columns leave. RR understates."
         out.append(Words(words, small=True))
     if m.sample and m.sample.get("value") is not None:
         low, high = m.sample["low"], m.sample["high"]
         out.append(
             Words(
-                f"A unique match is right with a chance of {m.sample['value']:.3g} [{low:.3g}, {high:.3g}] (Skinner and Elliot)."
+                f"A unique match is right with a chance of {written(m.sample['value'], 3)} "
+                f"[{written(low, 3)}, {written(high, 3)}] (Skinner and Elliot)."
             )
         )
     return out
@@ -149,9 +168,9 @@ def _sensitive(m: Measured) -> list[Block]:
     rows = []
     for name, d in m.diversity.items():
         c = m.closeness[name]
-        delta = "infinite" if np.isinf(c.delta_disclosure) else f"{c.delta_disclosure:.4g}"
-        l_diversity = (f"{d.distinct}", f"{d.entropy:.4g}", f"{d.recursive}", f"{d.alpha:.4g}")
-        rows.append((name, *l_diversity, f"{c.t:.4g}", c.distance, f"{c.beta:.4g}", delta))
+        delta = "infinite" if np.isinf(c.delta_disclosure) else written(c.delta_disclosure, 4)
+        l_diversity = (f"{d.distinct}", written(d.entropy, 4), f"{d.recursive}", written(d.alpha, 4))
+        rows.append((name, *l_diversity, written(c.t, 4), c.distance, written(c.beta, 4), delta))
     return [Table(heads, rows, right=(1, 2, 3, 4, 5, 7, 8))] if rows else []
 
 
@@ -190,7 +209,7 @@ def _by(m: Measured) -> list[Block]:
     if m.by is None:
         return []
     rows = [
-        (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", f"{g.sizes.median:g}", f"{g.unique:,}")
+        (g.name or "(small group)", f"{g.members:,}", f"{g.sizes.min:,}", written(g.sizes.median), f"{g.unique:,}")
         for g in m.by.groups[:200]
     ]
     out: list[Block] = [Table((m.by.column, "members", "k", "median group", "one of a kind"), rows, right=(1, 2, 3, 4))]

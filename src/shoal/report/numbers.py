@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from shoal.kernels.chance import one_in
+from shoal.model.written import written
 
 
 def chance(value: float) -> str:
@@ -24,9 +25,9 @@ def percent(share: float) -> str:
     >>> percent(0.5), percent(0.00321), percent(0), percent(0.99996), percent(1)
     ('50 %', '0.321 %', '0 %', 'above 99.9 %', '100 %')
     """
-    if share < 1 and f"{100 * share:.3g}" == "100":
+    if share < 1 and written(100 * share, 3) == "100":
         return "above 99.9 %"
-    return f"{100 * share:.3g} %"
+    return f"{written(100 * share, 3)} %"
 
 
 def short_percent(share: float) -> str:
@@ -54,7 +55,7 @@ def number(value: Any) -> str:
         return "none"
     if isinstance(value, str):
         return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else written(value, 4)
 
 
 def risk(value: float) -> str:
@@ -65,7 +66,7 @@ def risk(value: float) -> str:
     """
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{'above 0.999' if 0.9995 <= value < 1 else f'{value:.3g}'} ({one_in(value)})"
+    return f"{'above 0.999' if 0.9995 <= value < 1 else f'{written(value, 3)}'} ({one_in(value)})"
 
 
 def compact(value: float) -> str:
@@ -76,9 +77,9 @@ def compact(value: float) -> str:
     """
     for unit, word in ((1e9, "billion"), (1e6, "million")):
         if abs(value) >= unit:
-            return f"{value / unit:,.4g} {word}"
+            return f"{written(value / unit, 4)} {word}"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     if value == 0 or abs(value) >= 1e-3:
-        return f"{value:.3g}"
-    return f"{value:.6f}".rstrip("0") if abs(value) >= 1e-6 else f"{value:.0e}"
+        return written(value, 3)
+    return written(value, 1 if abs(value) < 1e-6 else 3)

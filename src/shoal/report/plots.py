@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.model.written import written
 from shoal.report.charts import Chart, Line, Revealed, bars, curve, heat_map, known_records, staircase
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def quasi_curve(combinations: int, people: int) -> Chart:
     at = np.unique([max(1, round(r * people)) for r in np.geomspace(low, high, 120)])
     points = [(float(d) / people, 100 * float(unique_share_bound(int(d), people).value)) for d in at]
     shown = [p for p in points if p[1] > 1e-9]
-    here = (ratio, f"these columns: {ratio:.3g} per person")
+    here = (ratio, f"these columns: {written(ratio, 3)} per person")
     line = Line("at most unique", shown)
     return curve([line], x="combinations per person", y="unique at most, %", title="Can they identify?", log=True, here=here)
 
@@ -111,7 +112,7 @@ def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Chart:
         x="respondents",
         y="one of a kind, %",
         title="Unique respondents by number of respondents",
-        limit=(100 * questionnaire.target, f"target: {100 * questionnaire.target:.3g} %"),
+        limit=(100 * questionnaire.target, f"target: {written(100 * questionnaire.target, 3)} %"),
         here=(questionnaire.respondents, f"planned: {questionnaire.respondents:,}"),
     )
 

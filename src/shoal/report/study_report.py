@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.disk.atomic import write_text
+from shoal.model.written import written
 from shoal.report.blocks import Block, Figure, Items, Number, Section, Table, Words
 from shoal.report.charts import Line, boxes, curve, svg
 from shoal.report.numbers import percent
@@ -69,7 +70,7 @@ def _headline(s: Any) -> list[Number]:
 def _g(x: float | None) -> str:
     if x is None or not math.isfinite(x):
         return ""
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
+    return f"{x:,.0f}" if abs(x) >= 1000 else written(x, 4)
 
 
 def _size_cells(t: Any) -> list[str]:
@@ -163,7 +164,8 @@ def _kappa_plot(s: Any, x: Any) -> list[Block]:
         low, high = min(p[0] for p in points), max(p[0] for p in points)
         fitted = [(low, max(0.0, -(r.intercept + r.slope * low))), (high, max(0.0, -(r.intercept + r.slope * high)))]
         lines.append(Line("regression", fitted))
-        words += f" log uniqueness = {r.intercept:.4g} {'+' if r.slope >= 0 else '−'} {abs(r.slope):.4g} κ; R² {r.r2:.3f}."
+        slope = f"{'+' if r.slope >= 0 else '−'} {written(abs(r.slope), 4)}"
+        words += f" log uniqueness = {written(r.intercept, 4)} {slope} κ; R² {r.r2:.3f}."
     drawn = curve(lines, x="κ", y=f"−log(chance that {s.group_size:,} are all unique)", title="Uniqueness against κ")
     return [Figure(svg(drawn), words)]
 

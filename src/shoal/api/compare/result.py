@@ -12,6 +12,7 @@ from shoal.measures.utility.models import ModelScore
 from shoal.measures.utility.propensity import Propensity
 from shoal.measures.utility.queries import QueryErrors
 from shoal.model.plain import plain
+from shoal.model.written import written
 
 
 @dataclass(frozen=True)
@@ -153,4 +154,4 @@ class Comparison:
 
 
 def _share(x: float) -> str:
-    return f"{100 * x:.3g} %"
+    return f"{written(100 * x, 3)} %"

@@ -10,6 +10,7 @@ from typing import Any
 from shoal.measures.classes.anonymity import SizeTable
 from shoal.measures.columns.lattice import Lattice
 from shoal.model.plain import plain
+from shoal.model.written import written
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Study:
         if not self.sets:
             return f"No set of columns of {self.table} was counted."
         worst = max(self.sets, key=lambda s: (s.unique / s.members, -len(s.columns)))
-        share = f"{100 * worst.unique / worst.members:.3g} %"
+        share = f"{written(100 * worst.unique / worst.members, 3)} %"
         return f"Of {len(self.sets):,} sets of columns, {worst.name} tells most: {share} are one of a kind."
 
     def to_json(self) -> dict[str, Any]:

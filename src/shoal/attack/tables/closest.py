@@ -11,6 +11,7 @@ from shoal.attack.tables.excess import BROKEN, Excess, result_of
 from shoal.attack.tables.rows import Rows, nearest
 from shoal.model.attack import AttackResult, Verdict
 from shoal.model.counts.classes import FloatArray
+from shoal.model.written import written
 
 CLOSER = "Are published records closer to people of the original than to people of the control group?"
 COPIED = "Are published records copies of people of the original?"
@@ -37,7 +38,7 @@ def closest_records(table: Rows, original: Rows, control: Rows) -> tuple[AttackR
 
 
 def _of(distance: FloatArray, table: Rows) -> str:
-    return f"{float(np.median(distance)) / table.width:.3g}"
+    return f"{written(float(np.median(distance)) / table.width, 3)}"
 
 
 def membership(table: Rows, original: Rows, control: Rows) -> AttackResult:
@@ -47,7 +48,7 @@ def membership(table: Rows, original: Rows, control: Rows) -> AttackResult:
     area, (low, high) = area_under(outside, inside)
     over = 2 * low - 1
     verdict: Verdict = "holds" if over <= 0 else "warning" if over <= BROKEN else "broken"
-    often = f"the nearer one is the one in it {100 * area:.3g} % of the time; 50 % is guessing"
+    often = f"the nearer one is the one in it {written(100 * area, 3)} % of the time; 50 % is guessing"
     sentence = f"Of one person in the table and one who is not, {often}."
     return AttackResult("membership", MEMBER, area, low, high, None, "", verdict, sentence)
 

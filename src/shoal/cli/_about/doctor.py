@@ -44,7 +44,7 @@ def doctor(
         _shared.put_json({"findings": findings})
     else:
         for f in findings:
-            typer.echo(f"{_SIGN[f['state']]} {f['name']}: {_shared.printable(f['sentence'])}")
+            _shared.line(f"{_SIGN[f['state']]} {f['name']}: {_shared.printable(f['sentence'])}")
     if any(f["state"] == "broken" for f in findings):
         raise typer.Exit(1)
 

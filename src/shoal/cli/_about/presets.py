@@ -23,9 +23,9 @@ def presets(
         return
     for p in chosen:
         typer.secho(p.name, bold=True)
-        typer.echo(f"  {p.rule}")
+        _shared.line(f"  {p.rule}")
         if name:
-            typer.echo(f"  {p.source} ({p.date}); {p.to_json()['read']}")
+            _shared.line(f"  {p.source} ({p.date}); {p.to_json()['read']}")
             if p.note:
-                typer.echo(f"  {p.note}")
-    typer.echo(f"Use it: 'preset: {chosen[0].name}' in a policy." + ("" if name else " More about one: shoal presets NAME"))
+                _shared.line(f"  {p.note}")
+    _shared.line(f"Use it: 'preset: {chosen[0].name}' in a policy." + ("" if name else " More about one: shoal presets NAME"))

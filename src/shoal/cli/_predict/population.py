@@ -41,6 +41,12 @@ def tell(found: PopulationEstimate, *, household: str | None, records: Path | No
     _class_sizes(found)
     for note in found.notes:
         out.print(note, markup=False)
+    if fitted is None:
+        _shared.next_step("with --table SAMPLE --quasi a,b it is fitted to the records themselves.")
+    elif records is None:
+        _shared.next_step("the same with --records risk.csv tells the risk of each record.")
+    else:
+        _shared.next_step("shoal anonymize TABLE --draft policy.yml makes a release of it.")
 
 
 def _fitted(risk: PopulationRisk) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
 from shoal.errors import UsageError
+from shoal.model.written import written
 
 if TYPE_CHECKING:
     from shoal import Prediction
@@ -25,7 +26,7 @@ def tell(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
     out = _shared.console()
     out.print(f"{found.what}: {answer}", markup=False)
     if answer.log_value is not None and 0 <= answer.value < 1e-6:
-        out.print(f"  natural logarithm: {answer.log_value:.6g}", markup=False)
+        out.print(f"  natural logarithm: {written(answer.log_value)}", markup=False)
     tables = {name: rest.pop(name) for name in list(rest) if _is_table(rest[name])}
     notes = list(answer.notes)
     for name, value in rest.items():
@@ -41,8 +42,6 @@ def tell(found: Prediction, plot: Path | None = None, *, as_json: bool) -> None:
     _shared.next_step("shoal measure TABLE --quasi a,b counts it where there is a table.")
 
 
-SMALLEST = 1e-9
-"""A smaller number is not written out; the JSON has it."""
 SPOKEN = {
     "p_none": "chance that nobody is unique",
     "share": "share of unique people",
@@ -82,11 +81,9 @@ def short(value: Any) -> str:
             return " + ".join(_shared.printable(v) for v in value)
         shown = [short(v) for v in value[:12]]
         return "; ".join(shown) + (" …" if len(value) > 12 else "")
-    if isinstance(value, (int, float)) and 1e5 <= abs(value) < 1e15:
-        return f"{value:,.0f}"
-    if isinstance(value, float) and 0 < abs(value) < 1e-4:
-        return _shared.shown(value, 6) if abs(value) >= SMALLEST else f"nearer to 0 than {_shared.shown(SMALLEST)}"
-    return f"{value:.6g}" if isinstance(value, float) else _shared.printable(str(value))
+    if isinstance(value, int) and abs(value) >= 1e5:
+        return f"{value:,}"
+    return written(value) if isinstance(value, float) else _shared.printable(str(value))
 
 
 def numbers(text: Text) -> list[float] | None:

@@ -5,7 +5,7 @@ With ``-q`` the exit code is the answer; a JSON object that was asked for still 
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 import time
 from dataclasses import dataclass
@@ -41,7 +41,17 @@ def taken(words: list[str]) -> tuple[Volume, list[str]]:
 def hush(words: list[str]) -> None:
     """Standard output goes nowhere from here on, unless it is data."""
     if "--json" not in words and tuple(words[:2]) not in STREAMS:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - stays until the process ends
+        sys.stdout = Nowhere()
+
+
+class Nowhere(io.TextIOBase):
+    """A stream that forgets what is written to it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        return len(text)
 
 
 def took(started: float) -> str:

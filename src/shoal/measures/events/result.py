@@ -8,6 +8,7 @@ from typing import Any
 from shoal.measures.events.habits import RarePlaces, Season, TopPlaces
 from shoal.measures.events.shared_sets import SharedSets, largest_m
 from shoal.measures.events.unicity import Known, Unicity
+from shoal.model.written import written
 
 THRESHOLD = 5
 
@@ -88,7 +89,7 @@ class EventsMeasured:
             s = k.sets
             lines.append(
                 f"{k.records} known: {k.unique}. The known records are shared by {s.min:,} to {s.q3:,} people (smallest to upper "
-                f"quartile), {s.mean:.3g} in the mean; in sets of fewer than {THRESHOLD}: {_percent(s.below[THRESHOLD])}."
+                f"quartile), {written(s.mean, 3)} in the mean; in sets of fewer than {THRESHOLD}: {_percent(s.below[THRESHOLD])}."
             )
             if k.shorter_unique is not None:
                 lines.append(
@@ -141,9 +142,9 @@ class EventsMeasured:
 
 def _percent(share: float) -> str:
     """Only nothing is 0 % and only all is 100 %."""
-    if share < 1 and f"{100 * share:.3g}" == "100":
+    if share < 1 and written(100 * share, 3) == "100":
         return "above 99.9 %"
-    return f"{100 * share:.3g} %"
+    return f"{written(100 * share, 3)} %"
 
 
 def _after(records: int | None, longest: int) -> str:

@@ -10,6 +10,7 @@ from shoal.measures.result.figures import Figures
 from shoal.measures.result.parts import WholeSet
 from shoal.measures.shown import SHOWN, shown
 from shoal.model.roles import MissingPolicy
+from shoal.model.written import written
 
 
 class Explanation(str):
@@ -158,14 +159,14 @@ def _value_of(m: Figures, name: str) -> str:
             return ", ".join(f"{n:,} in groups of at most {size}" for size, n in m.people_at.items())
         case "class_sizes":
             s = m.class_sizes
-            return f"{s.min:,} to {s.max:,}, median {s.median:g}"
+            return f"{s.min:,} to {s.max:,}, median {written(s.median)}"
         case "match" if m.sample and m.sample.get("value") is not None:
             return f"{one_in(m.sample['value'])}, {one_in(m.sample['low'])} to {one_in(m.sample['high'])}"
         case "journalist_estimate" if m.journalist_estimate is not None:
             e = m.journalist_estimate
             return f"{one_in(e.value)}, {one_in(e.low)} to {one_in(e.high)}"
         case "individual" if m.individual is not None:
-            return f"{one_in(m.individual.mean)} on average, {m.individual.expected:.4g} re-identifications expected"
+            return f"{one_in(m.individual.mean)} on average, {written(m.individual.expected, 4)} re-identifications expected"
     return ""
 
 
@@ -179,5 +180,5 @@ def _explained(m: Figures, name: str) -> str:
         value = number_of(m, key)
         chance = f" ({one_in(value)})" if metric.high == 1 and 0 < value < 1 else ""
         return metric.explain(int(value) if value == int(value) and metric.high != 1 else value).replace(". ", f"{chance}. ", 1)
-    values = ", ".join(f"{number_of(m, key, c):.4g} for {c}" for c in m.counts.sensitive)
+    values = ", ".join(f"{written(number_of(m, key, c), 4)} for {c}" for c in m.counts.sensitive)
     return f"{metric.name} = {values}. {metric.explain()}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.model.certificate.certificate import Certificate
+from shoal.model.written import written
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,9 @@ class Cost:
         else:
             parts.append("Every quasi-identifier still tells something.")
         if self.suppressed:
-            share = (
-                f"{100 * self.suppressed_share:.2g}" if self.suppressed_share < 0.995 else f"{100 * self.suppressed_share:.4g}"
-            )
+            share = written(100 * self.suppressed_share, 2 if self.suppressed_share < 0.995 else 4)
             parts.append(f"{self.suppressed:,} records ({share} %) were left out.")
-        parts.append(f"Loss {self.loss:.2g}{' of 1' if self.measure in ('loss', 'ncp') else ''}; {self.distance}.")
+        parts.append(f"Loss {written(self.loss, 2)}{' of 1' if self.measure in ('loss', 'ncp') else ''}; {self.distance}.")
         return " ".join(parts)
 
     @property
@@ -49,7 +48,7 @@ class Cost:
             return "no plan loses less"
         if self.gap is None:
             return "not proven to lose least; how far it is from the best is not known"
-        return f"not proven to lose least; a better plan could save at most {self.gap:.2g}"
+        return f"not proven to lose least; a better plan could save at most {written(self.gap, 2)}"
 
     def to_json(self) -> dict[str, Any]:
         return {

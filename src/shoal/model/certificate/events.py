@@ -15,6 +15,7 @@ from shoal.model.certificate.form import LEFT_OUT
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
 from shoal.model.requirement import Requirement, requirements_of
+from shoal.model.written import written
 
 EVENT_FORMAT: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
 
@@ -103,13 +104,13 @@ class EventCost:
         '5 of 100 complete records (5 %) were left out; 19 of 20 people have a record left. 2 more lack person, ti'
         """
         gone = self.truncated + self.suppressed
-        parts = [f"{gone:,} of {self.records:,} complete records ({100 * self.left_out_share:.3g} %) were left out"]
+        parts = [f"{gone:,} of {self.records:,} complete records ({written(100 * self.left_out_share, 3)} %) were left out"]
         if self.merged:
             parts[0] += f", {self.merged:,} more are shown once with others at the same point"
         parts[0] += f"; {self.people_left:,} of {self.people:,} people have a record left."
         if self.incomplete:
             parts.append(f"{self.incomplete:,} more lack person, time or place and are not published.")
-        parts.append(f"Loss {self.loss:.2g} of 1; of the {self.shapes:,} plans looked at none loses less.")
+        parts.append(f"Loss {written(self.loss, 2)} of 1; of the {self.shapes:,} plans looked at none loses less.")
         return " ".join(parts)
 
 

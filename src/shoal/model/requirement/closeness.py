@@ -9,6 +9,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.compare import at_most, below
 from shoal.model.requirement.root import Law, Requirement, Words, check_one_of, check_real, check_share, register
+from shoal.model.written import written
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 DISTANCES: tuple[Distance, ...] = ("equal", "ordered", "hierarchical")
@@ -63,7 +64,7 @@ class TCloseness(_FromTable):
         return at_most(float(found), self.t)
 
     def sentence(self) -> str:
-        return f"'{self.column}' in every class is within {self.t:g} ({self.distance} distance) of the whole table"
+        return f"'{self.column}' in every class is within {written(self.t)} ({self.distance} distance) of the whole table"
 
 
 @register
@@ -85,7 +86,9 @@ class DeltaDisclosure(_FromTable):
         return below(float(found), self.delta)
 
     def sentence(self) -> str:
-        return f"the share of each value of '{self.column}' in a class is within a factor exp({self.delta:g}) of the table's"
+        return (
+            f"the share of each value of '{self.column}' in a class is within a factor exp({written(self.delta)}) of the table's"
+        )
 
 
 @register
@@ -106,7 +109,7 @@ class BasicBeta(_FromTable):
         return at_most(float(found), self.beta)
 
     def sentence(self) -> str:
-        return f"no value of '{self.column}' gains more than {self.beta:g} times its share in the table"
+        return f"no value of '{self.column}' gains more than {written(self.beta)} times its share in the table"
 
 
 @register
@@ -130,4 +133,4 @@ class EnhancedBeta(_FromTable):
         return at_most(float(found), self.beta)
 
     def sentence(self) -> str:
-        return f"no value of '{self.column}' gains more than min({self.beta:g}, −ln share) times its share in the table"
+        return f"no value of '{self.column}' gains more than min({written(self.beta)}, −ln share) times its share in the table"

@@ -9,6 +9,7 @@ from shoal.errors import UsageError
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.compare import at_least, at_most, below
 from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_real, check_share, check_whole, register
+from shoal.model.written import written
 
 _LEAST_REAL = "Use a number above 1: as diverse as l equally frequent values."
 
@@ -92,7 +93,7 @@ class EntropyDiversity(_Inside):
         return at_least(float(found), self.l)
 
     def sentence(self) -> str:
-        return f"the values of '{self.column}' in every class are as diverse as {self.l:g} equally frequent ones"
+        return f"the values of '{self.column}' in every class are as diverse as {written(self.l)} equally frequent ones"
 
 
 @register
@@ -140,7 +141,8 @@ class RecursiveDiversity(_Inside):
         return Verdict(self, found, True) if self.l == 1 else super().judged(found)
 
     def sentence(self) -> str:
-        return f"in every class the commonest value of '{self.column}' stays below {self.c:g} times the tail from place {self.l}"
+        most = f"below {written(self.c)} times the tail from place {self.l}"
+        return f"in every class the commonest value of '{self.column}' stays {most}"
 
 
 @register
@@ -162,7 +164,7 @@ class AlphaK(_Inside):
         return at_most(float(found), self.alpha)
 
     def sentence(self) -> str:
-        return f"no value of '{self.column}' has a share above {self.alpha:g} in a class"
+        return f"no value of '{self.column}' has a share above {written(self.alpha)} in a class"
 
 
 def _after(text: str, start: str) -> float | None:

@@ -9,6 +9,7 @@ from shoal.errors import UsageError
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.compare import at_least, at_most
 from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_share, check_whole, register
+from shoal.model.written import written
 
 MOST_SETS = 50_000_000
 """Sets of known records that are counted one by one; of a table with more, nothing is claimed."""
@@ -94,4 +95,4 @@ class Unicity(_OfKnown):
 
     def sentence(self) -> str:
         what = "one random known record singles" if self.records == 1 else f"{self.records} random known records single"
-        return f"{what} out at most {self.share:g} of the people"
+        return f"{what} out at most {written(self.share)} of the people"

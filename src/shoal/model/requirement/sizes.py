@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from shoal.model.requirement.compare import at_least, class_for
 from shoal.model.requirement.root import Law, Requirement, Verdict, Words, check_one_of, check_share, check_whole, register
+from shoal.model.written import written
 
 Attacker = Literal["prosecutor", "journalist"]
 _PROSECUTOR, _JOURNALIST = {"attacker": "prosecutor"}, {"attacker": "journalist"}
@@ -118,7 +119,7 @@ class MaxRisk(Requirement):
         return self.judged(1.0 / size)
 
     def sentence(self) -> str:
-        return f"no record is re-identified by a {self.attacker} with a chance above {self.risk:g}"
+        return f"no record is re-identified by a {self.attacker} with a chance above {written(self.risk)}"
 
 
 def smallest_class(requirements: Iterable[Requirement]) -> int:

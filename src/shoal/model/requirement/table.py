@@ -9,6 +9,7 @@ from shoal.errors import UsageError
 from shoal.model.requirement.clause import Clause, Reading
 from shoal.model.requirement.compare import at_most
 from shoal.model.requirement.root import Law, Requirement, Scope, Words, check_one_of, check_share, check_whole, register
+from shoal.model.written import written
 
 _AVERAGE, _MARKETER = {"attacker": "average"}, {"attacker": "marketer"}
 
@@ -45,7 +46,7 @@ class AverageRisk(Requirement):
         return at_most(float(found), self.risk)
 
     def sentence(self) -> str:
-        return f"the average chance of re-identification is at most {self.risk:g}"
+        return f"the average chance of re-identification is at most {written(self.risk)}"
 
 
 @register
@@ -71,7 +72,7 @@ class SampleUniqueness(Requirement):
         return at_most(float(found), self.share)
 
     def sentence(self) -> str:
-        return f"at most {self.share:.4g} of the published records are unique"
+        return f"at most {written(self.share, 4)} of the published records are unique"
 
 
 @register
@@ -117,7 +118,7 @@ class PopulationUniqueness(Requirement):
         return at_most(float(found), self.share)
 
     def sentence(self) -> str:
-        return f"an estimated share of at most {self.share:g} is unique in a population of {self.population}"
+        return f"an estimated share of at most {written(self.share)} is unique in a population of {self.population}"
 
 
 @register
@@ -148,4 +149,4 @@ class Linkage(Requirement):
         return at_most(float(found), self.share)
 
     def sentence(self) -> str:
-        return f"knowing one published value finds at most {self.share:.4g} of the records"
+        return f"knowing one published value finds at most {written(self.share, 4)} of the records"

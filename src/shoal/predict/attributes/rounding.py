@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
+from shoal.model.written import written
 from shoal.predict.attributes.rounding_expansions import density_integral, expansion, integral_form, positive_width
 from shoal.predict.distribution import LARGEST_GROUP, Distribution, Floats, fraction, whole
 from shoal.predict.group import moments as _moments
@@ -116,7 +117,7 @@ def _exact(values: Any, width: float, k: int, origin: float) -> Estimate:
     if k * tail <= 1e-12:
         return Estimate.exact(low, method=name, notes=notes, cells=d.cells)
     high = min(float(k), low + k * tail)
-    notes = (*notes, f"tails of probability {tail:.3g} reach too far for intervals; the range allows for them")
+    notes = (*notes, f"tails of probability {written(tail, 3)} reach too far for intervals; the range allows for them")
     return Estimate(low, low, high, level=1.0, method=name, grade="B", notes=notes, details={"cells": d.cells})
 
 
@@ -124,7 +125,7 @@ def _beside(found: Estimate, exact: Estimate) -> Estimate:
     """An expansion in an interval that holds the exact value; C outside its own validity, or more than 5 % off."""
     notes, off = found.notes, abs(found.value - exact.value) > 0.05 * max(exact.value, 1e-300)
     if off:
-        notes = (*notes, f"{exact.value:.6g} is the exact value: this expansion is more than 5 % off")
+        notes = (*notes, f"{written(exact.value)} is the exact value: this expansion is more than 5 % off")
     return Estimate(
         found.value,
         min(found.value, exact.low),
@@ -159,7 +160,9 @@ def width_for(values: Any, group_size: int, target: float, *, origin: float = 0.
             break
         high *= 2
     else:
-        raise UsageError(f"no width brings the share of unique people to {aim:g}.", hint="Ask fewer people, or accept more.")
+        raise UsageError(
+            f"no width brings the share of unique people to {written(aim)}.", hint="Ask fewer people, or accept more."
+        )
     low = high / 2
     while share(low) <= aim and low > 1e-5 * spread:
         low, high = low / 2, low
@@ -198,7 +201,7 @@ def sd_from_singletons(mean: float, group_size: int, width: float, *, method: In
 
     low, high = math.log(first) - 6, math.log(first) + 6
     if gap(low) * gap(high) > 0:
-        raise UsageError(f"no normal value has {mean:g} of {k} people unique at this width.", hint="Give a larger number.")
+        raise UsageError(f"no normal value has {written(mean)} of {k} people unique at this width.", hint="Give a larger number.")
     return math.exp(optimize.brentq(gap, low, high, xtol=1e-13))
 
 
@@ -225,7 +228,7 @@ def _from_law(law: Any, step: float, origin: float) -> tuple[Distribution, float
         tail += float(law.sf(origin + step * last))
     if tail > 1e-3:
         raise UsageError(
-            f"{MOST_CELLS:.3g} intervals of width {step:g} leave a tail of probability {tail:.3g}.",
+            f"{written(MOST_CELLS, 3)} intervals of width {written(step)} leave a tail of probability {written(tail, 3)}.",
             hint="Use a wider interval, or a distribution with an end.",
         )
     if not hasattr(law, "pdf"):

@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate
+from shoal.model.written import written
 from shoal.predict.distribution import Floats, whole
 
 
@@ -46,7 +47,7 @@ def expansion(f2: float, f3: float, width: float, group_size: int, *, order: int
     strain = max(0, k - 1) * width * f2
     name = f"expansion in the width, order {order}"
     if strain > 0.2:
-        note = f"(k-1)·width·∫f² is {strain:.3g}, above 0.2: the expansion does not hold"
+        note = f"(k-1)·width·∫f² is {written(strain, 3)}, above 0.2: the expansion does not hold"
         return Estimate(value, 0.0, float(k), level=1.0, method=name, grade="C", notes=(note,), details={"unclamped": raw})
     error = k * strain**order  # the next term is smaller than this
     return Estimate(value, max(0.0, value - error), min(float(k), value + error), method=name, details={"unclamped": raw})

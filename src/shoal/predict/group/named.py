@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from shoal.model.estimate import Estimate
+from shoal.model.written import written
 
 CLOSE = 0.05
 
@@ -26,7 +27,7 @@ def beside(log_value: float, method: str, best: Estimate, *, notes: tuple[str, .
     known = best.log_value if best.log_value is not None else math.log(best.value) if best.value > 0 else -math.inf
     close = log_value == known or abs(log_value - known) <= math.log1p(CLOSE)
     if not close:
-        notes = (*notes, f"{best.value:.6g} is the better answer ({best.method}): this approximation is more than 5 % off")
+        notes = (*notes, f"{written(best.value)} is the better answer ({best.method}): this approximation is more than 5 % off")
     return Estimate(
         value,
         min(value, best.low),

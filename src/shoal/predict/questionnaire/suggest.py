@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.model.written import written
 from shoal.predict.distribution import Distribution, Floats
 from shoal.predict.questionnaire import meter as _meter
 from shoal.predict.questionnaire.question import Question
@@ -173,7 +174,7 @@ def changes_of(q: Question) -> list[Change]:
 def _band_text(q: Question, factor: int) -> str:
     if q.band is not None:
         width = q.band * factor
-        return f"ask {q.name} in {width:g}-{q.unit} bands" if q.unit else f"ask {q.name} in bands of {width:g}"
+        return f"ask {q.name} in {written(width)}-{q.unit} bands" if q.unit else f"ask {q.name} in bands of {written(width)}"
     return f"join every {factor} neighbouring answers of {q.name}"
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
+from shoal.model.written import written
 from shoal.predict.distribution import whole
 from shoal.predict.group.uniform import log_uniform
 from shoal.predict.summaries import kappa_bounds as _kappa_bounds
@@ -196,14 +197,14 @@ def _broken(kappa: float, n: int, p_max: float | None, *, kappa_most: float, peo
     """Which validity limits are passed, as sentences."""
     out = []
     if people_per_cell > 2:
-        out.append(f"the group is {people_per_cell:.3g} times as large as the number of cells ({n}), above twice")
+        out.append(f"the group is {written(people_per_cell, 3)} times as large as the number of cells ({n}), above twice")
     if kappa > kappa_most:
-        out.append(f"kappa is {kappa:.4g}, above {kappa_most:g}")
+        out.append(f"kappa is {written(kappa, 4)}, above {written(kappa_most)}")
     if p_max is None:
         if kappa > smallest_kappa(n, min(1.0, 3 / n)) and n > 3:
             out.append("the largest cell is not known, and kappa alone does not keep it below three times the average")
     elif n * p_max > 3:
-        out.append(f"the largest cell holds {n * p_max:.3g} times the average, above 3")
+        out.append(f"the largest cell holds {written(n * p_max, 3)} times the average, above 3")
     return out
 
 
@@ -215,7 +216,7 @@ def _largest(p_max: float | None, n: int, kappa: float) -> float | None:
     if not 1 / n * (1 - 1e-9) <= x <= 1 + 1e-9 or math.log(min(x * n, n)) < kappa - 1e-6:
         raise UsageError(
             "no cell can have the largest probability given, with this kappa and number of cells.",
-            hint=f"It lies between {max(1.0, math.exp(kappa)) / n:.4g} and 1.",
+            hint=f"It lies between {written(max(1.0, math.exp(kappa)) / n, 4)} and 1.",
         )
     return min(x, 1.0)
 
@@ -226,6 +227,6 @@ def checked_sizes(cells: int, group_size: int, kappa: float) -> tuple[int, int, 
     if not -1e-12 <= x <= math.log(n) + 1e-9:
         raise UsageError(
             f"kappa={kappa!r} is impossible for {n} cells.",
-            hint=f"It lies between 0 and ln N = {math.log(n):.6g} nats; was it given in bits?",
+            hint=f"It lies between 0 and ln N = {written(math.log(n))} nats; was it given in bits?",
         )
     return n, k, max(0.0, x)

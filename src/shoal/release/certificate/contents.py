@@ -34,6 +34,7 @@ from shoal.model.certificate.parts import (
     Utility,
 )
 from shoal.model.requirement import Verdict
+from shoal.model.written import written
 from shoal.release.certificate import derived
 from shoal.release.certificate.columns import columns_of
 from shoal.release.certificate.lost_groups import lost_groups
@@ -172,7 +173,7 @@ def _utility(prepared: Prepared, decision: Decision, made: Written) -> Utility:
     """What was lost, and by whom."""
     policy, suppressed, records_in = prepared.policy, made.suppressed, made.records_in
     sentence = derived.suppressed_sentence(suppressed, records_in, policy.scope)
-    sentence += f" the policy allows {100 * policy.suppress:.3g} %."
+    sentence += f" the policy allows {written(100 * policy.suppress, 3)} %."
     came, left = prepared.base.n_people, made.people[0].people if made.people else None
     if policy.scope == "rows" and came is not None and left is not None:
         sentence += f" {came - left:,} of {came:,} people have no record in it."

@@ -8,6 +8,7 @@ from shoal.model.attack import AttackResult
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.numbers import Attacker, ClassNumbers, Population, PublishedNumbers
 from shoal.model.certificate.parts import Question
+from shoal.model.written import written
 from shoal.release.certificate.sentences import LIMITS
 
 MISSING_RULE = ("own", "a missing value is a value of its own (the strict rule)")
@@ -75,7 +76,7 @@ def population(size: int | None, records: int) -> Population:
     if size is None:
         sentence = "none given: the published records are taken as the whole population, the most cautious reading"
         return Population(None, sentence)
-    return Population(size, f"{size:,} people, as stated; {records / size:.3g} records per person of it")
+    return Population(size, f"{size:,} people, as stated; {written(records / size, 3)} records per person of it")
 
 
 def limits(certificate: Certificate) -> tuple[str, ...]:

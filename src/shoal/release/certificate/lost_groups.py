@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.kernels.group import sum_by
 from shoal.model.certificate.parts import LostGroup
+from shoal.model.written import written
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision, Shown
 
@@ -44,4 +45,4 @@ def lost_groups(prepared: Prepared, decision: Decision | Shown) -> tuple[LostGro
 
 def _group(column: str, label: str, shown: int, lost: int) -> LostGroup:
     """One line of :func:`lost_groups`."""
-    return LostGroup(column, label, shown, lost, f"{100 * lost / (shown + lost):.3g} %")
+    return LostGroup(column, label, shown, lost, f"{written(100 * lost / (shown + lost), 3)} %")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.kernels.arrow import to_numpy
 from shoal.model.plan import Step
+from shoal.model.written import written
 from shoal.steps import Round
 
 if TYPE_CHECKING:
@@ -25,26 +26,26 @@ def magnitude(prepared: Prepared, step: Step) -> str:
     if isinstance(step, Noise):
         return _noise(prepared, step)
     if isinstance(step, CorrelatedNoise):
-        return f"noise with {100 * math.sqrt(step.share):.2g} % of each column's own deviation"
+        return f"noise with {written(100 * math.sqrt(step.share), 2)} % of each column's own deviation"
     if isinstance(step, RankSwap):
-        return f"values exchanged within {step.percent:g} % of the ranks"
+        return f"values exchanged within {written(step.percent)} % of the ranks"
     if isinstance(step, Permute):
         return "values exchanged " + (f"among records with the same {', '.join(step.within)}" if step.within else "at random")
     if isinstance(step, Microaggregate):
         return f"{step.publish} of groups of at least {step.k}"
-    return f"rounded to multiples of {step.base:g}" if isinstance(step, Round) else ""
+    return f"rounded to multiples of {written(step.base)}" if isinstance(step, Round) else ""
 
 
 def _noise(prepared: Prepared, step: Any) -> str:
     deviation = math.sqrt(step.variance)
     if step.mode == "multiplicative":
-        return f"noise: each value changed by {100 * deviation:.2g} % of itself (standard deviation)"
+        return f"noise: each value changed by {written(100 * deviation, 2)} % of itself (standard deviation)"
     own = spread(prepared, step.column)
-    words = f"noise with standard deviation {deviation:.3g}"
+    words = f"noise with standard deviation {written(deviation, 3)}"
     if own == 0:
         return words
     hint = ", which hides little" if deviation < SMALL * own else ""
-    return f"{words}, {100 * deviation / own:.2g} % of the column's own{hint}"
+    return f"{words}, {written(100 * deviation / own, 2)} % of the column's own{hint}"
 
 
 def spread(prepared: Prepared, column: str) -> float:

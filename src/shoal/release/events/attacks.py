@@ -9,6 +9,7 @@ from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
+from shoal.model.written import written
 from shoal.release.events.read import EventTable, times_at
 from shoal.release.events.uses import published_places
 from shoal.search.events.best import Found
@@ -92,7 +93,9 @@ def _further(events: EventTable, found: Found, point: IntArray, name: str) -> At
     people = np.bincount(np.unique(point_of * width + owners) // width)
     rate = float((people[t.point] == 1).mean())
     verdict: Verdict = "warning" if rate > 0 else "holds"
-    said = f"With '{name}' of one record known besides its point, {rate:.3g} of the published records are one person's only."
+    said = (
+        f"With '{name}' of one record known besides its point, {written(rate, 3)} of the published records are one person's only."
+    )
     return AttackResult(
         f"further column: {name}", "Does a further column tell more?", rate, rate, rate, None, name, verdict, said
     )

@@ -13,6 +13,7 @@ from shoal.kernels.text import canonical_text
 from shoal.measures.events.granularity import EXACT, NONE
 from shoal.model.counts.classes import IntArray
 from shoal.model.hierarchy import Hierarchy
+from shoal.model.written import written
 from shoal.release.policy.events import EventRules
 from shoal.search.events.problem import CUT, EVERY, NEVER, RECORDS, renewal
 
@@ -110,7 +111,7 @@ def renewal_of(text: str, places: tuple[Column, ...], people: int) -> str:
     life = pseudonym_life(Distribution.counts(counts), people, limit)
     if life == 0:
         raise PolicyError(
-            f"by the popularity of the places already one record singles out more than {limit:g} of the people.",
+            f"by the popularity of the places already one record singles out more than {written(limit)} of the people.",
             hint="Allow more, or coarser places.",
             path="events.renew",
         )

@@ -25,6 +25,7 @@ from shoal.model.certificate.form import typed
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import Objections, PlanEntry, Proof
 from shoal.model.requirement import Verdict
+from shoal.model.written import written
 from shoal.release.certificate.contents import purpose_of
 from shoal.release.certificate.sentences import today
 from shoal.release.certificate.signing import file_entry
@@ -143,7 +144,7 @@ def verdict_of(c: EventCertificate) -> str:
     held = max(sizes, default=None)
     if held is None:
         s = max(int(s) for s in n.alone)
-        return f"{s} random known records single out {n.alone[str(s)]:.3g} of the people; every requirement is met."
+        return f"{s} random known records single out {written(n.alone[str(s)], 3)} of the people; every requirement is met."
     what = "Every record of a person" if held[0] == 1 else f"Every set of up to {held[0]} records of a person"
     return f"{what} is shared by at least {held[1]:,} people; every requirement is met."
 

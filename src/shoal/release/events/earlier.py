@@ -16,6 +16,7 @@ from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate, EventData, EventSteps
 from shoal.model.certificate.file import is_of_events, read_event_certificate
 from shoal.model.requirement import Requirement
+from shoal.model.written import written
 from shoal.release.proof.events import facts_of_rows
 from shoal.release.proof.read import rows
 
@@ -106,7 +107,7 @@ def _result(
     except VerificationError:
         said += "; what both tell of them is too much to be counted"
     else:
-        said += f". If these joins are right, {100 * facts.alone[most]:.3g} % of the joined are alone with {most} known "
+        said += f". If these joins are right, {written(100 * facts.alone[most], 3)} % of the joined are alone with {most} known "
         said += f"{'record' if most == 1 else 'records'} of either release"
     return AttackResult(name, QUESTION, rate, rate, rate, None, "", "warning", f"{said}.")
 

@@ -13,6 +13,7 @@ from shoal.model.certificate.certificate import NAME
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.form import plain
 from shoal.model.progress import Progress, silent
+from shoal.model.written import written
 from shoal.release.events.earlier import check_earlier
 from shoal.release.events.make import Made, carry_out
 from shoal.release.events.plan_file import EventPlan, plan_of, with_choices_of
@@ -180,7 +181,8 @@ def decide_events(
     limit = policy.loss_limit
     if limit is not None and found.loss > limit:
         raise InfeasibleError(
-            f"the plan that loses least loses {found.loss:.2g} of 1, and {limit:g} is allowed ({found.shape.words}).",
+            f"the plan that loses least loses {written(found.loss, 2)} of 1, and {written(limit)} is allowed "
+            f"({found.shape.words}).",
             hint="Raise allow: {loss: …}, allow more records to be left out, or ask for less.",
         )
     return EventRelease(replace(events, problem=problem), found, output, started)

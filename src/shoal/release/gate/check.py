@@ -18,6 +18,7 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.progress import Progress
 from shoal.model.requirement import Verdict
 from shoal.model.roles import Role, Schema
+from shoal.model.written import written
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
@@ -272,7 +273,7 @@ def _finite(value: float) -> float | None:
 
 
 def _shown(number: float | None) -> str:
-    return "none" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+    return "none" if number is None else f"{number:,}" if isinstance(number, int) else written(number)
 
 
 def _line(f: Verdict) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from shoal.errors import DataError
 from shoal.model.certificate.parts import Analysis
+from shoal.model.written import written
 from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.read import batches, header, logical
 
@@ -73,10 +74,10 @@ def _compared(analysis: Mapping[str, Any], before: Mapping[str, Any], after: Map
             found = compare_regression(analysis["regression"]["outcome"], analysis["regression"]["on"], before, after)
     except DataError:
         return Analysis(title, "", "", "cannot be computed from the published values")
-    shown = ["" if x is None else f"{x:.3g}" for x in (found.before, found.after)]
+    shown = ["" if x is None else written(x, 3) for x in (found.before, found.after)]
     if not complete:
         return Analysis(title, "not shown: records were left out", shown[1], f"{_range(found.change)} ({found.measure})")
-    return Analysis(title, shown[0], shown[1], f"{found.change:.2g} ({found.measure})")
+    return Analysis(title, shown[0], shown[1], f"{written(found.change, 2)} ({found.measure})")
 
 
 def _range(change: float) -> str:

@@ -14,6 +14,7 @@ from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
+from shoal.model.written import written
 from shoal.release.earlier.composition import composition
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
@@ -82,7 +83,7 @@ def run_attacks(
     told = tells(results) if prepared.policy.hardened else None
     if told is not None:
         raise VerificationError(
-            f"the policy asks for a hardened release, but {told.name} succeeds at {told.rate:.3g}. Nothing was released.",
+            f"the policy asks for a hardened release, but {told.name} succeeds at {written(told.rate, 3)}. Nothing was released.",
             hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
             attacks=(told,),
         )

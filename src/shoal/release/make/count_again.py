@@ -17,6 +17,7 @@ from shoal.kernels.signatures import sha256_file
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
+from shoal.model.written import written
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.recode import published_unit, recode
 from shoal.release.plan.prepare import Prepared
@@ -135,7 +136,7 @@ class Meets:
 
 def _offer(unmet: Sequence[Verdict]) -> str:
     """What the written file does meet, limit by limit."""
-    met = [f"{v.requirement.name}: {_beyond(v):.4g}" for v in unmet if v.found is not None]
+    met = [f"{v.requirement.name}: {written(_beyond(v), 4)}" for v in unmet if v.found is not None]
     return f"This plan meets {', '.join(met)}. " if met else ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.model.requirement import K, Requirement
+from shoal.model.written import written
 from shoal.release.plan.blank import blank_shares, mean_share, wholly
 from shoal.release.plan.prepare import Prepared, requirements
 from shoal.release.plan.published_classes import Decision
@@ -30,7 +31,7 @@ class Offer:
     sentence: str = ""
 
     def __post_init__(self) -> None:
-        said = f"{self.change}: loss {self.loss:.2g}, {self.telling} of {self.columns} columns tell something."
+        said = f"{self.change}: loss {written(self.loss, 2)}, {self.telling} of {self.columns} columns tell something."
         object.__setattr__(self, "sentence", said)
 
 
@@ -45,7 +46,7 @@ def check_loss(prepared: Prepared, decision: Decision) -> None:
     if nothing:
         found = f"every quasi-identifier would be blank ({', '.join(gone)})"
     elif decision.loss_name in ("loss", "ncp") and decision.loss > most_loss:
-        found = f"the loss would be {decision.loss:.2g}, and {most_loss:.2g} is allowed"
+        found = f"the loss would be {written(decision.loss, 2)}, and {written(most_loss, 2)} is allowed"
     elif mean_share(shares) > most_blank:
         found = (
             f"{100 * mean_share(shares):.0f} % of the quasi-identifying cells would be blank, and {100 * most_blank:.0f} % may be"

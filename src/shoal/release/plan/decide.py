@@ -22,6 +22,7 @@ from shoal.model.counts.classes import MISSING, CodeArray
 from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
+from shoal.model.written import written
 from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
 from shoal.release.gate.estimates import estimates
@@ -224,7 +225,8 @@ def _probabilistic(prepared: Prepared, progress: Progress) -> Decision:
         records = int(prepared.base.n_records)
         raise InfeasibleError(
             f"the values allotted for {policy.population:,} people do not give these {records:,} records "
-            f"k = {policy.smallest_class} with at most {policy.suppress:.3g} of them left out; k is counted in the written file.",
+            f"k = {policy.smallest_class} with at most {written(policy.suppress, 3)} of them left out; "
+            "k is counted in the written file.",
             hint="Use method: lattice; or state as population the people whom the table covers, not a whole country.",
         ) from None
 

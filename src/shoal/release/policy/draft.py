@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from shoal.model.written import written
+
 _HEAD = """\
 # A draft made by 'shoal anonymize --draft'. Read every line: a guess about a role is not a decision.
 title: My release
@@ -114,14 +116,14 @@ def _ending(plan: Any, k: int) -> list[str]:
     ]
     if plan is None or not plan.method:
         return lines
-    cost = f"loss {plan.loss:.2g}" if plan.loss is not None else "not tried, the table is large"
+    cost = f"loss {written(plan.loss, 2)}" if plan.loss is not None else "not tried, the table is large"
     if plan.method == "lattice":
         return [*lines, f"method: lattice   # one level per column: {cost}\n"]
     other = ""
     if plan.one_level_loss is not None:
         n = len(plan.one_level_blank)
         gone = f", {n} column{'s' * (n > 1)} wholly blank" if n else ""
-        other = f"; lattice (one level per column) would have loss {plan.one_level_loss:.2g}{gone}"
+        other = f"; lattice (one level per column) would have loss {written(plan.one_level_loss, 2)}{gone}"
     return [*lines, f"method: local   # values as fine as each group allows: {cost}{other}\n"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from shoal.measures.events.granularity import NONE
 from shoal.model.requirement import KnownRecords
+from shoal.model.written import written
 from shoal.search.events.problem import EVERY, NEVER, EventProblem, Shape
 from shoal.search.events.suppress import Asked
 
@@ -30,7 +31,7 @@ class Offer:
     def sentence(self) -> str:
         allow = ceil(self.suppress * 1e4) / 1e4
         wanted = ", ".join(str(r) for r in self.asked)
-        return f"allow: {{suppress: {allow:g}}} for {wanted} with {self.shape.words} (loss {self.loss:.2g})"
+        return f"allow: {{suppress: {written(allow)}}} for {wanted} with {self.shape.words} (loss {written(self.loss, 2)})"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -30,6 +30,7 @@ from shoal.measures.columns.names.topics import HIPAA
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.values.people import FULL_SHARE
 from shoal.model.roles import Role
+from shoal.model.written import written
 
 Kind = Literal["", "remove", "zip", "date", "year", "birth", "age"]
 NONE = "none of the eighteen"
@@ -99,7 +100,7 @@ def refusal(facts: ColumnFacts, classed: Classed, year: int) -> str:
 
 
 def _share(n: float) -> str:
-    return "all" if n == 1 else f"{100 * n:.3g} %"
+    return "all" if n == 1 else f"{written(100 * n, 3)} %"
 
 
 def _few(facts: ColumnFacts) -> bool:

@@ -1,0 +1,26 @@
+"""Numbers as people read them: significant digits, never an exponent."""
+
+from __future__ import annotations
+
+import math
+
+SMALLEST = 1e-9
+"""A smaller number is not written out."""
+LEAST = "nearer to 0 than 0.000000001"
+
+
+def written(x: float, digits: int = 6) -> str:
+    """A number with so many significant digits, written out; without a fraction where it has more digits than that.
+
+    >>> written(0.336), written(1234.5678, 4), written(12345.678, 4), written(1.02718e-05), written(2.7e-16), written(0.0)
+    ('0.336', '1,235', '12,346', '0.0000102718', 'nearer to 0 than 0.000000001', '0')
+    """
+    text = f"{x:,.{digits}g}"
+    if "e" not in text or not math.isfinite(x):
+        return text
+    if abs(x) >= 1:
+        return f"{x:,.0f}"
+    if abs(x) < SMALLEST:
+        return LEAST
+    places = digits - 1 - math.floor(math.log10(abs(x)))
+    return f"{x:.{places}f}".rstrip("0")
