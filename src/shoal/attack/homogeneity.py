@@ -44,7 +44,8 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     """The same attacker can rule out the ``excluded`` most frequent other values.
 
     With counts r_1 ≥ r_2 ≥ … the best case for the attacker leaves the value r_i among r_i + (the rest without the j largest
-    others). A class with more than ``excluded`` + 1 distinct values is never certain.
+    others). A class with more than ``excluded`` + 1 distinct values is never certain. Where the whole table has no more values
+    than that, ruling out tells the rest with or without the release: no warning.
     """
     sensitive = _sensitive(released, column)
     chance = _chances(sensitive, released.n_classes, excluded)
@@ -52,9 +53,13 @@ def background(released: ClassCounts, column: str, *, excluded: int = 1, distinc
     members = int(released.sizes.sum())
     rate = certain / members
     claims = distinct is not None and distinct > excluded + 1
-    verdict: Verdict = "holds" if certain == 0 else ("broken" if claims else "warning")
+    values = len(np.unique(sensitive.values))
+    anyway = values <= excluded + 1
+    verdict: Verdict = "holds" if certain == 0 or anyway else ("broken" if claims else "warning")
     some = "1 value" if excluded == 1 else f"{excluded} values"
     sentence = f"An attacker who can rule out {some} is certain about '{column}' for {certain:,} of {members:,} records."
+    if anyway:
+        sentence = f"'{column}' has {values} value{'s' if values > 1 else ''}: ruling out {some} tells the rest anyway."
     worst = f"at worst a guess is right with chance {chance.max():.0%} ({one_in(float(chance.max()))})"
     question = f"Somebody knows the class of a person and can rule out {some}: is '{column}' certain?"
     return AttackResult(

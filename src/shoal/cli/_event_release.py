@@ -45,7 +45,7 @@ def tell(release: EventRelease, out: Path) -> None:
         _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     place = _shared.printable(str(out))
     _shared.line(f"Written and counted again: {place}/")
-    _shared.next_step(f"shoal verify {shlex.quote(place)} proves it again, any time.")
+    _shared.next_step(f"shoal verify {shlex.quote(place)} proves it again, any time.", within=True)
 
 
 def _done(steps: EventSteps) -> str:

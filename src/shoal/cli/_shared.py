@@ -246,6 +246,7 @@ def named(table: str) -> str:
 
 def next_step(command: str, *, within: bool = False) -> None:
     """The one thing to do next, beside the result or ``within`` it; not folded, so that it can be copied."""
+    sys.stdout.flush()  # the result first, wherever the two streams meet
     typer.echo(printable(f"Next: {command}")) if within else say(f"Next: {command}")
 
 

@@ -168,7 +168,7 @@ def _tell(release: "Release", out: Path, place: str = "") -> None:
     where = f" --table {_word(place)}" if place else ""
     again = f"shoal verify {_word(out)}{where}"
     _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
-    _shared.next_step(f"{again} proves it again, any time.")
+    _shared.next_step(f"{again} proves it again, any time.", within=True)
 
 
 def _beside(table: str, name: str) -> str:
@@ -213,7 +213,7 @@ def _linked(policy: Path, out: Path, form: str, key: Path | None, exclude: str |
     if made.key is not None:
         _shared.line(f"Signed with key {made.key.fingerprint} ({made.key.origin}).")
     _shared.line(f"Written and counted again: {_shared.printable(str(out))}/")
-    _shared.next_step(f"shoal verify {_word(out)} proves it again, any time.")
+    _shared.next_step(f"shoal verify {_word(out)} proves it again, any time.", within=True)
 
 
 def _class_line(one: "Classing") -> str:
@@ -277,4 +277,4 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
         if not found.quasi:
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")
-        _shared.next_step(f"shoal anonymize {_word(_shared.named(table))} --policy {_word(target)} --out release")
+        _shared.next_step(f"shoal anonymize {_word(_shared.named(table))} --policy {_word(target)} --out release", within=True)

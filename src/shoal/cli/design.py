@@ -194,9 +194,11 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
     best = "Cheapest change" if suggestion.proven else "Best change found (a cheaper one is not ruled out)"
     out.print(f"{best}: {_shared.printable(suggestion.text)}", markup=False)
     if meter.reached:
-        _shared.next_step("the same with --letter writes what to tell the people who are asked.")
+        _shared.next_step("the same with --letter writes what to tell the people who are asked.", within=True)
     else:
-        _shared.next_step("change the questions as it says and run it again; --watch does so whenever the file is saved.")
+        _shared.next_step(
+            "change the questions as it says and run it again; --watch does so whenever the file is saved.", within=True
+        )
 
 
 def _percent(x: float) -> str:

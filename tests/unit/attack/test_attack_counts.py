@@ -222,3 +222,13 @@ def test_linkage_with_some_of_the_columns_counts_the_release_on_those():
     assert [(r.rate, r.verdict) for r in part] == [(r.rate, r.verdict) for r in whole]
     assert part[0].rate == pytest.approx((1 / 11 + 2 / 7) / 3)
     assert part[0].sentence.endswith("Linked on age only.")
+
+
+@pytest.mark.parametrize(
+    ("classes", "verdict"), [("ab|ab", "holds"), ("aa|bb", "holds"), ("aa|aa", "holds"), ("ab|ac", "warning")]
+)
+def test_ruling_out_a_value_of_two_tells_nothing_new(classes, verdict):
+    rows, values = zip(*((str(i), v) for i, part in enumerate(classes.split("|")) for v in part), strict=True)
+    found = background(counts([(r,) for r in rows], ["zip"], list(values)), "disease")
+    assert found.verdict == verdict
+    assert ("anyway" in found.sentence) == (verdict == "holds")
