@@ -65,7 +65,7 @@ def check(
         typer.echo(text, nl=False)
     met = all(r.met for r in results)
     if form == "text" and not as_json:
-        what = "a release of it, with a proof" if met else "a table that meets it"
-        _shared.next_step(f"shoal anonymize {_shared.named(tables[0])} --draft policy.yml makes {what}.")
+        mend = f"shoal anonymize {_shared.named(tables[0])} --draft policy.yml makes a table that meets it."
+        _shared.next_step("it can go on; --format junit --out k.xml keeps the verdict for a pipeline." if met else mend)
     if not met:
         raise typer.Exit(1)

@@ -35,6 +35,8 @@ LEAST_PRIVATE, PRIVATE_KNOWN = 3, 0.45
 """Such columns, and their share of those whose name tells something, from which it is too, however many names tell nothing."""
 LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
+CENSUS = 6
+"""Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 ACCIDENTS = 0.05
@@ -59,8 +61,11 @@ SHARED_CONTACT = 0.7
 """Different values per row below which an address or telephone repeats because people do, not because families share it."""
 BANDED = ("income", "spending")
 """Topics of amounts that surveys ask in numbered bands."""
+FEWEST_PHONES = 20
+"""Different values from which digits are telephone numbers where the name does not say so: a few may be codes of anything."""
 SHARED = 2
 """Columns that must use a number for "no value" before doubtful ones follow."""
+_HEALTH = frozenset(t.key for t in HEALTH)
 _PRIVATE = frozenset(t.key for t in (*HEALTH, *MONEY, *CONDUCT))
 
 
@@ -86,6 +91,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     made = []
     for facts, gone, topic in zip(bare, spelled, topics, strict=True):
         spoken = spoken_of(facts.values, facts.kind)
+        form = identifier_form(facts.values, facts.kind)
+        if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
+            form = None
         usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
         alike = ranges.get(_range(facts), 0)
         battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) and (opaque(facts.name) or not about_people)
@@ -94,7 +102,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
             Seen(
                 facts,
                 topic,
-                identifier_form(facts.values, facts.kind),
+                form,
                 spoken,
                 found,
                 private,
@@ -116,7 +124,9 @@ def _about(topics: Sequence[Topic | None]) -> tuple[bool, bool]:
     harm = sum(t.key in _PRIVATE for t in known)
     private = harm >= PRIVATE_SHARE * max(len(told), 1) or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     quasi = sum(t.role is Role.QUASI for t in known)
-    return private, not private and quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known))
+    health = sum(t.key in _HEALTH for t in known)
+    census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known), CENSUS * health)
+    return private, not private and census
 
 
 def find_column(facts: ColumnFacts) -> ColumnFinding:
@@ -150,6 +160,12 @@ def _usual(topic: Topic, facts: ColumnFacts) -> str:
     if topic.key not in BANDED or not facts.whole or facts.numbers is None or facts.distinct < 3:
         return topic.scale
     return "ordered" if float(facts.numbers.min()) >= 0 and float(facts.numbers.max()) <= MOST_CODES else topic.scale
+
+
+def _few_codes(facts: ColumnFacts, topic: Topic | None) -> bool:
+    """Whether bare digits are so few that they may be codes of anything, and the name does not say telephone."""
+    bare = all(v.isdigit() for v in facts.values)
+    return bare and facts.distinct < FEWEST_PHONES and (topic is None or topic.key != "phone")
 
 
 def _stem(name: str) -> str:

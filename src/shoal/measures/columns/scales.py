@@ -35,7 +35,7 @@ LONG_RUN = 30
 """Different whole numbers close together above which a column of a nominal topic counts something: hours of work."""
 _COUNTS = frozenset(
     "num number n nb nbr count cnt cnts anzahl anz zahl nombre numero cantidad quantidade numero aantal years yrs yr "
-    "year months days hours hrs hr minutes mins weeks "
+    "year months mths mths mnths mos days hours hrs hr minutes mins weeks "
     "jahre jahr monate tage stunden wochen ans annees mois jours heures anos meses dias horas anni mesi giorni ore "
     "jaren maanden dagen uren times visits total sum amount amt "
     "pct percent percentage ratio rate avg mean age edad alter size cm kg lb lbs mm mg ml km miles duration dauer "
@@ -45,10 +45,13 @@ _CODES = frozenset(
     "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
     "status stat cd grp group gruppe grupo is has reason cause motif motivo grund reden causa".split()
 )
+_CODED = frozenset("code cod codes kod cd type typ tipo category cat categorie categoria".split())
+"""Words that say a code whatever the name is about: COD_IDADE."""
+_COUNTED = frozenset("num number n nb nbr count cnt anzahl nombre numero cantidad aantal total sum".split())
 _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
     "quality involvement satisfaction balance band bracket group range severity degree index freq frequency importance "
-    "agreement".split()
+    "agreement karno karnofsky kps ecog nyha asa gcs apgar".split()
 )
 
 
@@ -153,7 +156,8 @@ def _grades(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _numbered(values: Sequence[str]) -> bool:
-    return all(re.match(r"\s*\(?\d{1,2}\b", v) for v in values)
+    """Whether values are numbered in their texts, at least three: the order of two (1. Yes, 2. No) says nothing."""
+    return len(values) > 2 and all(re.match(r"\s*\(?\d{1,2}\b", v) for v in values)
 
 
 def _leading(value: str) -> int:
@@ -186,6 +190,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if facts.distinct <= 2:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
+        return Found(Scale.NOMINAL)
+    if words & _CODED and not words & (_LEVELS | _COUNTED) and facts.distinct <= FEW_CODES and topic_scale == "number":
         return Found(Scale.NOMINAL)
     if topic_scale == "number" and not (words & _LEVELS and facts.distinct <= FEW_CODES and dense(facts)):
         return Found(Scale.NUMBER)

@@ -100,7 +100,7 @@ WHO: tuple[Topic, ...] = (
         "nominal",
         0.9,
         "*citzn *citizn "
-        "=cit =citt citt "
+        "=cit =citt citt nacional "
         "nationality nationalities nation nationalite nationalit* nacionalidad nacionalidade nazionalita cittadinanza "
         "ciudadania citizen* citizenship citwp staatsangehorigkeit staatsburgerschaft herkunft herkomst origin* foreign* "
         "ausland* immigra* migra* migrant gastarbeiter nativ* country+origin refugee asylum visa+status extranjero "
@@ -164,7 +164,7 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
-        "code+geo geo+code zbs* zona+basica code+commune commune+code "
+        "smsa cmsa pmsa code+geo geo+code zbs* zona+basica code+commune commune+code "
         "cabin* kabine* "
         "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
         "codmun* codice+comune istat+com* "

@@ -14,7 +14,7 @@ WEIGHTS: tuple[Topic, ...] = (
         "survey weight",
         "number",
         0.88,
-        "*wgt "
+        "*wgt ipond* *pondi "
         "coef* coeff* extrapol* gewogen facteur+pond* pesos+muestr* fnlwgt finalwgt finalwt sampling+weight sample+weight "
         "sampweight survey+weight design+weight dweight pweight pspwght pwght anweight wgt wgts weights wgtp pwgtp perwt "
         "hhwt asecwt wtsupp wtfinl wtssall wtssnr wtss wtmec* wtint* wtmec2yr wtint2yr llcpwt finalweight final+weight "
@@ -110,6 +110,7 @@ HEALTH: tuple[Topic, ...] = (
         "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
         "gravedad* schweregrad* ernst+ziekte aeterm aesev aeser aedecod aellt aebodsys mhterm mhdecod ae+* adverse* "
         "side+effect* icpc* hauptdiagnose* nebendiagnose* nebendiag* diagnose* diagnostico* diagnosi* diagnostic* ecog "
+        "karno* kps inj inj+sev* injsev doa =lesion "
         "karnofsky asa+class asa+score nyha* pathologie* patologia* diagnos* diag diag* dx dx1 icd icd* disease* illness* "
         "sick* condition* comorb* charlson* elixhauser disorder* symptom* complaint* reason+for+visit chief+comp* cancer* "
         "tumor* tumour* carcino* malign* neoplas* metasta* stage* staging grade+tumor histolog* leuk* lymph* hiv aids "

@@ -166,7 +166,7 @@ NOTHING: tuple[Topic, ...] = (
         "",
         0.75,
         "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
-        "sms* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
+        "sms sms+* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
         "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "
         "datestamp refurl ipaddr+type "
         "imput* imputa flag+imp* edit+flag qflag* version* batch* source+file data+source source+system created+* "

@@ -14,6 +14,7 @@ WORK: tuple[Topic, ...] = (
         "education",
         "ordered",
         0.88,
+        "instru grau+instru* "
         "diplome+* dipl =dipl titolo+di+studio nivel+estudios nivel+instruccion nivel+escolaridade niveau+scolaire "
         "schooljaar+* serie+escolar =serie ano+escolar curso+escolar schulform schultyp class+level grade+level "
         "year+group hochster+abschluss education* educ* edu edulevel edlevel eduyr* eduyears edyears edyrs schl schooling "
@@ -30,7 +31,7 @@ WORK: tuple[Topic, ...] = (
         "occupation",
         "nominal",
         0.88,
-        "ocup* oficio* cno cno11 "
+        "ocup* oficio* cno cno11 emp+title work+type worktype type+of+work tipo+trabajo "
         "categorie+socio* socioprof* csp* =cs cs1 cs8 cs24 cs42 ocupacao* profissao* cargo puesto+trabajo qualifica "
         "mansione ruolo isco08* occupation* occup occ occp occ10 occcode isco* =soc soc2010 profession* profes* job* "
         "jobtitle jobrole job+title beruf* beroep* functie oficio ocupacion ocupacao trabajo puesto mestiere professione "
@@ -113,6 +114,7 @@ WORK: tuple[Topic, ...] = (
         "vehicle",
         "nominal",
         0.7,
+        "=make "
         "voit voiture* fahrzeug* vehicul* veicol* voertuig* veiculo* automovil* coche* nb+voit* vehicle* car cars "
         "auto+make auto+model auto+year auto+type =auto veh vehicles+owned make+model",
     ),
@@ -164,6 +166,7 @@ SEEN: tuple[Topic, ...] = (
         "nominal",
         0.7,
         "codestab* cod+estab* finess* siret "
+        "=inst inst+code institut* cnes cnes+* cgc+hosp "
         "registered+gp =gp gp+code "
         "performing+lab* lab+name laboratory+name laboratoire labor+name ordering+* order+provider "
         "=teacher =trainer =coach =tutor =lehrer =enseignant =docente =leraar "
@@ -186,6 +189,7 @@ SEEN: tuple[Topic, ...] = (
         "date or time of an event that others may know",
         "date",
         0.85,
+        "hour minute hour+of+day time+of+day heure stunde hora uur "
         "month+* monat+* mois+* mes+* maand+* mese+* weekday* day+week dia+semana jour+semaine wochentag* seasons season "
         "=ts epoch unixtime unix+time posix+time from+dt thru+dt svc+dt call+start call+end call+time start+time end+time "
         "consultdatum bezoekdatum besuchsdatum untersuchungsdatum behandlungsdatum aufnahmezeit entlasszeit "

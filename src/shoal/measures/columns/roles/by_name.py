@@ -9,6 +9,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
+from shoal.measures.columns.names.words import raw_words
 from shoal.measures.columns.roles.keys import drawn_key, is_key
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
@@ -21,6 +22,8 @@ NAMES = ("person_name", "name_part", "name")
 CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
 """Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
+LONGEST_TITLE = 12
+"""Letters of the longest usual form of address: Mademoiselle."""
 CLUSTERED = 0.1
 """Clusters per record from which they are groups of a few records."""
 _WEIGHT_WORDS = frozenset("weight weights wt wgt gewicht gew peso poids wght".split())
@@ -97,9 +100,34 @@ def named(seen: Seen) -> Decision | None:
     if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
         key = BY_KEY["person_number"]
         return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
+    if topic.key == "title" and _longer_than_titles(seen.facts):
+        return None
+    if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
+        return counted_inside()
     if topic.key in ("care", "technical", "group") and _lettered_key(seen):
         return None
     return _by_topic(seen, topic)
+
+
+def _few_small(facts: ColumnFacts) -> bool:
+    """A few whole numbers, each in many rows."""
+    return facts.whole and facts.distinct <= 20 and facts.filled >= 50 * facts.distinct
+
+
+def inside_a_group(facts: ColumnFacts) -> bool:
+    """Whether it numbers the members of a group, as VEH_NO does the cars of an accident: the word for number stands last."""
+    return raw_words(facts.name)[-1:] in (("no",), ("nr",), ("nbr",)) and _few_small(facts)
+
+
+def counted_inside() -> Decision:
+    """A number inside a group tells nothing by itself."""
+    why = "its name says a number, but it has few values: a number inside a group"
+    return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+
+
+def _longer_than_titles(facts: ColumnFacts) -> bool:
+    """Whether most values are longer than a form of address is, as titles of books, loans and jobs are."""
+    return 2 * sum(len(v.strip()) > LONGEST_TITLE for v in facts.values) > len(facts.values)
 
 
 def _small_groups(facts: ColumnFacts) -> bool:
@@ -170,16 +198,8 @@ def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
         return None
     if facts.kind == "text" and not _written_as_numbers(facts, few):
         return None
-    inside = few and facts.whole and facts.distinct <= 20 and facts.filled >= 50 * facts.distinct
-    if inside and topic.key != "patient_number":
-        return Decision(
-            Role.INSENSITIVE,
-            "its name says a number, but it has few values: a number inside a group",
-            0.5,
-            "technical",
-            None,
-            Scale.NOMINAL,
-        )
+    if few and _few_small(facts) and topic.key != "patient_number":
+        return counted_inside()
     if few and topic.key == "record_number" and facts.filled >= FEWEST_ROWS:
         return Decision(
             Role.INSENSITIVE, "its name says a number or code, but it has few values", 0.5, "technical", None, Scale.NOMINAL

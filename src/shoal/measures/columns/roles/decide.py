@@ -10,7 +10,7 @@ from __future__ import annotations
 from shoal.measures.columns.finding import Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles.by_name import named, numbered, survey_weight
+from shoal.measures.columns.roles.by_name import counted_inside, inside_a_group, named, numbered, survey_weight
 from shoal.measures.columns.roles.by_values import people, row_numbers, shaped, spoken
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.scales import Found
@@ -43,6 +43,8 @@ def _unknown(seen: Seen) -> Decision:
     """Neither name nor values say anything: careful with bare codes, else by what the table is about."""
     facts, scale = seen.facts, seen.found.scale
     kind = ladder_order(facts.values)[0] if facts.kind == "text" and facts.distinct <= 12 else ""
+    if inside_a_group(facts):
+        return counted_inside()
     if seen.asked and scale is not Scale.NUMBER:
         return Decision(Role.SENSITIVE, "some did not know or refused to answer, as with questions of opinion", 0.5, "opinion")
     if kind in ("agreement", "satisfaction", "importance", "frequency", "quality"):
@@ -54,7 +56,7 @@ def _unknown(seen: Seen) -> Decision:
         )
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
-    if facts.kind == "text" and facts.distinct > FEW_VALUES:
+    if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:
         return Decision(Role.QUASI, "it has many values, which single people out if others know them", 0.4)
     if scale is Scale.NUMBER and not (seen.about_people and facts.whole and facts.distinct <= MOST_CODES):
         return Decision(Role.SENSITIVE, "it is a measurement or amount that others hardly know: decide", 0.4)

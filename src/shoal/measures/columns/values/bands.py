@@ -26,7 +26,7 @@ _ABOVE = re.compile(
     rf"(?:>=?|≥|gt|ge|over|above|more than|greater than|higher than|grosser als|groter dan|"
     rf"superieur a|mayor que|maior que|maggiore di|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
     rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
-    rf"|({_N}){_UNIT}\s*(?:\+|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
+    rf"|({_N}){_UNIT}\s*(?:\+{_UNIT}|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
     rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
 )
 _BETWEEN = re.compile(
@@ -75,9 +75,11 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
 
     >>> band_order([">30", "NO", "<30"]), band_order(["a", "b"]), band_order(["1", "2", "3"])
     (('NO', '<30', '>30'), (), ())
+    >>> band_order(["1 year", "10+ years", "2 years", "3 years"])
+    ('1 year', '2 years', '3 years', '10+ years')
     """
     places: dict[str, tuple[float, int]] = {}
-    bands = 0
+    bands, measured = 0, len(values) > 2
     unit = _common_unit(values)
     for value in values:
         plain = _without(folded(value.strip()), unit)
@@ -86,12 +88,13 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
             bands += 1
         elif single := _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)):
             found = (_value(single.group(1)), 1)
+            measured = measured and folded(value.strip()) != single.group(1)  # with a unit: 1 year
         elif plain in _LOWEST:
             found = (float("-inf"), 0)
         else:
             return ()
         places[value] = found
-    if bands < 2 or bands < 0.4 * len(values):
+    if bands < 1 + (not measured) or (bands < 0.4 * len(values) and not measured):
         return ()
     return tuple(sorted(places, key=lambda v: places[v]))
 

@@ -95,7 +95,7 @@ def asked(spellings: Iterable[str]) -> bool:
 LONE_WORDS, NUMBERS_AROUND = 2, 20
 """Different words, and different numbers around them, from which the words mean that there is no number."""
 _LETTERS = re.compile(r"[^\W\d_][^\W\d_ /-]*(?:[ /-][^\W\d_]+){0,3}")
-_REPEATED = re.compile(r"5{2,5}|6{2,6}|7{1,6}|8{1,6}|9{2,6}")
+_REPEATED = re.compile(r"5{2,5}|6{2,6}|7{1,6}|8{1,6}|9{2,6}|9{2,5}[5-8]")
 FAR, FAR_ROWS, FAR_FEW, FAR_SHARE = 3, 3, 15, 0.01
 """A code of one digit repeated is this many times the highest value, and stands in so many rows, or in this share of them where
 there are more than so many different values: a single large value is one."""

@@ -13,7 +13,7 @@ MOST_CODES = 25
 """The largest code of a question whose name says nothing."""
 RATED = 0.3
 """Share of rows above the middle of 0 to 10 from which the numbers are ratings."""
-FEW_SPARSE, ROWS_EACH = 6, 40
+FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
 
@@ -52,7 +52,8 @@ def sparse_codes(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     assert numbers is not None
     few = 3 <= facts.distinct <= FEW_SPARSE and facts.filled >= ROWS_EACH * facts.distinct
-    return few and float(np.min(numbers)) > 0 and float(np.mean(np.mod(numbers, 5) == 0)) < 0.5
+    told = numbers[numbers != 0]
+    return few and float(np.min(numbers)) >= 0 and float(np.mean(np.mod(told, 5) == 0)) < 0.5
 
 
 def code_digits(facts: ColumnFacts) -> bool:
@@ -74,10 +75,10 @@ def leading_zeros(facts: ColumnFacts) -> bool:
 
 
 def long_codes(facts: ColumnFacts) -> bool:
-    """Whether whole numbers have one length of at least eight digits, repeat and are seldom round: codes, not amounts."""
+    """Whether whole numbers have one length of at least seven digits, repeat and are seldom round: codes, not amounts."""
     return (
         facts.whole
-        and {len(v) for v in facts.values} <= {8, 9, 10, 11, 12, 13, 14, 15}
+        and {len(v) for v in facts.values} <= {7, 8, 9, 10, 11, 12, 13, 14, 15}
         and len({len(v) for v in facts.values}) == 1
         and facts.distinct < 0.5 * facts.filled
         and _few_round(facts)
