@@ -79,7 +79,7 @@ def resisting(prepared: Prepared, search: Callable[[Mapping[str, int]], Decision
         if told is None:
             words = f"Hardened: {passed_over:,} plans with less loss were passed over because their choice tells something."
             return replace(decision, notes=(*decision.notes, words), proven=False, gap=None)
-        passed_over, last = passed_over + 1, f"{told.name} succeeds at {written(told.rate, 3)}"
+        passed_over, last = passed_over + 1, f"{told.name} succeeds at {written(told.rate or 0.0, 3)}"
         for column, level in decision.levels.items():
             if level == _highest(prepared, column) or searches >= MOST_SEARCHES or _late(prepared, begun):
                 continue
