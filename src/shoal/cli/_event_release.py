@@ -26,7 +26,8 @@ def tell(release: EventRelease, out: Path) -> None:
     _shared.line(made.verdict)
     for finding in made.requirements:
         _shared.line(
-            f"  ok  {_shared.printable(finding.sentence)} (found {'none' if finding.found is None else written(finding.found)})"
+        told = "none" if finding.found is None else written(finding.found)
+        _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {told})")
         )
     out_ = _shared.console()
     out_.print(

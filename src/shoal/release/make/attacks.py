@@ -83,7 +83,8 @@ def run_attacks(
     told = tells(results) if prepared.policy.hardened else None
     if told is not None:
         raise VerificationError(
-            f"the policy asks for a hardened release, but {told.name} succeeds at {written(told.rate or 0.0, 3)}. Nothing was released.",
+            f"the policy asks for a hardened release, but {told.name} succeeds at {written(told.rate or 0.0, 3)}. "
+            "Nothing was released.",
             hint="Let a plan be searched (method: lattice, without --plan), or leave 'hardened' out.",
             attacks=(told,),
         )
