@@ -25,10 +25,8 @@ def tell(release: EventRelease, out: Path) -> None:
         _shared.line(made.objections.sentence)
     _shared.line(made.verdict)
     for finding in made.requirements:
-        _shared.line(
         told = "none" if finding.found is None else written(finding.found)
         _shared.line(f"  ok  {_shared.printable(finding.sentence)} (found {told})")
-        )
     out_ = _shared.console()
     out_.print(
         _shared.table_of("What known records reveal", ("known", "alone before", "alone now"), _known(made), right=(0, 1, 2))
