@@ -140,6 +140,55 @@ def test_a_new_table_in_the_same_transaction_is_there_for_others(server: Target,
         assert len(server.read(name)) == certificate(tmp_path / "release")["after"]["records"]
 
 
+# -- tables released together ----------------------------------------------------------------------------------------------
+
+VISITS = [{"pid": i % 120, "ward": "AB"[i % 2]} for i in range(240)]
+
+
+def linked(server: Target) -> tuple[dict[str, Any], list[Any], list[str]]:
+    people = [{"id": i, **row} for i, row in enumerate(ROWS)]
+    sources = [server.load(people, {"id": "integer", **TYPES}), server.load(VISITS, {"pid": "integer", "ward": "text"})]
+    tables = [shoal.open(source) for source in sources]
+    policy = {
+        "tables": {
+            "person": {"table": tables[0], "roles": {"quasi": {"age": ASKED["quasi"]["age"], "sex": {}}, "sensitive": ["ill"]}},
+            "visits": {"table": tables[1], "roles": {"quasi": ["ward"]}},
+        },
+        "links": {"visits.pid": "person.id"},
+        "require": {"k": 3},
+        "allow": {"suppress": 0.5},
+    }
+    return policy, tables, [server.quote(s.rpartition("::")[2]) for s in sources]
+
+
+def test_tables_released_together_are_read_in_one_state(server: Target, tmp_path: Path) -> None:
+    """Somebody joins both tables while they are read: neither release knows of it, though each table was opened by itself."""
+    policy, tables, (people, visits) = linked(server)
+    made = shoal.anonymize_tables(policy)
+    server.execute(f"INSERT INTO {people} VALUES (900, 71, 'f', 'd0')", f"INSERT INTO {visits} VALUES (900, 'A'), (1, 'A')")
+    server.execute(f"DELETE FROM {visits} WHERE pid = 2")
+    made.write(tmp_path / "release")
+    found = certificate(tmp_path / "release")
+    assert [t["records_in"] for t in found["tables"]] == [120, 240]
+    assert tables[1].n_rows() == 240 + 2 - 2, "its own connection saw what was written meanwhile"
+    for table in tables:
+        table.close()
+
+
+def test_tables_without_transactions_are_not_released_together_when_one_changed(mariadb_server: Any, tmp_path: Path) -> None:
+    server = MariaDBTarget("mariadb", mariadb_server)
+    for change in ("INSERT INTO {v} VALUES (1, 'A')", "UPDATE {v} SET ward = 'B' WHERE pid = 4"):
+        policy, tables, names = linked(server)
+        server.execute(*(f"ALTER TABLE {name} ENGINE = MyISAM" for name in names))
+        made = shoal.anonymize_tables(policy)
+        server.execute(change.format(v=names[1]))
+        with pytest.raises(DataError, match="the table changed"):
+            made.write(tmp_path / "release")
+        for table in tables:
+            table.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- DuckDB and files -----------------------------------------------------------------------------------------------------
 
 

@@ -293,6 +293,18 @@ class Table:
         self.close()
 
 
+def hold_together(tables: Sequence[Table]) -> list[tuple[Table, Held]]:
+    """Begin a run on several tables: those of one database are read over one connection, so in one state."""
+    places: dict[object, Engine] = {}
+    joined = []
+    for t in tables:
+        engine = t._engine if t._engine.place is None else places.setdefault(t._engine.place, t._engine)
+        joined.append(Table(engine, t._relation, t._schema, name=t.name))
+    for engine in {id(t._engine): t._engine for t in joined}.values():
+        engine.hold()
+    return [(t, state.held(t._engine, t._relation)) for t in joined]
+
+
 def _expressions(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[str, ExpressionStep]:
     """The steps that columns are counted through; each must be an expression of a column that is counted."""
     steps: dict[str, ExpressionStep] = {}

@@ -125,6 +125,11 @@ class Engine(ABC):
         """Queries inside see one state of the data, where the engine can promise it."""
         return nullcontext()
 
+    @property
+    def place(self) -> object:
+        """What two connections have in common if and only if they lead to the same database for the same user; None: unknown."""
+        return None
+
     holding: str | None = None
     """The name of the snapshot that :meth:`hold` began; None without one."""
 

@@ -30,8 +30,13 @@ class Held:
 
 def hold(engine: Engine, relation: Relation, *, write: bool = False) -> Held:
     """Begin a run; ``write`` where it ends with a new table in the same database."""
-    name = engine.hold(write=write)
-    return Held(name, marks_of(relation), engine.isolates(relation) if "::" in relation.source else True)
+    engine.hold(write=write)
+    return held(engine, relation)
+
+
+def held(engine: Engine, relation: Relation) -> Held:
+    """The state of a table in the run that its engine has begun."""
+    return Held(engine.holding, marks_of(relation), engine.isolates(relation) if "::" in relation.source else True)
 
 
 def require(engine: Engine, relation: Relation, held: Held) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engines.core.state import Held
 from shoal.engines.exclude.listed import ids_of
 from shoal.engines.exclude.without import spellings, without
 from shoal.engines.open import open as open_source
-from shoal.engines.table import Table
+from shoal.engines.table import Table, hold_together
 from shoal.errors import DataError, PolicyError, ShoalError, UsageError
 from shoal.kernels.group import group_codes
 from shoal.kernels.text import canonical_text
@@ -72,6 +73,8 @@ class Family:
     parts: tuple[Part, ...] = ()
     listed: tuple[str, ...] = field(default=(), repr=False)
     objections: Excluded | None = None
+    held: tuple[Held, ...] = ()
+    """The state that each table is read in, by the order of the parts."""
     opened: tuple[Table, ...] = field(default=(), repr=False)
     """Tables that were opened here, and not handed in."""
 
@@ -88,6 +91,8 @@ class Family:
 def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = None) -> Family:
     """Open every table, leave out who is not to be in it, and count by person."""
     opened, own = _opened(policy)
+    together = hold_together(opened)
+    opened, held = [t for t, _ in together], tuple(h for _, h in together)
     keys = [_keys(table, t) for table, t in zip(opened, policy.tables, strict=True)]
     listed = () if exclude is None else ids_of(exclude, policy.tables[0].key)
     if exclude is not None and not listed:
@@ -109,7 +114,7 @@ def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = No
     ids = tuple(sorted(known))
     place = {text: i for i, text in enumerate(ids)}
     made = tuple(_part(*p, place) for p in parts)
-    return Family(policy, ids, made, listed, objections, own)
+    return Family(policy, ids, made, listed, objections, held, own)
 
 
 @dataclass(frozen=True)

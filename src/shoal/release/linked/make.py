@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.disk import folder
 from shoal.disk.private import write_private
+from shoal.engines.core.state import changed
 from shoal.engines.exclude.without import LeftOut, without
 from shoal.errors import OutputError, UsageError, VerificationError
 from shoal.kernels import signatures as sign
@@ -39,6 +40,7 @@ from shoal.release.linked.gather import Family, Part
 from shoal.release.linked.search import Chosen
 from shoal.release.linked.verify import files_of, numbers, verify_linked
 from shoal.release.make import seed
+from shoal.release.make.count_again import require_same
 from shoal.release.make.objections import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.plan.other_columns import other_steps
@@ -131,6 +133,8 @@ def _carry_out(
             progress(0.5 + 0.3 * i / len(family.parts), f"writing {part.linked.name}")
             entries.append(_written(family, part, levels, chosen, f"file:{key}", stage, ending))
     progress(0.85, "counting the written files again")
+    for part, held in zip(family.parts, family.held, strict=True):
+        require_same(part.prepared, held)
     found = everybody(files_of(stage, entries))
     _as_planned(family, chosen, found)
     left = None
@@ -162,7 +166,7 @@ def _written(
         ) from None
     expected = int(part.rows[chosen.staying[part.person]].sum())
     if done.records_out != expected:
-        raise VerificationError(f"table '{linked.name}' was written with another number of rows than was decided.")
+        raise changed(expected, done.records_out)
     return LinkedEntry(
         name=linked.name,
         file=out.name,

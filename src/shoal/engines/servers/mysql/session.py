@@ -165,6 +165,11 @@ class Session(Engine):
         finally:
             other.close()
 
+    @property
+    def place(self) -> object:
+        a = self.address
+        return a.scheme, a.host, a.port, a.user, a.database, tuple(sorted(a.options.items()))
+
     def snapshot(self) -> AbstractContextManager[None]:
         return self._snapshot()
 

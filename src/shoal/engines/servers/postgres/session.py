@@ -120,6 +120,11 @@ class Session(Engine):
             self._end()
         return translate(str(getattr(error, "sqlstate", None) or ""), str(error), self.address)
 
+    @property
+    def place(self) -> object:
+        a = self.address
+        return a.scheme, a.host, a.port, a.user, a.database, tuple(sorted(a.options.items()))
+
     def snapshot(self) -> AbstractContextManager[None]:
         return self._snapshot()
 
