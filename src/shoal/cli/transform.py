@@ -77,7 +77,7 @@ def _beside_a_table(out: str, seed: int) -> Path:
     place = place_of(Path(name))
     if place.exists():
         place = place_of(Path(f"{name}-{secrets.token_hex(4)}"))
-    keep_seed(place, seed)
+    keep_seed(place, seed, out.rpartition("::")[2])
     return place
 
 

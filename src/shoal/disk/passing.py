@@ -18,7 +18,7 @@ from shoal.disk.locks import is_free
 
 YOUNG = 60.0
 """Seconds in which a file or folder is left alone while a process of its number lives: it may be about to be locked."""
-_PASSING = re.compile(r"\.shoal-(?:stage|seed|part)-(\d+)-[0-9a-f]{16}(?:\.\w+)?")
+_PASSING = re.compile(r"\.shoal-(?:stage|seed|part|kept)-(\d+)-[0-9a-f]{16}(?:\.\w+)?")
 
 
 def passing_name(kind: str, ending: str = "") -> str:
@@ -49,7 +49,7 @@ def sweep(place: Path, kind: str) -> None:
     """Remove the passing files or folders of processes that no longer live."""
     for left in place.glob(f".shoal-{kind}-*"):
         with contextlib.suppress(OSError):  # another user's, or removed meanwhile
-            if left.is_symlink() or not _is_left(left):
+            if left.is_symlink() or not is_left(left):
                 continue
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
@@ -57,7 +57,7 @@ def sweep(place: Path, kind: str) -> None:
                 left.unlink()
 
 
-def _is_left(left: Path) -> bool:
+def is_left(left: Path) -> bool:
     """Whether nobody works with it. Its number alone does not tell: containers on one disk number apart."""
     process = owner(left)
     if process is None or not is_free(left):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from shoal.disk.locks import hold
+from shoal.disk.passing import is_left, passing_name
 from shoal.disk.private import write_private
 from shoal.errors import UnreadableError
 from shoal.model.seed import PRIVATE_ENDING, PRIVATE_FORMAT
@@ -33,22 +34,40 @@ def kept_beside(out: Path, seed: int | None) -> Iterator[Path | None]:
     A private file of an earlier output of the same name goes with that output.
     """
     place = place_of(out)
+    _rescue(out.parent)
     if seed is None:
         yield None
         return
-    hidden = out.with_name(f".shoal-kept-{os.getpid()}-{secrets.token_hex(8)}")
-    keep_seed(hidden, seed)
+    hidden, handle = out.with_name(passing_name("kept")), None
     try:
+        keep_seed(hidden, seed, out.name)
+        handle = hold(hidden)
         yield place
-    except BaseException:
+        hidden.replace(place)
+    finally:
         hidden.unlink(missing_ok=True)
-        raise
-    hidden.replace(place)
+        if handle is not None:
+            os.close(handle)
 
 
-def keep_seed(path: Path, seed: int) -> None:
-    """A private file with a seed; never over another."""
-    write_private(path, json.dumps({"format": PRIVATE_FORMAT, "note": NOTE, "seed": seed}, indent=1) + "\n")
+def _rescue(folder: Path) -> None:
+    """What killed runs left: a seed whose output is there, written after it, gets its name; one without an output is removed."""
+    for left in folder.glob(".shoal-kept-*"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if not is_left(left):
+                continue
+            out = folder / Path(json.loads(left.read_text(encoding="utf-8"))["output"]).name
+            if out.exists() and not place_of(out).exists() and out.stat().st_mtime_ns >= left.stat().st_mtime_ns:
+                left.replace(place_of(out))
+        with suppress(OSError):
+            if is_left(left):
+                left.unlink()
+
+
+def keep_seed(path: Path, seed: int, output: str) -> None:
+    """A private file with the seed of an output; never over another."""
+    said = {"format": PRIVATE_FORMAT, "note": NOTE, "output": output, "seed": seed}
+    write_private(path, json.dumps(said, indent=1) + "\n")
 
 
 def read_seed(path: str | Path) -> int:
