@@ -244,6 +244,17 @@ def test_a_million_categories(target: Target) -> None:
             table.count(["v"], memory_budget=1000)
 
 
+def test_numbers_that_mean_no_value_are_compared_as_numbers(target: Target) -> None:
+    rows = [{"whole": w, "part": p} for w, p in ((1, 1.25), (9, 9.0), (2, -0.5), (9, 9.0), (-9, 9.25))]
+    source = target.load(rows, {"whole": "integer", "part": "float"})
+    gone = {"9": (2, 2), "9.0": (2, 2), 9: (2, 2), "-.5": (0, 1), "8.9": (0, 0), "nine": (0, 0), "1e99": (0, 0)}
+    with shoal.open(source) as table:
+        for spelled, expected in gone.items():
+            told = table.described(missing_values={"whole": [spelled], "part": [spelled]})
+            batches = list(told.scan(["whole", "part"]))
+            assert tuple(sum(batch.column(i).null_count for batch in batches) for i in (0, 1)) == expected
+
+
 def test_a_value_map_of_many_thousand_keys(target: Target) -> None:
     n = 20_000
     target.execute(SERIES[target.name].format(t="mapped", n=n))

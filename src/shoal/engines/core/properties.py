@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 
 from shoal.engines.core.base import Engine, Relation
 from shoal.errors import UsageError
@@ -14,6 +15,8 @@ from shoal.steps.sqlglot import exp
 
 MOST_SPELLINGS = 1_000
 """Spellings of "missing" that one column may have."""
+LONGEST_NUMBER = 38
+"""Digits before or behind the point with which a number is looked for."""
 
 
 def described(
@@ -45,21 +48,37 @@ def described(
 
 
 def without_spellings(engine: Engine, relation: Relation, new: Mapping[str, Sequence[object]]) -> Relation:
-    """The relation with the spellings read as missing; byte for byte, by the text that a value is written with."""
+    """The relation with the spellings read as missing: numbers as numbers (9 is 9.0), all else byte for byte as it is written."""
     if not any(new.values()):
         return relation
     terms = []
     for c in relation.columns:
         value: exp.Expr = column_of(c.name, "r")
         if new.get(c.name):
-            listed = [string(text_of(v)) for v in new[c.name]]
-            test = exp.In(this=engine.text(value.copy(), c), expressions=listed)
-            value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value)
+            test = _listed(engine, c, value, [text_of(v) for v in new[c.name]])
+            value = exp.Case(ifs=[exp.If(this=test, true=exp.Null())], default=value) if test is not None else value
         terms.append(exp.alias_(value, c.name, quoted=True))
     terms += [exp.alias_(column_of(n, "r"), n, quoted=True) for n in relation.in_sql[len(relation.columns) :]]
     inside = exp.alias_(relation.sql.copy(), exp.to_identifier("r", quoted=True), table=True)
     query = exp.Subquery(this=exp.select(*terms).from_(inside))
     return replace(relation, query=query, reader=None)
+
+
+def _listed(engine: Engine, column: Column, value: exp.Expr, spelled: Sequence[str]) -> exp.Expr | None:
+    """Whether a value is one of the spellings; None where none of them can stand in the column."""
+    if column.kind not in ("integer", "float", "decimal"):
+        return exp.In(this=engine.text(value.copy(), column), expressions=[string(v) for v in spelled])
+    numbers = dict.fromkeys(n for v in spelled if (n := _number(v)) is not None)
+    return exp.In(this=value.copy(), expressions=[exp.Literal.number(f"{n:f}") for n in numbers]) if numbers else None
+
+
+def _number(text: str) -> Decimal | None:
+    """The number that a text writes; None for others, and for those that no column holds."""
+    try:
+        found = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() and abs(found.adjusted()) < LONGEST_NUMBER else None
 
 
 def text_of(value: object) -> str:
