@@ -17,7 +17,8 @@ from shoal.errors import UsageError
 from shoal.model.exclusion import Excluded
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
-from shoal.transform import Guarantee, guarantee
+from shoal.transform import Guarantee
+from shoal.transform.guarantees import guarantees
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +52,7 @@ class Transformed:
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What each step of the plan keeps and loses."""
-        return tuple(guarantee(step) for step in self.plan.steps)
+        return guarantees(self.plan)
 
     def to_json(self) -> dict[str, Any]:
         done, steps = self.done, []

@@ -1,23 +1,32 @@
-"""What each kind of step promises: whether it is true of everyone, and what it keeps."""
+"""What each kind of step promises: whether it is true of everyone, and what it keeps.
+
+Every clause (they are parted by semicolons) has a falsifier in ``tests/unit/transform/test_transform_falsifiers.py``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from shoal.errors import UsageError
-from shoal.model.plan import Step
+from shoal.model.plan import Plan, Step
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """``truthful``: every published value is still true of its person; ``keeps`` and ``loses`` say what analysts can rely on."""
+    """``truthful``: every published value is still true of its person; ``keeps`` and ``loses`` say what analysts can rely on.
+
+    ``of_all``: what is kept is a matter of all records that the step saw, not of each one.
+    """
 
     truthful: bool
     keeps: str
     loses: str
+    of_all: bool = False
 
 
 _TRUE = "every published value is true, though less precise"
+_OWN = "each person's own value"
+_TOGETHER = "which records belong together"
 GUARANTEES: dict[str, Guarantee] = {
     "keep": Guarantee(True, "everything", "nothing"),
     "drop": Guarantee(True, "the other columns", "the column"),
@@ -28,39 +37,72 @@ GUARANTEES: dict[str, Guarantee] = {
     "generalize": Guarantee(True, _TRUE, "differences inside a group"),
     "round": Guarantee(True, "values to the nearest multiple of the base", "differences below the base"),
     "clamp": Guarantee(True, "values between the limits; that a limit is reached", "how far a value lies beyond a limit"),
-    "centres": Guarantee(False, "the mean of each group (with means), the order of groups", "each person's own value"),
-    "represent": Guarantee(False, "the mean of each group (with means), the order of groups", "each person's own value"),
+    "centres": Guarantee(False, "the mean of each group (with means, to their decimals); the order of groups", _OWN, True),
+    "represent": Guarantee(False, "the mean of each group (with means, to their decimals); the order of groups", _OWN, True),
     "microaggregate": Guarantee(
-        False, "means; at least k records share each combination", "variances shrink; each person's own value"
+        False, "means of the cells that stay; at least k records share each combination", f"{_OWN}; variances shrink", True
     ),
-    "noise": Guarantee(False, "means in expectation; variances after subtracting the stated one", "each person's own value"),
-    "correlated_noise": Guarantee(False, "means and correlations in expectation", "each person's own value; variances grow"),
-    "permute": Guarantee(False, "the column's distribution exactly", "relations to other columns outside the strata"),
+    "noise": Guarantee(
+        False,
+        "means in expectation; variances after subtracting the stated one, to within a quarter of a squared step (rounding)",
+        _OWN,
+        True,
+    ),
+    "correlated_noise": Guarantee(
+        False, "means in expectation; correlations in expectation, but for rounding", f"{_OWN}; variances grow", True
+    ),
+    "permute": Guarantee(False, "the column's distribution exactly", "relations to other columns outside the strata", True),
     "rank_swap": Guarantee(
-        False, "the column's distribution exactly; ranks within the window (at least 5)", "each person's own value"
+        False, "the column's distribution exactly; ranks within the window (at least 5), of numbers to 15 digits", _OWN, True
     ),
-    "pram": Guarantee(False, "expected counts (invariant, or after correction by the matrix)", "each person's own value"),
+    "pram": Guarantee(False, "expected counts of the categories (invariant, or after correction by the matrix)", _OWN, True),
     "date_shift": Guarantee(False, "order and distances of one person's dates", "calendar dates, seasons, weekdays"),
-    "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample"),
-    "keyed_hash": Guarantee(False, "which records belong together", "the identifier"),
-    "pseudonymize": Guarantee(True, "which records belong together; the vault can undo it", "the identifier"),
-    "fake": Guarantee(
-        False, "format; equal values get equal fakes (code: different ones different fakes; names may coincide)", "the identifier"
-    ),
+    "sample": Guarantee(True, "every published record is true; shares in expectation", "the records outside the sample", True),
+    "keyed_hash": Guarantee(False, _TOGETHER, "the identifier"),
+    "pseudonymize": Guarantee(True, f"{_TOGETHER}; the vault can undo it", "the identifier"),
+    "fake": Guarantee(False, "the format; equal values get equal fakes, different ones different fakes", "the identifier"),
 }
 """By kind of step."""
 
+VARIANTS: dict[str, Guarantee] = {
+    "multiplicative": Guarantee(
+        False, "means in expectation", f"{_OWN}, but 0 stays 0 and small numbers may stay as they are", True
+    ),
+    "median": Guarantee(False, "at least k records share each combination", _OWN, True),
+    "made-up names": Guarantee(False, "equal values get equal fakes, different ones may coincide", "the identifier"),
+}
+"""Of steps whose settings change what they promise."""
+
+BEFORE_SUPPRESSION = "before records are suppressed"
+BEFORE_LATER = "before later steps on the column"
+
 
 def guarantee(step: Step) -> Guarantee:
-    """What ``step`` promises.
+    """What ``step`` promises, of the records that it sees.
 
     >>> from shoal.steps import Prefix
     >>> guarantee(Prefix("zip", 2)).truthful
     True
     """
+    if getattr(step, "mode", "") == "multiplicative":
+        return VARIANTS["multiplicative"]
+    if step.kind == "microaggregate" and getattr(step, "publish", "") == "median":
+        return VARIANTS["median"]
+    if step.kind == "fake" and getattr(step, "provider", "code") != "code":
+        return VARIANTS["made-up names"]
     found = GUARANTEES.get(step.kind)
-    if getattr(step, "mode", "") == "multiplicative" and found is not None:
-        return replace(found, loses="each person's own value, but 0 stays 0 and small numbers may stay as they are")
     if found is None:
         raise UsageError(f"nothing is known of what step '{step.kind}' keeps.")
     return found
+
+
+def guarantees(plan: Plan) -> tuple[Guarantee, ...]:
+    """What each step of a plan promises, with what may undo it: records left out afterwards, later steps on the same column."""
+    out = []
+    leaves_out = plan.suppression.scope == "rows" and plan.suppression.k >= 2
+    for i, step in enumerate(plan.steps):
+        said = guarantee(step)
+        later = any(set(step.columns) & set(s.columns) for s in plan.steps[i + 1 :])
+        limits = [BEFORE_SUPPRESSION] * (leaves_out and said.of_all) + [BEFORE_LATER] * later
+        out.append(replace(said, keeps="; ".join([said.keeps, *limits])))
+    return tuple(out)

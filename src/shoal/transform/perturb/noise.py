@@ -56,7 +56,8 @@ class Noise(StreamStep):
 
     @property
     def variance(self) -> float:
-        """Variance of s·e: what an analyst subtracts from the variance of a column with additive noise."""
+        """Variance of s·e: what an analyst subtracts from the variance of a column with additive noise; rounding to the
+        column's precision changes it by up to a quarter of a squared step."""
         return {"gaussian": 1.0, "laplace": 2.0, "uniform": 1 / 3}[self.distribution] * self.scale**2
 
     def look(self) -> Precision:

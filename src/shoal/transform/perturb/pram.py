@@ -151,7 +151,7 @@ def pram(
     values, counts
         Distinct values and records per value.
     keep : float
-        Chance to keep one's category (before the invariant correction).
+        Chance to keep one's category (before the invariant correction), above 0 and below 1.
     invariant : bool
         Whether expected frequencies stay as they are.
     categories : sequence of str, optional
@@ -164,8 +164,11 @@ def pram(
     >>> bool(np.allclose([10, 30] @ np.array(step.matrix), [10, 30]))
     True
     """
-    if not 0 < keep <= 1:
-        raise PolicyError(f"the chance to keep a category must lie between 0 and 1; found {keep:g}.")
+    if not 0 < keep < 1:
+        raise PolicyError(
+            f"the chance to keep a category must lie between 0 and 1; found {keep:g}.",
+            hint="With 1 nothing changes; 0 would tell what a category is not.",
+        )
     texts = texts_of(column, values)
     sizes = counts_of(texts, counts)
     have = dict(zip(texts, sizes.tolist(), strict=True))
