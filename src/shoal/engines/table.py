@@ -16,8 +16,10 @@ from shoal.engines.core.properties import described, without_spellings
 from shoal.engines.core.request import CountRequest
 from shoal.engines.core.state import Held
 from shoal.engines.count.dispatch import count
+from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_values
 from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import distinct_and_missing
+from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode, will_not_keep
 from shoal.errors import RoleError, UsageError
@@ -206,6 +208,16 @@ class Table:
             values = pa.concat_arrays([values, pa.nulls(1, values.type)])
             sizes = np.append(sizes[1:], sizes[0])
         return values, sizes
+
+    def few_values(self, column: str, *, least: int = 1) -> tuple[Any, Any]:
+        """As :meth:`values`, without missing ones and those of fewer than ``least`` rows, in little memory for files of any
+        size; refused where a step could not hold so many."""
+        kind = self._schema.require(column)
+        if isinstance(self._engine, DuckDB) and not self.only_aggregates and self.most_rows() > SHORT:
+            return spilled_values(self._engine, self._relation, column, least)
+        values, counts = as_counted(*self.values(column), least)
+        need_few(column, values, self._schema[kind].kind)
+        return values, counts
 
     def numbers(self, column: str) -> tuple[int, int]:
         """How many different values a column has, and rows without one: two numbers, counted in the engine."""

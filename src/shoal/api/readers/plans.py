@@ -99,7 +99,7 @@ def _generalize(table: Table, column: str, words: dict[str, Any], folder: Path) 
     from shoal.hierarchies.builders.apart import Apart
     from shoal.transform import best_cut, level_for
 
-    values, counts = _values(table, column)
+    values, counts = table.few_values(column)
     asked = words.pop("hierarchy", None)
     if asked is None:
         rule = infer(table.schema[column], values, counts)
@@ -125,7 +125,8 @@ def _built(name: str) -> Callable[[Any, str, dict[str, Any], Path], Step]:
     def build(table: Table, column: str, words: dict[str, Any], folder: Path) -> Step:
         import shoal.transform as tf
 
-        found = _values(table, column) if name == "suppress_rare" else _substantive(table, column)
+        rare = name == "suppress_rare"
+        found = table.few_values(column, least=_least(words)) if rare else _substantive(table, column)
         step: Step = getattr(tf, name)(column, *found, **words)
         return step
 
@@ -165,16 +166,15 @@ BUILDERS: dict[str, Callable[[Any, str, dict[str, Any], Path], Step]] = {
 """Techniques that look at the data: their settings are those of the functions of :mod:`shoal.transform`."""
 
 
-def _values(table: Table, column: str) -> tuple[Any, Any]:
-    """Distinct values that are there, and their records."""
-    values, counts = table.values(column)
-    there = values.is_valid().to_numpy(zero_copy_only=False)
-    return values.drop_null(), counts[there]
+def _least(words: Mapping[str, Any]) -> int:
+    """Records that a value needs to be named in the plan; what is wrong with the setting is said by the technique."""
+    least = words.get("min_count")
+    return least if isinstance(least, int) and least > 1 else 1
 
 
 def _substantive(table: Table, column: str) -> tuple[Any, Any]:
     """Those of the values that are not declared missing: what is calculated or exchanged."""
-    values, counts = _values(table, column)
+    values, counts = table.few_values(column)
     stays = pc.invert(is_code(values, table.schema[column].user_missing))
     return values.filter(stays), counts[stays.to_numpy(zero_copy_only=False)]
 

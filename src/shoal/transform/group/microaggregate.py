@@ -22,9 +22,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PolicyError
+from shoal.errors import DataError, PolicyError
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import need_group, numbers, with_numbers
+
+MOST_PAIRS = 4e11
+"""Distances that are computed at most: about an hour."""
+MOST_CELLS = 8_000_000
+"""Numbers that are held, at some 100 bytes each."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -65,7 +70,20 @@ class Microaggregate(ColumnStep):
     def columns(self) -> tuple[str, ...]:
         return (self.column, *self.others)
 
+    def streamed(self, rows: Any, spill: Any, seed: int) -> None:
+        """None: every record is compared with all others. Too many are refused before any is held."""
+        self._need_few(sum(t.num_rows for t in rows()))
+
+    def _need_few(self, n: int) -> None:
+        cells = n * len(self.columns)
+        if n * n / self.k > MOST_PAIRS or cells > MOST_CELLS:
+            raise DataError(
+                f"microaggregation compares all records: {n:,} records of {len(self.columns)} columns are too many.",
+                hint="Take groups or quantiles for one column, a larger k, or a part of the table at a time.",
+            )
+
     def run(self, table: Any, seed: int, codes: Sequence[IntArray] = ()) -> Any:
+        self._need_few(table.num_rows)
         found = [numbers(table, name) for name in self.columns]
         values = np.array([x for x, _ in found])
         present = np.array([p for _, p in found])

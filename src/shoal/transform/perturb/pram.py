@@ -24,6 +24,9 @@ from shoal.transform.kernels import draws as random
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_CATEGORIES = 2_000
+"""Categories of a matrix that is made here: it stands in the plan, number by number."""
+
 
 @register_step
 @dataclass(frozen=True)
@@ -173,6 +176,12 @@ def pram(
     sizes = counts_of(texts, counts)
     have = dict(zip(texts, sizes.tolist(), strict=True))
     names = tuple(categories) if categories is not None else tuple(sorted(t for t in texts if have[t] >= min_count))
+    if len(names) > MOST_CATEGORIES:
+        raise DataError(
+            f"column '{column}' has {len(names):,} categories; PRAM's matrix has room for {MOST_CATEGORIES:,}.",
+            hint="Generalize the column first, name fewer categories=, or raise min_count.",
+            column=column,
+        )
     if len(names) < 2:
         raise DataError(f"column '{column}' has {len(names)} categories to exchange; two are needed.", column=column)
     share = np.array([have.get(n, 0) for n in names], dtype=np.float64)
