@@ -1,4 +1,4 @@
-"""Chromium and LibreOffice Calc for the tests: the system's own, else installed as root from the distribution's packages."""
+"""Chromium, LibreOffice Calc and SoftHSM for the tests: the system's own, else installed as root from its packages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 NAMES = {
     "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     "libreoffice-calc": ("soffice", "libreoffice"),
+    "softhsm2": ("softhsm2-util",),
 }
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

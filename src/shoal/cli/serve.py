@@ -59,12 +59,13 @@ def serve(
         serve_registry(url, at)
         return
     from shoal.protector import Vault, keys
+    from shoal.protector.crypto.places import key_at
     from shoal.server.protector.api import serve as serve_vault
 
     own = replace(at, port=vault_port or port + 1)
     if own.port == port or own.port > 65535:
         raise UsageError("registry and vault need a port each.", hint="Give --port and --vault-port.")
-    opened = Vault.open(vault, key=keys.from_file(key_file) if key_file else keys.from_env(forget=True))
+    opened = Vault.open(vault, key=key_at(key_file) if key_file else keys.from_env(forget=True))
     with registry_beside(url, at) as process:
         _shared.say(f"Serving the registry on {told} (process {process.pid})")
         _shared.say(f"Serving the vault on {own.url}/vault/v1/ (stop with Ctrl-C)")

@@ -76,13 +76,16 @@ def register(app: typer.Typer) -> None:
 
 
 def key(
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="New file (mode 0600); with --shares a new folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="New file (mode 0600) or pkcs11:…; with --shares a folder.")
+    ] = None,
     shares: Annotated[int, typer.Option("--shares", help="Make only shares of it, so many: nobody ever holds the whole.")] = 0,
     needed: Annotated[int, typer.Option("--needed", help="With --shares: how many of them open the vault.")] = 2,
     json: Json = False,
 ) -> None:
     """Make a master key, or shares of one. Without --out a key is printed, for a secret store."""
     from shoal.protector import keys
+    from shoal.protector.crypto.places import new_key_at
 
     if shares:
         tell(*_shares(out, shares, needed), as_json=json)
@@ -90,7 +93,7 @@ def key(
     if out is None:
         typer.echo(keys.generate())
         return
-    made = keys.from_file(keys.write_file(out))
+    made = new_key_at(out)
     tell(
         {"key_id": made.key_id, "file": str(out)},
         f"Master key {made.key_id} in {out}. Keep it away from the vault.",

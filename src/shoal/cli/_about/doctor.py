@@ -24,6 +24,7 @@ EXTRAS = {
     "frames": ("polars", "polars frames back from a release"),
     "sklearn": ("sklearn", "the scikit-learn transformer"),
     "plot": ("matplotlib", "plots as PNG and PDF"),
+    "hsm": ("pkcs11", "master keys in a hardware security module"),
     "fakes": ("faker", "made-up names in the place of real ones"),
     "vault": ("sqlalchemy", "the pseudonym vault and the registry"),
     "server": ("fastapi", "shoal serve"),

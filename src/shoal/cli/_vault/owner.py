@@ -210,6 +210,7 @@ def rotate(
 ) -> Answer:
     """Change keys while the vault stays in use: of a domain, the master key, or the signing key."""
     from shoal.protector import keys
+    from shoal.protector.crypto.places import key_at
 
     care = care_of(session)
 
@@ -220,7 +221,7 @@ def rotate(
     elif domain is not None:
         made = care.rotate_domain(session, domain).key_id
     elif master is not None:
-        made = care.rotate_master(session, keys.from_file(master))
+        made = care.rotate_master(session, key_at(master))
     elif master_shares:
         made = care.rotate_master(session, keys.from_shares([read_secret(share) for share in master_shares]))
     else:

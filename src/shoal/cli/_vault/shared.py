@@ -38,7 +38,7 @@ Place = Annotated[
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option("--key-file", envvar="SHOAL_VAULT_KEY_FILE", help="File with the master key (else SHOAL_VAULT_KEY)."),
+    typer.Option("--key-file", envvar="SHOAL_VAULT_KEY_FILE", help="Master key: a file or pkcs11:… (else SHOAL_VAULT_KEY)."),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -127,10 +127,11 @@ def care_of(session: Any) -> Any:
 def master_key(file: Path | None, shares: list[Path] | None = None) -> KeyProvider:
     """The master key from a file, from enough shares, or from the environment."""
     from shoal.protector import keys
+    from shoal.protector.crypto.places import key_at
 
     if shares:
         return keys.from_shares([read_secret(share) for share in shares])
-    return keys.from_file(file) if file is not None else keys.from_env(forget=True)
+    return key_at(file) if file is not None else keys.from_env(forget=True)
 
 
 def token(file: Path | None, variable: str = "SHOAL_VAULT_TOKEN") -> str:
