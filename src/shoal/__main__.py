@@ -5,16 +5,20 @@ SIGTERM, and SIGHUP unless it is ignored (``nohup``), end the command as Ctrl-C 
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from typing import Any, NoReturn
 
 AGAIN = 10.0
 """Seconds after which Ctrl-C is raised again: foreign code in the middle of a call may lose it once."""
+COLLECT_AFTER = 200_000
+"""New objects after which cycles are looked for: loading packages makes many objects and hardly a cycle."""
 
 
 def main() -> None:
     """Load the command and run it."""
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGINT, _interrupted)
         signal.signal(signal.SIGALRM, _interrupted)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal.api.arguments import PolicyWords, Source, opened, policy_of
 from shoal.engines.core.limits import refused
@@ -24,8 +24,6 @@ from shoal.engines.table import Table
 from shoal.errors import UsageError
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
-from shoal.release.events.plan_file import EventPlan, read_event_plan
-from shoal.release.events.release import decide_events
 from shoal.release.linked.policy import is_linked
 from shoal.release.make.carry_out import Output
 from shoal.release.make.frame import FrameTypes, types_of
@@ -34,6 +32,9 @@ from shoal.release.plan.decide import decide
 from shoal.release.plan.earlier_plan import read_plan
 from shoal.release.plan.prepare import prepare
 from shoal.release.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.release.events.plan_file import EventPlan
 
 
 def anonymize(
@@ -105,6 +106,8 @@ def anonymize(
         source = left.table
     output = Output(key_file, format, tuple(Path(p) for p in previous), to_table, left, held)
     if asked.events is not None:
+        from shoal.release.events.release import decide_events  # as much again to load, for event tables only
+
         return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
     prepared = prepare(source, asked, progress=told)
     decision = decide(prepared, given=_plan(plan), progress=told)
@@ -112,9 +115,11 @@ def anonymize(
 
 
 def _plan(plan: Plan | EventPlan | str | Path | None) -> Plan | None:
-    if isinstance(plan, EventPlan):
-        raise UsageError("this is the plan of an event table.", hint="Name events in the policy: person, time and place.")
-    return read_plan(plan) if isinstance(plan, str | Path) else plan
+    if plan is None or isinstance(plan, Plan):
+        return plan
+    if isinstance(plan, str | Path):
+        return read_plan(plan)
+    raise UsageError("this is the plan of an event table.", hint="Name events in the policy: person, time and place.")
 
 
 def _event_plan(plan: Plan | EventPlan | str | Path | None) -> EventPlan | None:
@@ -122,6 +127,8 @@ def _event_plan(plan: Plan | EventPlan | str | Path | None) -> EventPlan | None:
         raise UsageError(
             "this is the plan of a table of people, not of an event table.", hint="Use the plan.json of an event release."
         )
+    from shoal.release.events.plan_file import read_event_plan
+
     return read_event_plan(Path(plan)) if isinstance(plan, str | Path) else plan
 
 

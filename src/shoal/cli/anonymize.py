@@ -100,9 +100,8 @@ def anonymize(
     if out is None:
         raise UsageError("--out is needed: the folder of the release.", hint="For example --out release")
     import shoal
-    from shoal.cli._event_release import tell as tell_events
     from shoal.disk.folder import free
-    from shoal.release.events.release import EventRelease
+    from shoal.release.make.release import Release
 
     free(out)
     with _shared.progress("anonymizing") as told, shoal.open(table, **reading) as opened:
@@ -119,15 +118,18 @@ def anonymize(
             progress=told,
             **words,
         )
-        if not isinstance(release, EventRelease):
+        of_people = type(release) is Release  # that of events is a release too
+        if of_people:
             _shared.tell_losses(release.not_kept)
         release.write(out, progress=told)
     if as_json:
         _shared.put_json(release.to_json())
-    elif isinstance(release, EventRelease):
-        tell_events(release, out)
-    else:
+    elif of_people:
         _tell(release, out, _beside(table, to_table) if to_table else "")
+    else:
+        from shoal.cli._event_release import tell as tell_events
+
+        tell_events(release, out)
 
 
 ATTACKS_SHOWN = 5

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from shoal.model.requirement import PopulationUniqueness, Requirement
-from shoal.predict.population.unique_share import unique_share
 from shoal.release.proof.facts import Facts
 from shoal.release.proof.judge import Given
 
@@ -16,6 +15,10 @@ from shoal.release.proof.judge import Given
 def estimates(requirements: Iterable[Requirement], facts: Facts) -> Given:
     """The estimated share of population uniques, where one is asked for."""
     asked = [r for r in requirements if isinstance(r, PopulationUniqueness)]
+    if not asked:
+        return {}
+    from shoal.predict.population.unique_share import unique_share  # a room of fifty files, for few releases
+
     return {r.place: unique_share(classes_of(facts.everybody), r.population, r.method) for r in asked}
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from shoal.model.counts.classes import IntArray
 from shoal.model.requirement.compare import at_most, slack
-from shoal.predict.population.unique_share import unique_share
 from shoal.search.problem.checks import Checks
 
 Flags = npt.NDArray[np.bool_]
@@ -59,8 +58,14 @@ def table_holds(checks: Checks, members: IntArray, records: IntArray, lost: Flag
     return (
         at_most(sum(n / size for size, n in everybody.items()) / total, checks.average_risk)
         and at_most(everybody.get(1, 0) / total, checks.uniqueness)
-        and all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.population_uniqueness)
+        and (not checks.population_uniqueness or _population_holds(checks, classes))
     )
+
+
+def _population_holds(checks: Checks, classes: dict[int, int]) -> bool:
+    from shoal.predict.population.unique_share import unique_share  # a room of fifty files, for few searches
+
+    return all(r.holds(unique_share(classes, r.population, r.method)) for r in checks.population_uniqueness)
 
 
 def _added_up(members: IntArray) -> dict[int, int]:

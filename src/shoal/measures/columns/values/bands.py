@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.names.words import folded
 
 _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
@@ -14,7 +15,7 @@ _UNIT = (
     r"usd|dm|k|m|%|h|hours?|hrs?|stunden|heures|min|minutes?|days?|weeks?|personen?|persons?|people|children|employees|old|"
     r"or older|and over|and older))*"
 )
-_BELOW = re.compile(
+_BELOW = Pattern(
     rf"(?:<=?|≤|lt|le|under|below|less than|fewer than|lower than|smaller than|"
     rf"kleiner als|kleiner dan|inferieur a|menor que|minore di|up to|unter|bis(?: zu)?|bis unter|weniger als|moins de|jusqu'a|"
     rf"menos de|hasta|menor de|ate|meno di|fino a|minder dan|tot|onder|jonger dan|younger than|no more than|at most|"
@@ -22,22 +23,22 @@ _BELOW = re.compile(
     rf"|({_N}){_UNIT}\s*(?:or less|or under|and under|or younger|oder weniger|und junger|o menos|ou moins|ou menos|o "
     rf"meno|of minder|or fewer|and younger)"
 )
-_ABOVE = re.compile(
+_ABOVE = Pattern(
     rf"(?:>=?|≥|gt|ge|over|above|more than|greater than|higher than|grosser als|groter dan|"
     rf"superieur a|mayor que|maior que|maggiore di|uber|ueber|mehr als|ab|plus de|mas de|mais de|acima de|piu di|oltre|meer dan|"
     rf"boven|at least|mayor de|desde|a partir de|vanaf|older than|min)\s*\.?\s*({_N}){_UNIT}"
     rf"|({_N}){_UNIT}\s*(?:\+{_UNIT}|plus|or more|or over|or older|and over|and above|and older|oder mehr|oder alter|und mehr|"
     rf"und alter|u\.? ?a\.?|et plus|ou plus|y mas|o mas|e mais|ou mais|e oltre|o piu|en ouder|of meer|and up)"
 )
-_BETWEEN = re.compile(
+_BETWEEN = Pattern(
     rf"[\[\](]?\s*({_N}){_UNIT}\s*(?:-|–|—|to|bis(?: unter)?|und|and|a|until|tot|y|e|au|ate|;|:|,|/|thru|through|"
     rf"<)\s*<?\s*({_N}|inf|max)?{_UNIT}\s*[\])(]?"
 )
-_STRICT = re.compile(
+_STRICT = Pattern(
     r">(?!=)|gt|over|above|more|greater|higher|grosser|groter|superieur|mayor|maior|maggiore|uber|ueber|mehr|plus de|mas|mais|"
     r"piu|oltre|meer|boven|older"
 )
-_SINGLE = re.compile(rf"({_N}){_UNIT}")
+_SINGLE = Pattern(rf"({_N}){_UNIT}")
 _LOWEST = frozenset(
     "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
     "negative ohne sans sin sem senza zonder".split()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.names.words import folded
 
 CACHED = 1 << 16
@@ -52,7 +52,7 @@ _MONTH = "|".join(sorted((m for names in MONTHS for m in names), key=len, revers
 _TIME = r"([t ]+\d{1,2}[:h.]\d{2}([:.]\d{2}(\.\d+)?)?\s*([ap]m|z|[+-]\d{2}:?\d{2})?)?"
 _D, _M, _Y = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])", r"(1[6-9]\d{2}|2[0-4]\d{2})"
 _FORMS = tuple(
-    re.compile(form)
+    Pattern(form)
     for form in (
         rf"{_Y}([-/.]){_M}\2{_D}{_TIME}",
         rf"{_D}([-/. ]){_M}\2({_Y}|\d{{2}}){_TIME}",
@@ -67,8 +67,9 @@ _FORMS = tuple(
         r"([01]?\d|2[0-4])[:h][0-5]\d([:.][0-5]\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     )
 )
-_COMPACT = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6})?")
-_COMPACT_LAST = re.compile(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])(19|20)\d{2}")
+_BEGINS = frozenset(m[:3] for names in MONTHS for m in names)
+_COMPACT = Pattern(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4,6})?")
+_COMPACT_LAST = Pattern(r"(0?[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(19|20)\d{2}|(0?[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])(19|20)\d{2}")
 
 
 @lru_cache(maxsize=CACHED)
@@ -79,7 +80,12 @@ def written_as_date(text: str) -> bool:
     [True, True, True, True, True, True, False]
     """
     plain = folded(text.strip())
-    return any(form.fullmatch(plain) for form in _FORMS)
+    return _may_begin(plain) and any(form.fullmatch(plain) for form in _FORMS)
+
+
+def _may_begin(plain: str) -> bool:
+    """Whether a text begins as one of the forms: with a digit, a month, or the letter of a quarter and its number."""
+    return plain[:1].isdecimal() or plain[:3] in _BEGINS or (plain[:1] in ("q", "t") and plain[1:2].isdecimal())
 
 
 def compact_date(text: str) -> bool:
