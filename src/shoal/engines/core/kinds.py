@@ -8,6 +8,7 @@ text: JSON where they are nested, else as the engine spells them.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from shoal.model.roles import Column
 MOST_DIGITS = 38
 
 
+@functools.lru_cache(maxsize=256)
 def kind_of(arrow_type: Any) -> str:
     """The kind of an Arrow type.
 
     >>> import pyarrow as pa
-        >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
-        ['integer', 'text', 'decimal', 'timestamp']
+    >>> [kind_of(t) for t in (pa.int8(), pa.large_string(), pa.decimal128(9, 2), pa.timestamp("ns", tz="UTC"))]
+    ['integer', 'text', 'decimal', 'timestamp']
     """
     test = pa.types
     if test.is_dictionary(arrow_type):

@@ -45,11 +45,13 @@ class CodedColumn:
         self._meaning: list[tuple[int, int] | int] = []  # per chunk: (first number, last number) or which dictionary
         self._dictionaries: list[Any] = []
         self._last: Any = None
+        self._given = False  # whether a dictionary came with the data: its values may repeat
         self._distinct: tuple[Any, list[npt.NDArray[np.int64]]] | None = None
 
     def add(self, values: Any) -> None:
         """One more chunk."""
         if pa.types.is_dictionary(values.type):
+            self._given = True
             self._add_dictionary(values)
             return
         numbers = self._numbers(values)
@@ -155,6 +157,8 @@ class CodedColumn:
                 used = np.unique(codes)
                 ranges.append(used[used > 0].astype(np.int64))
                 parts.append(_in_kind(from_numpy(ranges[-1] - 1 + m[0]), self.column.kind))
+        if len(parts) == 1 and not ranges and not self._given:
+            return parts[0], [np.arange(-1, len(parts[0]), dtype=np.int64)] * len(self._meaning)
         wide = next((p.type for p in parts if pa.types.is_decimal(p.type)), parts[-1].type)  # some numbers may need 20 digits
         encoded = pa.concat_arrays([p.cast(wide) for p in parts]).dictionary_encode()
         everywhere = positions(encoded.indices)

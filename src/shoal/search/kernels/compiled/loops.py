@@ -28,38 +28,41 @@ from shoal.search.kernels.compiled.state import (
 @lean_njit
 def set_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, numbers: Ints, start: int, stop: int) -> None:
     """The keys of the cells from ``start`` to ``stop``, three blocks at a time."""
-    for c in range(stop - start):
-        numbers[TILE_KEYS, c] = 0
-    b = 0
+    keys = numbers[TILE_KEYS, : stop - start]
+    b = n_blocks % 3
+    for c in range(len(keys)):
+        keys[c] = 0
+    for left in range(b):
+        one, table, k = codes[left, start:stop], maps[blocks[TABLE, left] :], blocks[KEY_STRIDE, left]
+        for c in range(len(keys)):
+            keys[c] += table[np.uint32(one[c])] * k
     while b < n_blocks:
-        t, k = blocks[TABLE, b], blocks[KEY_STRIDE, b]
-        if b + 2 < n_blocks:
-            t2, k2, t3, k3 = blocks[TABLE, b + 1], blocks[KEY_STRIDE, b + 1], blocks[TABLE, b + 2], blocks[KEY_STRIDE, b + 2]
-            for c in range(start, stop):
-                key = maps[t + codes[b, c]] * k + maps[t2 + codes[b + 1, c]] * k2 + maps[t3 + codes[b + 2, c]] * k3
-                numbers[TILE_KEYS, c - start] += key
-            b += 3
-        else:
-            for c in range(start, stop):
-                numbers[TILE_KEYS, c - start] += maps[t + codes[b, c]] * k
-            b += 1
+        one, two, three = codes[b, start:stop], codes[b + 1, start:stop], codes[b + 2, start:stop]
+        table, table2, table3 = maps[blocks[TABLE, b] :], maps[blocks[TABLE, b + 1] :], maps[blocks[TABLE, b + 2] :]
+        k, k2, k3 = blocks[KEY_STRIDE, b], blocks[KEY_STRIDE, b + 1], blocks[KEY_STRIDE, b + 2]
+        for c in range(len(keys)):
+            key = table[np.uint32(one[c])] * k + table2[np.uint32(two[c])] * k2
+            keys[c] += key + table3[np.uint32(three[c])] * k3
+        b += 3
 
 
 @lean_njit
 def number_direct(slots: Codes, codes: Codes, numbers: Ints, start: int, stop: int, base: int, found: int, out: int) -> int:
     """Number the keys of a tile, each being its own slot; its first cell is number ``out`` of the source. The groups so far."""
-    row = codes.shape[0] - 3
-    for c in range(start, stop):
-        at = numbers[TILE_KEYS, c - start]
+    row, n = codes.shape[0] - 3, stop - start
+    keys, records, sums = numbers[TILE_KEYS, :n], numbers[RECORDS, start:stop], numbers[SUMS]
+    groups, first = codes[row + GID, out : out + n], codes[row + ONE]
+    for c in range(n):
+        at = np.uint64(keys[c])
         g = slots[at] - base
         if g < 0:
             g = found
             slots[at] = base + g
-            codes[row + ONE, g] = c
-            numbers[SUMS, g] = 0
+            first[np.uint64(g)] = start + c
+            sums[np.uint64(g)] = 0
             found += 1
-        codes[row + GID, out + c - start] = g
-        numbers[SUMS, g] += numbers[RECORDS, c]
+        groups[c] = g
+        sums[np.uint64(g)] += records[c]
     return found
 
 
@@ -68,24 +71,26 @@ def number_hashed(
     slots: Codes, codes: Codes, numbers: Ints, start: int, stop: int, base: int, found: int, out: int, mask: int
 ) -> int:
     """As :func:`number_direct`, through a hash table."""
-    row = codes.shape[0] - 3
-    for c in range(start, stop):
-        key = numbers[TILE_KEYS, c - start]
+    row, n, last = codes.shape[0] - 3, stop - start, np.uint64(mask)
+    keys, records, sums, known = numbers[TILE_KEYS, :n], numbers[RECORDS, start:stop], numbers[SUMS], numbers[KEYS]
+    groups, first = codes[row + GID, out : out + n], codes[row + ONE]
+    for c in range(n):
+        key = keys[c]
         h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-        at = np.int64((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & mask
+        at = ((h ^ (h >> np.uint64(29))) >> np.uint64(8)) & last
         g = slots[at] - base
-        while g >= 0 and numbers[KEYS, g] != key:
-            at = (at + 1) & mask
+        while g >= 0 and known[np.uint64(g)] != key:
+            at = (at + np.uint64(1)) & last
             g = slots[at] - base
         if g < 0:
             g = found
             slots[at] = base + g
-            numbers[KEYS, g] = key
-            codes[row + ONE, g] = c
-            numbers[SUMS, g] = 0
+            known[np.uint64(g)] = key
+            first[np.uint64(g)] = start + c
+            sums[np.uint64(g)] = 0
             found += 1
-        codes[row + GID, out + c - start] = g
-        numbers[SUMS, g] += numbers[RECORDS, c]
+        groups[c] = g
+        sums[np.uint64(g)] += records[c]
     return found
 
 
@@ -103,21 +108,22 @@ def count_small(numbers: Ints, cell_numbers: Ints) -> None:
 @lean_njit
 def list_lost(codes: Codes, numbers: Ints, begin: int, n: int, least: int) -> int:
     """List the cells whose group is too small; how many there are."""
-    row = codes.shape[0] - 3
-    n_lost = 0
+    row, n_lost = codes.shape[0] - 3, 0
+    sums, groups, lost = numbers[SUMS], codes[row + GID, :n], codes[row + CELL_LOST]
     for c in range(n):
-        codes[row + CELL_LOST, n_lost] = begin + c
-        n_lost += numbers[SUMS, codes[row + GID, c]] < least
+        lost[np.uint64(n_lost)] = begin + c
+        n_lost += sums[np.uint32(groups[c])] < least
     return n_lost
 
 
 @lean_njit
 def add_by_combination(tallies: Ints, codes: Codes, numbers: Ints, b: int, start: int, n_lost: int) -> None:
     """Add the records of the lost cells to the combinations of block ``b``, whose sums begin at ``start``."""
-    row = codes.shape[0] - 3
+    lost, records = codes[codes.shape[0] - 3 + CELL_LOST, :n_lost], numbers[RECORDS]
+    sums, combinations = tallies[start:], codes[b]
     for i in range(n_lost):
-        c = codes[row + CELL_LOST, i]
-        tallies[start + codes[b, c]] += numbers[RECORDS, c]
+        c = np.uint32(lost[i])
+        sums[np.uint32(combinations[c])] += records[c]
 
 
 @lean_njit
@@ -131,10 +137,11 @@ def add_combinations(tallies: Ints, maps: Codes, code: int, member: int, start: 
 @lean_njit
 def add_by_code(tallies: Ints, codes: Codes, numbers: Ints, maps: Codes, b: int, start: int, member: int, n_lost: int) -> None:
     """Add the records of the lost cells to the codes of one column of block ``b``."""
-    row = codes.shape[0] - 3
+    lost, records = codes[codes.shape[0] - 3 + CELL_LOST, :n_lost], numbers[RECORDS]
+    sums, code, combinations = tallies[start:], maps[member:], codes[b]
     for i in range(n_lost):
-        c = codes[row + CELL_LOST, i]
-        tallies[start + maps[member + codes[b, c]]] += numbers[RECORDS, c]
+        c = np.uint32(lost[i])
+        sums[np.uint32(code[np.uint32(combinations[c])])] += records[c]
 
 
 @lean_njit
