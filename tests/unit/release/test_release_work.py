@@ -13,6 +13,7 @@ import shoal
 from shoal.model.counts.classes import ClassCounts
 from shoal.release.certificate import lost_groups as lost
 from shoal.release.certificate import verify as checking
+from shoal.release.make import attacks as attacking
 from shoal.release.make import count_again as counting
 from shoal.release.proof import recount as second
 
@@ -61,6 +62,23 @@ def test_people_are_counted_once_more_and_not_by_dictionary(tmp_path, passes):
     table = people().append_column("id", pa.array([str(i // 2) for i in range(400)]))
     shoal.anonymize(table, {**POLICY, "unit": "id"}, format="parquet").write(tmp_path / "r")
     assert passes == ["sorted", "sorted", "auto", "sorted"]
+
+
+def test_an_attack_that_does_not_fit_into_the_memory_is_told(monkeypatch):
+    """400 records of two quasi-identifiers and one further column: 400 × (3 × 4 + 48) bytes, and one byte fewer."""
+    for room, told in ((24_000, False), (23_999, True)):
+        monkeypatch.setattr(attacking, "left_for_data", lambda budget, room=room: room)
+        with shoal.open(people(), memory="1GB") as table:
+            names = {a.name: a for a in shoal.anonymize(table, POLICY).certificate.attacks}
+        assert ("further knowledge" in names) is not told
+        assert ("further knowledge: columns as they are" in names) is told
+        if told:
+            assert names["further knowledge: columns as they are"].verdict == "not run"
+    monkeypatch.undo()
+    for most, told in ((400, False), (399, True)):
+        monkeypatch.setattr(attacking, "MOST_COUNTED", most)
+        names = {a.name: a.sentence for a in shoal.anonymize(people(), POLICY).certificate.attacks}
+        assert ("more than 399 records" in names.get("further knowledge: columns as they are", "")) is told
 
 
 def test_facts_of_other_bytes_are_not_believed(tmp_path, passes, monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attack.by_value import ValueLink, by_value, default_limit
+from shoal.engines.core.memory import left_for_data, shown
 from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
@@ -38,6 +39,8 @@ MOST_ROWS = 200_000
 
 MOST_COUNTED = 20_000_000
 """Published records up to which it is counted whom one further column would single out."""
+BYTES_A_CELL, BYTES_A_KEY = 4, 48
+"""What that takes at most for each cell, and for the numbers of each record and the room to sort them."""
 
 
 def run_attacks(
@@ -49,6 +52,9 @@ def run_attacks(
 
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records), prepared.schema.names)
+    kept = _kept(prepared, decision)
+    why_not = _too_much(prepared, int(decision.released.n_records), len(kept)) if kept else ""
+    counted = {} if why_not else _alone(prepared, kept, data)
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
@@ -56,11 +62,17 @@ def run_attacks(
         t={r.column: r.t for r in prepared.policy.requirements if isinstance(r, TCloseness) and r.distance == "equal"},
         recoded=made if decision.finer else None,
         table=table,
-        alone={**_alone(prepared, decision, data), **{n.column: round(n.found_in_class) for n in links if n.changed}},
+        alone={**counted, **{n.column: round(n.found_in_class) for n in links if n.changed}},
         files=(data,) if data.is_file() else (),
         seed=prepared.policy.seed,
     )
     results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
+    if why_not:
+        results.append(
+            AttackResult(
+                "further knowledge: columns as they are", "", None, None, None, None, "", "not run", f"Not run: {why_not}."
+            )
+        )
     if decision.narrowed is not None:
         results.append(decision.narrowed)
     if links:
@@ -97,11 +109,26 @@ def _limit(prepared: Prepared) -> float:
     return stated[0] if stated else default_limit(prepared.policy.smallest_class)
 
 
-def _alone(prepared: Prepared, decision: Decision, data: Path) -> dict[str, int]:
+def _kept(prepared: Prepared, decision: Decision) -> list[str]:
+    """The further columns that are published as they are."""
+    steps = decision.plan.for_column
+    return [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
+
+
+def _too_much(prepared: Prepared, records: int, kept: int) -> str:
+    """Why it is not counted whom one further column would single out; empty where it is."""
+    if records > MOST_COUNTED:
+        return f"the release has more than {MOST_COUNTED:,} records"
+    memory, size = prepared.table.memory, records * (BYTES_A_CELL * (len(prepared.quasi) + kept) + BYTES_A_KEY)
+    if memory is not None and size > left_for_data(memory):
+        return f"it would take about {shown(size)} beside the program, more than --memory allows"
+    return ""
+
+
+def _alone(prepared: Prepared, kept: Sequence[str], data: Path) -> dict[str, int]:
     """Records that one further column would single out, for each that is published as it is."""
-    steps, quasi = decision.plan.for_column, prepared.quasi
-    kept = [c for c in (*prepared.policy.sensitive, *prepared.policy.insensitive) if all(isinstance(s, Keep) for s in steps(c))]
-    if not kept or decision.released.n_records > MOST_COUNTED:
+    quasi = prepared.quasi
+    if not kept:
         return {}
     codes = whole_codes(batches(data, [*quasi, *kept]), len(quasi) + len(kept))
     classes, _ = number_groups(codes[: len(quasi)])

@@ -39,6 +39,7 @@ class Evaluator:
         self.problem = problem
         self.checks = checks
         self.limit = limit
+        self.threads = threads
         self.evaluated = 0
         self._tables = Tables(problem.blocks, problem.columns)
         n_cells = problem.codes.shape[1]

@@ -6,8 +6,9 @@ Keeps    the open boxes are disjoint and hold every node that could still be bet
 Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the records lost at hi. Take the box with the lowest
          bound; climb from lo by the cheapest steps while the bound stays below the best plan; evaluate the node reached
          (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
-         falls into one box per column. Nodes below a node known to be infeasible are never evaluated. A first plan is
-         found greedily before the clock starts.
+         falls into one box per column. Groups of columns are searched by themselves first: what a group costs at least is
+         charged in every box whose lowest corner costs less. Nodes below a node known to be infeasible are never
+         evaluated. A first plan is found greedily before the clock starts.
 Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
          that, a box is searched to its end, depth first, before the next is taken
 """
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.model.counts.classes import FloatArray
+from shoal.search.full_domain.column_groups import Floors, find_floors
 from shoal.search.full_domain.evaluation import Evaluation
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.first_plan import cheapest_path, first_plan
@@ -47,9 +49,11 @@ class Box:
     seen: bool = False  # hi is evaluated
     foot: float | None = None  # class losses: the bound from lo, once it is evaluated
 
-    def bound(self) -> float:
+    def bound(self, floors: Floors | None) -> float:
         if self.foot is not None:
             return self.foot + self.more
+        if floors is not None:
+            return floors.bound(self.terms, self.lo)
         return float(sum(self.terms[j, level] for j, level in enumerate(self.lo)))
 
 
@@ -85,6 +89,7 @@ class LazySearch:
         self._stack: list[Entry] | None = None  # boxes of a search depth first
         self._pruned = float("inf")  # the best total when boxes were last dropped from the queue
         self._pushed = 0
+        self._floors: Floors | None = None
 
     def run(self, control: Control) -> Found:
         top = self.evaluator.problem.heights
@@ -100,6 +105,8 @@ class LazySearch:
             self.evaluator.arrange(self.found.best.node)
         self.evaluator.warm_up()
         control.begin()
+        if not self._class_loss:
+            self._floors = find_floors(self.evaluator, self.objective, control)
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
         while self._heap:
             bound, _, box = heapq.heappop(self._heap)
@@ -171,7 +178,7 @@ class LazySearch:
 
     def _push(self, box: Box, least: float = float("-inf")) -> None:
         """Queue a box; ``least`` bounds it already."""
-        value = max(least, box.bound())
+        value = max(least, box.bound(self._floors))
         if self.found.would_better(value):
             entry = (value, self._pushed, box)
             self._pushed += 1
@@ -184,7 +191,7 @@ class LazySearch:
         """For :func:`first_plan`."""
         if self._is_dead(node):
             return True
-        if node not in self._known and not self.found.would_better(Box(node, node, self._free).bound()):
+        if node not in self._known and not self.found.would_better(Box(node, node, self._free).bound(self._floors)):
             return False
         return not self._look(node).feasible
 

@@ -8,7 +8,7 @@ value of g without suppression bounds every generalization, and the records gone
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,17 @@ class Objective:
         lossy = cells.span > 0.0
         self._low, self._span = cells.low, np.where(lossy, cells.span, 1.0)
         self._weights = np.where(lossy, cells.weights, 0.0)
+
+    def of_columns(self, problem: Problem, columns: Sequence[int]) -> Objective:
+        """The same cell loss over another problem of the same columns; only those given count, as much as they do here."""
+        other = Objective(problem, self.name)
+        assert self.cells is not None
+        assert other.cells is not None
+        weights = np.zeros(len(problem.columns))
+        weights[list(columns)] = self.cells.weights[list(columns)]
+        other.cells = replace(other.cells, weights=weights)
+        other._pack(other.cells)
+        return other
 
     def tables(self) -> LossTables:
         """A cell loss as the kernels read it."""

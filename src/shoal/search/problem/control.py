@@ -10,6 +10,8 @@ from shoal.model.progress import Progress
 
 COMPILING = "preparing the search (compiled once per installation; the time limit does not count it)"
 
+SIDE_STEPS = 32
+
 
 class CancelSignal(Protocol):
     """Anything with ``is_set()``, such as ``threading.Event``."""
@@ -70,6 +72,11 @@ class Control:
             self._steps -= 1
             self.reason = "" if self._steps >= 0 else "number of steps used up"
         return bool(self.reason)
+
+    def part(self, share: float) -> Control:
+        """For work on the side: a share of the time that is left; where steps are counted, :data:`SIDE_STEPS` of its own."""
+        left = None if self._end == float("inf") else max(1e-9, share * (self._end - self.seconds))
+        return Control(time_budget=left, steps=None if self._steps is None else SIDE_STEPS, cancel=self._cancel)
 
     def cancelled(self) -> bool:
         """Whether the caller asked to stop, whatever the time."""

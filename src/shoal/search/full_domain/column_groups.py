@@ -1,0 +1,100 @@
+"""Lower bounds from groups of columns, for lattices too large to list.
+
+Takes    an Evaluator and an Objective that adds up over columns (a cell loss)
+Returns  Floors: disjoint groups of columns, and for each what its columns cost at least in any plan
+Keeps    the sum of the floors ≤ the total of every plan
+Method   with all other columns at their highest level classes are as large as they can be, so every plan loses the records
+         that are lost there at the plan's own levels of the group, and its columns cost no less than in the best plan of the
+         group by itself. That lattice is small enough to list. Columns that tell most are put together: alone they would
+         need no generalization. Only the size that classes need is asked for, so the bound holds whatever else is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.model.counts.classes import FloatArray
+from shoal.search.full_domain.compiled_search import CompiledSearch, is_compiled
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.found import EPSILON
+from shoal.search.full_domain.listed_search import ListedSearch
+from shoal.search.full_domain.objective import Objective
+from shoal.search.full_domain.sources import prefix_order
+from shoal.search.problem.checks import Checks
+from shoal.search.problem.control import Control
+from shoal.search.problem.problem import Node, Problem, build_problem
+
+GROUP_NODES = {50_000: 0.15, 600_000: 0.4}
+"""Nodes that the lattice of a group may have, and the part of the time left that such groups together may take."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Floors:
+    """For each column the number of its group; for each group the least total of its columns."""
+
+    group: npt.NDArray[np.intp]
+    least: FloatArray
+
+    def bound(self, terms: FloatArray, node: Node) -> float:
+        """At least what a plan costs whose columns cost at least the terms at the levels of the node."""
+        own = terms[np.arange(len(node)), list(node)]
+        return float(np.maximum(np.bincount(self.group, weights=own, minlength=len(self.least)), self.least).sum())
+
+
+def find_floors(evaluator: Evaluator, objective: Objective, control: Control) -> Floors | None:
+    """The floors with the highest sum that the time allows; None where nothing is asked of the sizes of classes."""
+    if evaluator.checks.least < 2 or objective.cells is None:
+        return None
+    best, tried = None, []
+    for most, share in GROUP_NODES.items():
+        groups = column_groups(evaluator.problem, most)
+        if len(groups) > 1 and groups not in tried:
+            found = _floors(evaluator, objective, groups, share, control)
+            if best is None or found.least.sum() > best.least.sum():
+                best = found
+        tried.append(groups)
+    return best
+
+
+def _floors(evaluator: Evaluator, objective: Objective, groups: list[tuple[int, ...]], share: float, control: Control) -> Floors:
+    number, least = np.zeros(len(evaluator.problem.columns), dtype=np.intp), np.zeros(len(groups))
+    only_size = dataclasses.replace(
+        evaluator.checks, sensitive=(), average_risk=1.0, uniqueness=1.0, population_uniqueness=(), least_population=0
+    )
+    for g, columns in enumerate(groups):
+        number[list(columns)] = g
+        if not control.cancelled():
+            side = control.part(share / (len(groups) - g))
+            least[g] = _least(evaluator, only_size, objective, columns, side)
+    return Floors(number, least)
+
+
+def column_groups(problem: Problem, most: int) -> list[tuple[int, ...]]:
+    """The columns, those that tell most first, in groups whose lattices have at most so many nodes, or a single column."""
+    groups: list[list[int]] = []
+    waiting = prefix_order(problem)
+    while waiting:
+        mine: list[int] = []
+        for j in waiting:
+            if not mine or math.prod(problem.columns[i].height + 1 for i in (*mine, j)) <= most:
+                mine.append(j)
+        groups.append(mine)
+        waiting = [j for j in waiting if j not in mine]
+    return [tuple(sorted(g)) for g in groups]
+
+
+def _least(evaluator: Evaluator, checks: Checks, objective: Objective, columns: tuple[int, ...], control: Control) -> float:
+    """What the columns cost at least, by a search over their levels with all others at the highest."""
+    problem = evaluator.problem
+    bounds = {c.name: (c.heights[0 if j in columns else -1], c.heights[-1]) for j, c in enumerate(problem.columns)}
+    part = build_problem(problem.counts, {c.name: c.hierarchy for c in problem.columns}, bounds=bounds)
+    alone = Evaluator(part, checks, evaluator.limit, threads=evaluator.threads)
+    mine = objective.of_columns(part, columns)
+    search = CompiledSearch(alone, mine) if is_compiled(alone, mine) else ListedSearch(alone, mine)
+    found = search.run(control)
+    evaluator.evaluated += alone.evaluated
+    return max(0.0, found.lower - EPSILON) if math.isfinite(found.lower) else 0.0

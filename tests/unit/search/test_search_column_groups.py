@@ -1,0 +1,100 @@
+"""Bounds from groups of columns: never above a plan's cost, and the optimum stays the optimum."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from search_oracle import random_table
+from shoal.errors import InfeasibleError
+from shoal.model import requirement as req
+from shoal.search import lattice
+from shoal.search.full_domain import column_groups as groups
+from shoal.search.full_domain.evaluator import Evaluator
+from shoal.search.full_domain.objective import Objective
+from shoal.search.problem.checks import build_checks
+from shoal.search.problem.control import Control
+from shoal.search.problem.problem import build_problem
+
+ASKED = (
+    [req.K(3)],
+    [req.K(2), req.DistinctDiversity("s", 2)],
+    [req.K(2), req.TCloseness("s", 0.5)],
+    [req.K(2), req.AverageRisk(0.3)],
+    [req.K(2), req.PopulationUniqueness(0.1, 10_000)],
+)
+
+
+def floors_of(table, asked, limit: int, loss: str):
+    counts = table.counts()
+    problem = build_problem(counts, table.hierarchies())
+    evaluator = Evaluator(problem, build_checks(counts, asked, has_population=False), limit)
+    objective = Objective(problem, loss)
+    return groups.find_floors(evaluator, objective, Control()), objective
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=lambda a: "+".join(r.kind for r in a))
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_the_optimum_costs_no_less_and_is_still_found(asked, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    tight = done = 0
+    for seed in range(2 if isinstance(asked[-1], req.PopulationUniqueness) else 6):
+        table = random_table(70_000 + seed)
+        trees, counts = table.hierarchies(), table.counts()
+        loss = ("loss", "ncp", "precision", "entropy")[seed % 4]
+        try:
+            listed = lattice(counts, trees, asked, suppress=share, loss=loss, lazy=False)
+        except InfeasibleError:
+            continue
+        for nodes in (1, 4, 12):
+            monkeypatch.setattr(groups, "GROUP_NODES", {nodes: 1.0})
+            floors, objective = floors_of(table, asked, math.floor(share * len(table.rows) + 1e-9), loss)
+            lazy = lattice(counts, trees, asked, suppress=share, loss=loss, lazy=True)
+            assert lazy.proven
+            assert lazy.loss == pytest.approx(listed.loss, abs=1e-12)
+            if floors is not None:
+                lower = objective.value(float(floors.least.sum()))
+                assert lower <= listed.loss + 1e-9
+                tight += lower > 0.0
+                done += 1
+    assert done
+    assert tight, "a bound that is always 0 tells nothing"
+
+
+def test_a_single_group_costs_what_its_best_node_costs_by_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By brute force over the rows: the other columns at their highest level, only the group's columns charged."""
+    seen = 0
+    for seed in range(6):
+        table = random_table(71_000 + seed, missing=False)
+        monkeypatch.setattr(groups, "GROUP_NODES", {6: 1.0})
+        floors, _ = floors_of(table, [req.K(3)], 0, "ncp")
+        if floors is None:
+            continue
+        top = tuple(table.heights)
+        for g, least in enumerate(floors.least):
+            mine = [j for j in range(len(top)) if floors.group[j] == g]
+            costs = []
+            for node in table.nodes():
+                if any(node[j] != top[j] for j in range(len(top)) if j not in mine):
+                    continue
+                published = [table.publish(row, node) for row in table.rows]
+                if min(published.count(p) for p in set(published)) >= 3:
+                    costs.append(sum(_ncp(table, j, node[j]) for j in mine) / len(top))
+            assert least == pytest.approx(min(costs), abs=1e-9)
+            seen += least > 0
+    assert seen
+
+
+def _ncp(table, j: int, level: int) -> float:
+    name = table.columns[j]
+    wide = [table.covered(name, row[j], level) - 1 for row in table.rows]
+    return sum(wide) / len(wide) / max(1, len(table.trees[name]) - 1)
+
+
+def test_groups_are_as_large_as_they_may_be() -> None:
+    table = random_table(70_001)
+    problem = build_problem(table.counts(), table.hierarchies())
+    nodes = problem.n_nodes
+    assert len(groups.column_groups(problem, nodes)) == 1
+    assert len(groups.column_groups(problem, nodes - 1)) > 1
+    assert sorted(j for g in groups.column_groups(problem, 1) for j in g) == list(range(len(problem.columns)))
