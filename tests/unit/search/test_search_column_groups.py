@@ -14,7 +14,7 @@ from shoal.search.full_domain import column_groups as groups
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
-from shoal.search.problem.control import Control
+from shoal.search.problem.control import SIDE_STEPS, Control
 from shoal.search.problem.problem import build_problem
 
 ASKED = (
@@ -98,3 +98,28 @@ def test_groups_are_as_large_as_they_may_be() -> None:
     assert len(groups.column_groups(problem, nodes)) == 1
     assert len(groups.column_groups(problem, nodes - 1)) > 1
     assert sorted(j for g in groups.column_groups(problem, 1) for j in g) == list(range(len(problem.columns)))
+
+
+def test_two_seconds_are_enough_and_less_is_left_to_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = random_table(70_001)
+    monkeypatch.setattr(groups, "GROUP_NODES", {1: 1.0})
+    counts = table.counts()
+    problem = build_problem(counts, table.hierarchies())
+    evaluator = Evaluator(problem, build_checks(counts, [req.K(2)], has_population=False), 0)
+    for left, tried in ((2.0, True), (1.999, False)):
+        monkeypatch.setattr(Control, "seconds_left", left)
+        assert (groups.find_floors(evaluator, Objective(problem, "loss"), Control()) is not None) is tried
+    monkeypatch.undo()
+    assert groups.find_floors(evaluator, Objective(problem, "discernibility"), Control()) is None
+
+
+def test_work_on_the_side_has_a_share_of_the_time_and_steps_of_its_own() -> None:
+    assert Control().part(0.5)._budget is None
+    timed = Control(time_budget=100.0)
+    assert timed.part(0.5)._budget is None, "the clock does not run yet"
+    timed.begin()
+    assert 0.0 < (timed.part(0.5)._budget or 0.0) <= 50.0
+    stepped = Control(steps=3)
+    side = stepped.part(0.5)
+    assert sum(not side.stop() for _ in range(SIDE_STEPS + 5)) == SIDE_STEPS
+    assert [stepped.stop() for _ in range(4)] == [False, False, False, True]

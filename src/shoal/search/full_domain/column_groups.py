@@ -28,8 +28,10 @@ from shoal.search.problem.checks import Checks
 from shoal.search.problem.control import Control
 from shoal.search.problem.problem import Node, Problem, build_problem
 
-GROUP_NODES = {50_000: 0.15, 600_000: 0.4}
+GROUP_NODES = {50_000: 0.1, 600_000: 0.25}
 """Nodes that the lattice of a group may have, and the part of the time left that such groups together may take."""
+LEAST_SECONDS = 2.0
+"""A shorter time is better spent on looking for a plan."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,8 +48,8 @@ class Floors:
 
 
 def find_floors(evaluator: Evaluator, objective: Objective, control: Control) -> Floors | None:
-    """The floors with the highest sum that the time allows; None where nothing is asked of the sizes of classes."""
-    if evaluator.checks.least < 2 or objective.cells is None:
+    """The floors with the highest sum that the time allows; None where there is little, or no size of classes is asked for."""
+    if evaluator.checks.least < 2 or objective.cells is None or control.seconds_left < LEAST_SECONDS:
         return None
     best, tried = None, []
     for most, share in GROUP_NODES.items():

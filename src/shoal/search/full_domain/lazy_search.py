@@ -68,7 +68,8 @@ class Known:
     above: float = 0.0  # class losses: for generalizations
 
 
-Entry = tuple[float, int, Box]
+Entry = tuple[float, float, int, Box]
+"""A bound; where many are alike, the bound without floors; when it came."""
 
 
 class LazySearch:
@@ -109,7 +110,7 @@ class LazySearch:
             self._floors = find_floors(self.evaluator, self.objective, control)
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
         while self._heap:
-            bound, _, box = heapq.heappop(self._heap)
+            bound, _, _, box = heapq.heappop(self._heap)
             if not self.found.would_better(bound):
                 break
             if not self._search(box, bound, control):
@@ -125,13 +126,13 @@ class LazySearch:
             self._heap = [entry for entry in self._heap if entry[0] < self._pruned - EPSILON]
             heapq.heapify(self._heap)
         self._stack = [] if len(self._heap) > OPEN else None
-        waiting: Entry | None = (bound, 0, box)
+        waiting: Entry | None = (bound, bound, 0, box)
         while waiting is not None:
             if control.stop():
                 return False
             control.show(0.5, f"{self.evaluator.evaluated} nodes checked")
             if self.found.would_better(waiting[0]):
-                self._split(waiting[2], waiting[0])
+                self._split(waiting[3], waiting[0])
             waiting = self._stack.pop() if self._stack else None
         self._stack = None
         return True
@@ -180,7 +181,7 @@ class LazySearch:
         """Queue a box; ``least`` bounds it already."""
         value = max(least, box.bound(self._floors))
         if self.found.would_better(value):
-            entry = (value, self._pushed, box)
+            entry = (value, box.bound(None), self._pushed, box)
             self._pushed += 1
             if self._stack is None:
                 heapq.heappush(self._heap, entry)

@@ -59,6 +59,11 @@ class Control:
     def seconds(self) -> float:
         return time.perf_counter() - self._start
 
+    @property
+    def seconds_left(self) -> float:
+        """Seconds of the time budget that are left; ∞ where there is none, or its clock does not run yet."""
+        return self._end - self.seconds
+
     def begin(self) -> None:
         """Start the clock of the time budget, if it does not run yet."""
         if self._budget is not None and self._end == float("inf"):
@@ -75,7 +80,7 @@ class Control:
 
     def part(self, share: float) -> Control:
         """For work on the side: a share of the time that is left; where steps are counted, :data:`SIDE_STEPS` of its own."""
-        left = None if self._end == float("inf") else max(1e-9, share * (self._end - self.seconds))
+        left = None if self._end == float("inf") else max(1e-9, share * self.seconds_left)
         return Control(time_budget=left, steps=None if self._steps is None else SIDE_STEPS, cancel=self._cancel)
 
     def cancelled(self) -> bool:
