@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,36 @@ class Visitor:
         self.http.close()
 
 
+def started(folder: Path, port: int, before: Callable[[], None] | None = None) -> tuple[subprocess.Popen[str], str]:
+    """A studio as a process of its own, and the code that opens it; ``before`` runs in the process first."""
+    import httpx
+
+    words = ["studio", "--no-browser", "--workspace", str(folder), "--port", str(port), "--workers", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "shoal.cli", *words], stderr=subprocess.PIPE, text=True, preexec_fn=before)
+    assert process.stderr is not None
+    code = re.search(r"code=([\w-]+)", process.stderr.readline())
+    assert code is not None
+    for _ in range(200):
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/static/fish.svg")
+            break
+        except httpx.TransportError:
+            time.sleep(0.1)
+    return process, code[1]
+
+
+def ended(visitor: Visitor, page: Any) -> Any:
+    """The page after its job has ended."""
+    for _ in range(1200):
+        job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
+        if job is None:
+            return page
+        if not visitor.http.get(f"/jobs/{job[1]}").json()["open"]:
+            return visitor.get(str(page.url))
+        time.sleep(0.1)
+    raise AssertionError("the job did not end")
+
+
 class Watched:
     """A page that notes what it asks for and what it complains of."""
 
@@ -118,7 +150,7 @@ class Watched:
         self.page.on("request", lambda r: self.asked.append(r.url))
         self.page.on("console", lambda m: self.complained.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.complained.append(str(e)))
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(120_000)
         self.page.goto(f"{self.address}/enter?code={app.state.door.code}")
 
     def close(self) -> None:

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import POLICY
-from studio_support import Visitor, free_port, hostile_table, served
+from studio_support import Visitor, free_port, hostile_table, served, started
 from surfaces import RARE, canary_table
 
 
@@ -332,21 +333,6 @@ def test_no_page_job_or_database_holds_what_only_one_person_has(
     visitor.post("/kept/delete", sure="1")
 
 
-def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
-    words = ["studio", "--no-browser", "--workspace", str(folder), "--port", str(port), "--workers", "1"]
-    process = subprocess.Popen([sys.executable, "-m", "shoal.cli", *words], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    code = re.search(r"code=([\w-]+)", process.stderr.readline())
-    assert code is not None
-    for _ in range(200):
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/static/fish.svg")
-            break
-        except httpx.TransportError:
-            time.sleep(0.1)
-    return process, code[1]
-
-
 def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
     port, source = free_port(), tmp_path / "people.parquet"
     shoal.datasets.write_people(source, 6000, 1)
@@ -383,6 +369,29 @@ def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
         process.wait()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def test_a_page_that_counts_asks_for_itself_again(visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "visits.csv"
+    source.write_text(
+        "who,day,ward\n" + "".join(f"{i % 20},2026-01-0{1 + i % 3},w{i % 2}\n" for i in range(80)), encoding="utf-8"
+    )
+    table = visitor.bring(source)
+    visitor.post(f"/t/{table}/unit", column="0")
+    asked = {"events?time=1&place=2", "understand?a=0&b=1", "measure", "levels/1"}
+
+    def counting(*_: Any) -> Any:
+        raise StillCounting
+
+    for kind in ("measured", "improvement", "table"):
+        monkeypatch.setattr(Answers, kind, counting)
+    for place in asked:
+        page = visitor.http.get(f"/t/{table}/{place}")
+        assert f'content="0;url=/t/{table}/{place}"'.replace("&", "&amp;") in page.text, place
+    monkeypatch.undo()
+    page = visitor.get(f"/t/{table}/events?time=1&place=2")
+    assert 'id="curve-head"' in page.text
+    visitor.post("/kept/delete", sure="1")
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, studio: tuple[str, Any, Path]) -> None:

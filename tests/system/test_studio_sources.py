@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import time
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -18,7 +16,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from studio_support import Visitor, served
+from studio_support import Visitor, ended, served
 
 SECRET = "s3cret-of-the-reader"
 
@@ -49,18 +47,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Visitor, 
             yield visitor, folder
         finally:
             visitor.close()
-
-
-def done(visitor: Visitor, page: Any) -> Any:
-    """The page after its job has ended."""
-    for _ in range(600):
-        job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
-        if job is None:
-            return page
-        if not visitor.http.get(f"/jobs/{job[1]}").json()["open"]:
-            return visitor.get(str(page.url))
-        time.sleep(0.1)
-    raise AssertionError("the job did not end")
 
 
 def test_a_table_of_a_named_database(studio: tuple[Visitor, Path]) -> None:
@@ -108,7 +94,7 @@ def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, P
     asked = {"time": "1", "place": "2", "records": "2", "k": "5", "suppress": "20", "format": "csv"}
     for wrong in ({"records": "0"}, {"records": "5"}, {"k": "1"}, {"place": "1"}, {"suppress": "101"}, {"format": "exe"}):
         assert visitor.post(f"/t/{table}/event-release", **(asked | wrong)).status_code == 400, wrong
-    page = done(visitor, visitor.post(f"/t/{table}/event-release", **asked))
+    page = ended(visitor, visitor.post(f"/t/{table}/event-release", **asked))
     said = re.search(r"any 2 known records of a person are shared by at least (\d+) people", page.text)
     assert said is not None, page.text
     assert int(said[1]) >= 5
@@ -129,7 +115,7 @@ def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, P
     bad = visitor.http.post(f"/r/{release[1]}/earlier-file", data=token, files={"file": ("x.zip", b"PK nothing")})
     assert bad.status_code == 400
     sent = visitor.http.post(f"/r/{release[1]}/earlier-file", data=token, files={"file": ("x.zip", packed)})
-    page = done(visitor, sent)
+    page = ended(visitor, sent)
     direct = shoal.attack(made, previous=[made])
     assert "The last try:" in page.text
     assert ("✓ holds" in page.text.split("The last try:")[0].rpartition("Try harder")[2]) is direct.holds

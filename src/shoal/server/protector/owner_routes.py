@@ -98,6 +98,12 @@ def add_owner_routes(router: APIRouter, vault: Vault) -> None:
     ) -> models.KeyInUse:
         return models.KeyInUse(key_id=(await run_in_threadpool(care.destroy_key, session, domain, version)).key_id)
 
+    _add_care_routes(router, vault)
+
+
+def _add_care_routes(router: APIRouter, vault: Vault) -> None:
+    """The vault as a whole: its signing key, its log, its state."""
+
     @router.post("/rotate-signing", summary="New key for signing the log, after a second person confirmed (owner)")
     async def rotate_signing(session: CurrentSession) -> models.KeyInUse:
         return models.KeyInUse(key_id=await run_in_threadpool(care.rotate_signer, session))

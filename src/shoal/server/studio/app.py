@@ -112,9 +112,7 @@ def _errors(app: FastAPI, studio: Studio) -> None:
         return trouble(request, error, status=status_of(error), back=_back(request))
 
     async def counting(request: Request, error: Exception) -> Response:
-        parts = request.url.path.split("/")
-        tab = parts[3] if len(parts) > 3 and request.method == "GET" and parts[3] in policy.TABS else "measure"
-        return waiting_page(request, studio, parts[2], tab)
+        return waiting_page(request, studio, request.url.path.split("/")[2])
 
     async def unserved(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

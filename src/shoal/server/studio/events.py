@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError
+from shoal.measures.columns.finding import Scale
 from shoal.server.studio import changes
 from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
 from shoal.server.studio.proving.page import FORMATS, queue_release
@@ -64,6 +65,8 @@ def _release(studio: Studio, table_id: str, fields: dict[str, str]) -> None:
 
 
 def guessed_time(at: Here) -> str:
-    """The first column that holds moments, then days; none where there is no such column."""
-    found = [c.name for kind in TIMES for c in at.columns if c.kind == kind and c.name != at.policy.unit]
+    """The first column that holds moments, then days, then texts that are read as such; none where there is no such column."""
+    columns = [c for c in at.columns if c.name != at.policy.unit]
+    found = [c.name for kind in TIMES for c in columns if c.kind == kind]
+    found += [c.name for c in columns if c.kind == "text" and c.scale is Scale.DATE]
     return found[0] if found else ""

@@ -25,6 +25,8 @@ from shoal.workspace.runner import Runner
 THEMES = ("light", "dark")
 LOOK = "shoal_look"
 GUESSED = "roles guessed"
+WHERE = {"events": "understand", "levels": "improve"}
+"""Pages that stand under another step."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,15 @@ def steps_of(history: History, key: str, at: int) -> dict[str, Any]:
     return {"steps": steps, "undo": _undo(steps, at), "redo": next((s for s in steps if s.number == at + 1), None)}
 
 
-def waiting_page(request: Request, studio: Studio, table_id: str, tab: str) -> HTMLResponse:
-    """The page that says that counting goes on."""
+def waiting_page(request: Request, studio: Studio, table_id: str) -> HTMLResponse:
+    """The page that says that counting goes on, and then asks again for what was asked for; after a form, for Measure."""
     kept = studio.workspace.tables.get(table_id)
+    looked = request.method == "GET"
+    tab = request.url.path.split("/")[3] if looked else "measure"
+    again = f"{request.url.path}?{request.url.query}".rstrip("?") if looked else f"/t/{kept.id}/measure"
     nothing = dict.fromkeys(("panel", "text", "command", "python"), "") | dict.fromkeys(("why", "undo", "redo", "problem"))
     context: dict[str, Any] = {**nothing, "steps": []}
-    return page(request, "wait.html", kept=kept, tab=tab, **context)
+    return page(request, "wait.html", kept=kept, tab=WHERE.get(tab, tab), again=again, **context)
 
 
 def trouble(request: Request, error: ShoalError, *, status: int, back: str = "/") -> HTMLResponse:

@@ -64,7 +64,7 @@ class Kept:
         if asked.kind == "forget":
             return self.forget(asked.table_id)
         if asked.kind == "warm":
-            return warm()
+            return warm(asked.key)
         table, made = self._opened(asked)
         key = (asked.kind, asked.key)
         if key not in made:
@@ -160,7 +160,7 @@ def main() -> None:
         serve(sys.stdin.buffer, answers)
 
 
-def warm() -> None:
+def warm(what: str) -> None:
     """Load what the first table needs, while somebody still looks for it: the walk of a page over a table as people bring it."""
     asked = Policy.of(
         quasi=["date_of_birth", "sex"], sensitive=["diagnosis"], insensitive=["postcode"], k=3, allow={"suppress": 1}
@@ -170,9 +170,11 @@ def warm() -> None:
         people = shoal.datasets.people(WARM_ROWS, seed=1).select(["date_of_birth", "sex", "postcode", "diagnosis"])
         pa_csv.write_csv(people, source)
         with shoal.open(source) as table:
-            first_look(table)
-            found = _measured(table, asked)
-            drawn((measured.shown(found, 3), understood.shown(found, {}, 3, 5)))
+            if what == "measure":
+                first_look(table)
+                drawn(measured.shown(_measured(table, asked), 3))
+                return
+            understood.shown(_measured(table, asked), {}, 3, 5)
             tried = _improvement(table, asked)
             improved.shown(tried, {"date_of_birth": 4, "sex": 0})
             improved.more(tried, {"date_of_birth": 4, "sex": 0}, "sex")

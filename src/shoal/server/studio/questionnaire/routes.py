@@ -29,7 +29,15 @@ Fields = dict[str, str]
 
 
 def create_router(studio: Studio) -> APIRouter:
-    router, meters, kept = APIRouter(), Meters(studio.workspace), studio.workspace.questionnaires
+    router, meters = APIRouter(), Meters(studio.workspace)
+    _add_list(router, studio)
+    _add_page(router, studio, meters)
+    _add_changes(router, studio, meters)
+    return router
+
+
+def _add_list(router: APIRouter, studio: Studio) -> None:
+    """The list, and how a questionnaire begins."""
 
     @router.get("/questions")
     def listed(request: Request) -> Response:
@@ -56,6 +64,11 @@ def create_router(studio: Studio) -> APIRouter:
             return await run_in_threadpool(_listed, request, studio, error)
         return to(f"/questions/{made}")
 
+
+def _add_page(router: APIRouter, studio: Studio, meters: Meters) -> None:
+    """One questionnaire: its page, its text and its numbers."""
+    kept = studio.workspace.questionnaires
+
     @router.get("/questions/{key}")
     def one(request: Request, key: str) -> Response:
         found = kept.get(key)
@@ -72,6 +85,26 @@ def create_router(studio: Studio) -> APIRouter:
             **steps_of(kept.history, found.id, now.number),
             **extra,
         )
+
+    @router.get("/questions/{key}/questions.yml")
+    def save(key: str) -> Response:
+        now = kept.history.now(kept.get(key).id)
+        assert now is not None
+        headers = {"content-disposition": 'attachment; filename="questions.yml"'}
+        return Response(edits.exported(now.policy), media_type="application/yaml", headers=headers)
+
+    @router.get("/questions/{key}/meter.json")
+    def numbers(key: str) -> Response:
+        now = kept.history.now(kept.get(key).id)
+        assert now is not None
+        found = meters.metered(now.policy)
+        headers = {"content-disposition": 'attachment; filename="meter.json"'}
+        return JSONResponse(found.meter.to_json() | {"letter": found.asked.paragraph()}, headers=headers)
+
+
+def _add_changes(router: APIRouter, studio: Studio, meters: Meters) -> None:
+    """What changes one: each a step with its name; steps taken back; the end."""
+    kept = studio.workspace.questionnaires
 
     def changing(path: str, change: Callable[[str, Fields], tuple[str, str]]) -> None:
         @router.post("/questions/{key}/" + path, name=f"questions {path}")
@@ -107,23 +140,6 @@ def create_router(studio: Studio) -> APIRouter:
         await fields_of(request)
         await run_in_threadpool(lambda: kept.delete(kept.get(key).id))
         return to("/questions")
-
-    @router.get("/questions/{key}/questions.yml")
-    def save(key: str) -> Response:
-        now = kept.history.now(kept.get(key).id)
-        assert now is not None
-        headers = {"content-disposition": 'attachment; filename="questions.yml"'}
-        return Response(edits.exported(now.policy), media_type="application/yaml", headers=headers)
-
-    @router.get("/questions/{key}/meter.json")
-    def numbers(key: str) -> Response:
-        now = kept.history.now(kept.get(key).id)
-        assert now is not None
-        found = meters.metered(now.policy)
-        headers = {"content-disposition": 'attachment; filename="meter.json"'}
-        return JSONResponse(found.meter.to_json() | {"letter": found.asked.paragraph()}, headers=headers)
-
-    return router
 
 
 def _listed(request: Request, studio: Studio, error: ShoalError | None = None) -> Response:

@@ -28,48 +28,62 @@ Fields = dict[str, str]
 Act = Callable[[Any, Fields], dict[str, Any]]
 
 
-def create_router(studio: Studio) -> APIRouter:
-    router, consoles = APIRouter(), Consoles()
-    vault = RemoteVault(studio.vault) if studio.vault else None
+class Pages:
+    """The door and the console as pages, and who is logged in."""
 
-    def door(request: Request, *, status: int = 200, **more: Any) -> Response:
-        context = {"named": vault is not None, "roles": ROLES, "problem": None, "token_shown": ""} | more
+    def __init__(self, studio: Studio) -> None:
+        self.studio, self.consoles = studio, Consoles()
+        self.vault = RemoteVault(studio.vault) if studio.vault else None
+
+    def door(self, request: Request, *, status: int = 200, **more: Any) -> Response:
+        context = {"named": self.vault is not None, "roles": ROLES, "problem": None, "token_shown": ""} | more
         return page(request, "vault/door.html", status=status, **context)
 
-    def console(request: Request, found: Console, **more: Any) -> Response:
+    def console(self, request: Request, found: Console, **more: Any) -> Response:
         context: dict[str, Any] = {"problem": None, "done": "", "code": "", "identities": None, "sealed": "", "status": 200}
-        context |= {"tables": studio.workspace.tables.all() if found.role == "operator" else [], "columns": {}} | more
+        context |= {"tables": self.studio.workspace.tables.all() if found.role == "operator" else [], "columns": {}} | more
         try:
             told = shown(found)
         except ShoalError as error:
-            consoles.leave(request.scope["session"])
-            return door(request, status=status_of(error), problem=_problem(error))
+            self.consoles.leave(request.scope["session"])
+            return self.door(request, status=status_of(error), problem=_problem(error))
         return page(request, "vault/console.html", **told, **context)
 
-    def here(request: Request) -> Console:
-        found = consoles.of(request.scope["session"])
+    def here(self, request: Request) -> Console:
+        found = self.consoles.of(request.scope["session"])
         if found is None:
             raise AccessError("nobody is logged in to the vault.", hint="Go to Vault and log in there.", reason="token")
         return found
 
+
+def create_router(studio: Studio) -> APIRouter:
+    router, pages = APIRouter(), Pages(studio)
+    _add_entrance(router, pages)
+    _add_acts(router, pages)
+    return router
+
+
+def _add_entrance(router: APIRouter, pages: Pages) -> None:
+    """Coming in with a token, claiming one with the halves of a code, and leaving."""
+
     @router.get("/vault")
     def look(request: Request) -> Response:
-        found = consoles.of(request.scope["session"])
-        return door(request) if found is None else console(request, found)
+        found = pages.consoles.of(request.scope["session"])
+        return pages.door(request) if found is None else pages.console(request, found)
 
     @router.post("/vault/enter")
     async def enter(request: Request) -> Response:
         fields = await fields_of(request)
 
         def work() -> Response:
-            if vault is None or fields.get("role", "") not in ROLES:
+            if pages.vault is None or fields.get("role", "") not in ROLES:
                 raise UsageError("there is no such role, or no vault.", hint="Choose one of those shown.")
-            session = vault.login(fields.get("secret", ""))
+            session = pages.vault.login(fields.get("secret", ""))
             try:
                 session.domains() if fields["role"] == "operator" else session.requests()
             except ShoalError as error:
-                return door(request, status=status_of(error), problem=_problem(error))
-            consoles.enter(request.scope["session"], Console(fields["role"], session))
+                return pages.door(request, status=status_of(error), problem=_problem(error))
+            pages.consoles.enter(request.scope["session"], Console(fields["role"], session))
             return to("/vault")
 
         return await run_in_threadpool(work)
@@ -80,21 +94,25 @@ def create_router(studio: Studio) -> APIRouter:
 
         def work() -> Response:
             codes = [c for name in ("first", "second") if (c := fields.get(name, "").strip())]
-            if vault is None or not codes:
+            if pages.vault is None or not codes:
                 raise UsageError("a code is needed.", hint="Type the halves of the code that you were given.")
             try:
-                token = vault.enrol(*codes)
+                token = pages.vault.enrol(*codes)
             except ShoalError as error:
-                return door(request, status=status_of(error), problem=_problem(error))
-            return door(request, token_shown=token)
+                return pages.door(request, status=status_of(error), problem=_problem(error))
+            return pages.door(request, token_shown=token)
 
         return await run_in_threadpool(work)
 
     @router.post("/vault/leave")
     async def leave(request: Request) -> Response:
         await fields_of(request)
-        consoles.leave(request.scope["session"])
+        pages.consoles.leave(request.scope["session"])
         return to("/vault")
+
+
+def _add_acts(router: APIRouter, pages: Pages) -> None:
+    """What a role may do."""
 
     def acting(path: str, act: Act) -> None:
         @router.post(f"/vault/{path}", name=f"vault {path}")
@@ -102,14 +120,14 @@ def create_router(studio: Studio) -> APIRouter:
             fields = await fields_of(request)
 
             def work() -> Response:
-                found = here(request)
+                found = pages.here(request)
                 try:
                     told = act(found.session, fields)
                 except SecondPersonNeeded as error:
                     told = {"done": error.message}
                 except ShoalError as error:
-                    return console(request, found, problem=_problem(error), status=status_of(error))
-                return console(request, found, **told)
+                    return pages.console(request, found, problem=_problem(error), status=status_of(error))
+                return pages.console(request, found, **told)
 
             return await run_in_threadpool(work)
 
@@ -120,10 +138,12 @@ def create_router(studio: Studio) -> APIRouter:
     async def pseudonymize(request: Request) -> Response:
         fields = await fields_of(request)
         return await run_in_threadpool(
-            _pseudonymized, studio, here(request), fields, lambda **more: console(request, here(request), **more)
+            _pseudonymized,
+            pages.studio,
+            pages.here(request),
+            fields,
+            lambda **more: pages.console(request, pages.here(request), **more),
         )
-
-    return router
 
 
 def _pseudonymized(studio: Studio, found: Console, fields: Fields, again: Callable[..., Response]) -> Response:
