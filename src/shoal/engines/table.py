@@ -18,7 +18,7 @@ from shoal.engines.core.state import Held
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_values
 from shoal.engines.count.in_order import in_order
-from shoal.engines.count.sql import distinct_and_missing
+from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode, will_not_keep
@@ -218,6 +218,20 @@ class Table:
         values, counts = as_counted(*self.values(column), least)
         need_few(column, values, self._schema[kind].kind)
         return values, counts
+
+    def most_classes(self, columns: int) -> int | None:
+        """Classes of so many columns that may leave the engine; None where it sets no limit."""
+        return self._engine.most_classes(columns)
+
+    def about_classes(
+        self, columns: Sequence[str], *, through: Mapping[str, Step] | None = None, beside: Sequence[str] = ()
+    ) -> int:
+        """About how many classes there are (to 2 %), with the column of ``beside`` that makes the most of them."""
+        return about_classes(self._engine, self._relation, self._request(columns, through, beside, None, None, None))
+
+    def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
+        """How many classes there are of each size; counted in the engine, which keeps the classes."""
+        return class_sizes(self._engine, self._relation, self._request(columns, None, (), None, None, None).columns)
 
     def numbers(self, column: str) -> tuple[int, int]:
         """How many different values a column has, and rows without one: two numbers, counted in the engine."""

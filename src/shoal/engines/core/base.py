@@ -231,6 +231,10 @@ class Engine(ABC):
         if held is not None:
             held.close()
 
+    def most_classes(self, columns: int) -> int | None:
+        """Classes of so many columns that may leave the engine; None where it sets no limit."""
+        return None
+
     def count_rows(self, relation: Relation) -> int:
         """Number of rows."""
         query = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)).from_(

@@ -52,6 +52,11 @@ def bytes_to_search(classes: int, columns: int, nodes: int) -> int:
     return classes * (8 * columns + 160) + 20 * nodes
 
 
+def bytes_of_class(columns: int) -> int:
+    """What one class takes from its count to the end of a search: its values three times over, then codes and groups."""
+    return 3 * 24 * columns + bytes_to_search(1, columns, 0)
+
+
 def refused(what: str, size: int, budget: int, hint: str) -> MemoryBudgetError:
     """The error for work that would not fit."""
     return MemoryBudgetError(

@@ -53,6 +53,36 @@ def distinct_and_missing(engine: Engine, relation: Relation, name: str) -> tuple
     return int(found["v"][0].as_py()), int(found["n"][0].as_py()) - int(found["f"][0].as_py())
 
 
+def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> int:
+    """About how many classes there are, to 2 %; with sensitive columns the most that one of them makes of them.
+
+    One pass and a few kilobytes: nothing is grouped. Only for engines that limit the classes that leave them.
+    """
+    with ExitStack() as stack:
+        names = [*request.columns, *request.sensitive]
+        shaped = shaped_columns(engine, relation, request.columns, request.through, stack)
+        keys = [engine.key(s.value.copy(), s.column) for s in shaped]
+        terms = []
+        for i, more in enumerate([[n] for n in request.sensitive] or [[]]):
+            beside = [engine.key(column(f"c{names.index(n)}", "s"), relation.column(n)) for n in more]
+            whole = [part for k in (*keys, *beside) for part in (k.copy(), exp.Is(this=k.copy(), expression=exp.Null()))]
+            terms.append(_named(exp.ApproxDistinct(this=engine.class_name(whole), accuracy=exp.convert(0.02)), f"n{i}"))
+        found = engine.fetch(shaped_from(exp.select(*terms), cleaned(engine, relation, names), shaped))
+    return max(int(found[name][0].as_py() or 0) for name in found.column_names)
+
+
+def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[int, int]:
+    """How many classes there are of each size; the classes themselves stay in the engine."""
+    keys = [_named(engine.fingerprint(column(f"c{i}", "s"), relation.column(n)), f"k{i}") for i, n in enumerate(columns)]
+    rows = exp.select(*keys).from_(aliased(exp.Subquery(this=cleaned(engine, relation, columns)), "s"))
+    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n")), rows).group_by(
+        *[column(f"k{i}", "p") for i in range(len(columns))]
+    )
+    counted = exp.select(column("n", "p"), _named(exp.Count(this=exp.Star()), "m"))
+    found = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
+    return dict(sorted(zip(found["n"].cast("int64").to_pylist(), found["m"].cast("int64").to_pylist(), strict=True)))
+
+
 @dataclass(frozen=True)
 class _Parts:
     engine: Engine

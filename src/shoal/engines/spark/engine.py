@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.memory import bytes_of_class, left_for_data
 from shoal.engines.servers.tables import Reading, build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
@@ -39,6 +40,9 @@ from shoal.steps.sql import column, string
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+
+MOST_CLASSES = 2_000_000
+"""Classes that a plan is searched over where nobody allowed more: about 1.5 GB."""
 
 _WORDS_OF = {
     "integer": "tinyint smallint int bigint",
@@ -229,6 +233,10 @@ class Spark(Engine):
     def class_name(self, keys: Sequence[exp.Expr]) -> exp.Expr:
         """The keys themselves: a rank over all rows would bring them to one worker."""
         return exp.Anonymous(this="STRUCT", expressions=[k.copy() for k in keys])
+
+    def most_classes(self, columns: int) -> int:
+        """What fits in the memory that was allowed; a round number where nobody said."""
+        return MOST_CLASSES if self.memory is None else max(1, left_for_data(self.memory) // bytes_of_class(columns))
 
     def set_of(self, value: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="ARRAY_SORT", expressions=[exp.Anonymous(this="COLLECT_LIST", expressions=[value])])

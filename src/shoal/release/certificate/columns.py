@@ -44,7 +44,7 @@ def _generalized(prepared: Prepared, decision: Decision, name: str, changed: flo
         level=level,
         height=height,
         changed=changed,
-        values_before=len(np.unique(prepared.base.codes[j])),
+        values_before=prepared.n_values(name),
         values_after=len(np.unique(decision.released.codes[j])),
         why=f"{GUESSED}{prepared.inferred[name]}" if name in prepared.inferred else "hierarchy as given",
     )

@@ -80,7 +80,7 @@ def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Cer
     """Everything that is claimed of a release, not signed yet."""
     policy = prepared.policy
     entries = tuple(file_entry(f) for f in made.files)
-    before = class_numbers(facts_of_counts(prepared.base))
+    before = class_numbers(facts_of_counts(prepared.base) if prepared.coarser is None else prepared.coarser.before)
     after, people = published_numbers(made.facts), published_numbers(made.people[0]) if made.people else None
     whole = Certificate(
         title=policy.about.get("title", "Release"),

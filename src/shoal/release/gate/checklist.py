@@ -84,11 +84,11 @@ def _derived(name: str) -> PolicyError:
 
 def check_coarse(prepared: Prepared, steps: dict[str, Step], planned: tuple[Step, ...]) -> None:
     """Refuse a plan that tells apart values which the list joins. A local recoding has no steps: its file is looked at."""
-    for j, name in enumerate(prepared.base.columns):
+    for name in prepared.base.columns:
         given = next((s for s in planned if s.column == name), None)
         if name not in steps or given is None:
             continue
-        texts = canonical_text(prepared.base.categories[j]).to_pylist()
+        texts = canonical_text(prepared.values(name)).to_pylist()
         asked = evaluate(steps[name], texts).texts()
         label_of: dict[str, str] = {}
         for want, have in zip(asked, evaluate(given, texts).texts(), strict=True):

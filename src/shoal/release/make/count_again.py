@@ -20,6 +20,7 @@ from shoal.model.requirement.compare import most_of
 from shoal.model.written import written
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.recode import published_unit, recode
+from shoal.release.plan.begin_coarser import count_at
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.facts import Facts
@@ -58,7 +59,10 @@ def require_same(prepared: Prepared, held: Held) -> None:
     if held.sure or prepared.sampled is not None:
         return
     policy, was = prepared.policy, prepared.base
-    now = prepared.table.count(prepared.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+    if prepared.coarser is None:
+        now = prepared.table.count(prepared.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+    else:
+        now = count_at(prepared.table, policy, prepared.hierarchies, prepared.coarser.values, prepared.coarser.levels)
     if now.n_records != was.n_records or not _same_classes(now, was):
         raise changed(was.n_records, now.n_records)
 

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step
+from shoal.release.plan.begin_coarser import rare_in_groups
 from shoal.release.plan.prepare import Prepared
-from shoal.release.plan.published_classes import Decision
+from shoal.release.plan.published_classes import Decision, at_level
 from shoal.steps import MapValues
 
 
@@ -50,9 +51,11 @@ def _pruned(step: MapValues, prepared: Prepared, decision: Decision) -> Step:
 
 def _common(prepared: Prepared, decision: Decision, column: str) -> set[str | float]:
     """Values that enough published people have: as text, and as a number where the column holds floats."""
-    base, j = prepared.base, prepared.base.column(column)
+    j = prepared.base.column(column)
     counts = _people_with(prepared, decision, j)
-    texts = canonical_text(base.categories[j]).to_pylist()
+    if prepared.coarser is not None and prepared.coarser.levels[column]:
+        counts = rare_in_groups(prepared.coarser, prepared.hierarchies[column], column, _gone(prepared, decision, j))
+    texts = canonical_text(prepared.values(column)).to_pylist()
     found = [t for t, n in zip(texts, counts, strict=True) if n >= prepared.policy.cells.minimum]
     return {*found, *(_number(t) for t in found)} if prepared.schema[column].kind == "float" else set(found)
 
@@ -67,6 +70,15 @@ def _people_with(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[
         return np.bincount(pairs[0], minlength=len(base.categories[j])).astype(np.int64)
     there = decision.stays & (codes >= 0)
     return np.bincount(codes[there], weights=base.sizes[there], minlength=len(base.categories[j])).astype(np.int64)
+
+
+def _gone(prepared: Prepared, decision: Decision, j: int) -> npt.NDArray[np.int64]:
+    """Records left out, by group of the level at which the j-th quasi-identifier was counted."""
+    name, gone = prepared.base.columns[j], ~decision.stays
+    codes = at_level(prepared, prepared.base, name, prepared.lowest(name))[0]
+    there = gone & (codes >= 0)
+    n = len(prepared.hierarchies[name].levels[prepared.lowest(name)].labels)
+    return np.bincount(codes[there], weights=prepared.base.sizes[there], minlength=n).astype(np.int64)
 
 
 def _number(text: str) -> str | float:

@@ -21,7 +21,7 @@ def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
     records = np.asarray(base.sizes if base.records is None else base.records, dtype=np.float64)
     stays, out = decision.stays, {}
     for j, name in enumerate(base.columns):
-        if len(np.unique(base.codes[j])) < 2 or _fixed(prepared, name):
+        if prepared.n_values(name) < 2 or _fixed(prepared, name):
             continue
         top = prepared.hierarchies[name].levels[-1].labels[0]
         blank = np.array([label == top for label in (*decision.labels[j], None)])[decision.codes[j]]
@@ -32,7 +32,8 @@ def blank_shares(prepared: Prepared, decision: Decision) -> dict[str, float]:
 
 def _fixed(prepared: Prepared, name: str) -> bool:
     rule, height = prepared.policy.quasi[name], prepared.hierarchies[name].height
-    return (rule.min_level or 0) >= (height if rule.max_level is None else rule.max_level)
+    lowest = (rule.min_level or 0) if prepared.coarser is None else prepared.coarser.asked[name]
+    return lowest >= (height if rule.max_level is None else rule.max_level)
 
 
 def wholly(shares: Mapping[str, float]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
+from shoal.release.plan.begin_coarser import Coarser, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Prepared:
     """Every column held against the list of identifiers, where the preset is one."""
     steps: int | None = None
     """Steps of search, instead of the policy's seconds: a draft must not depend on how busy the machine is."""
+    coarser: Coarser | None = None
+    """Where counting began, if the classes were too many at the levels that the policy asks for."""
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -70,6 +73,20 @@ class Prepared:
     def orders(self) -> dict[str, tuple[str, ...]]:
         """Sensitive columns whose values have an order, from low to high."""
         return {name: inside.order for name, inside in self.base.sensitive.items() if inside.order}
+
+    def lowest(self, name: str) -> int:
+        """The lowest level of a column that the base classes tell apart."""
+        return 0 if self.coarser is None else self.coarser.levels[name]
+
+    def values(self, name: str) -> Any:
+        """All values of a quasi-identifier, without the missing one."""
+        return self.base.categories[self.base.column(name)] if self.coarser is None else self.coarser.values[name][0]
+
+    def n_values(self, name: str) -> int:
+        """How many different values a quasi-identifier has, a missing one among them."""
+        if self.coarser is None:
+            return len(np.unique(self.base.codes[self.base.column(name)]))
+        return len(self.coarser.values[name][0]) + (name in self.coarser.missing)
 
     @property
     def counted(self) -> Table:
@@ -92,8 +109,11 @@ def requirements(prepared: Prepared, tightened: Mapping[str, float] | None = Non
     return out
 
 
-def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Prepared:
-    """Count the base classes and build the hierarchies."""
+def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_coarser: bool = False) -> Prepared:
+    """Count the base classes and build the hierarchies.
+
+    Where an engine limits the classes that leave it and there are more, counting begins at higher levels, if that is allowed.
+    """
     table = table.described(scale=policy.scale, order=policy.order, missing_values=policy.missing_values)
     policy = policy.completed(table.schema)
     policy.check_transforms()
@@ -102,9 +122,14 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     quasi = tuple(policy.quasi)
     sampled = _sampled(table, policy)
     counted = sampled if sampled is not None else table
-    base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
-    if base.n_records == 0:
-        raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+    crowded, base, listed, lacking = crowd(counted, policy), None, {}, frozenset[str]()
+    if crowded is None:
+        base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
+        if base.n_records == 0:
+            raise EmptyTableError("the table has no rows.", hint="Check the file or the filter.")
+    else:
+        require_coarser(policy, crowded, allowed=begin_coarser)
+        listed, lacking = values_of(counted, policy, crowded[1])
     progress(0.15, "looking at the columns that stay as they are")
     on_list = class_columns(table, policy)
     check_identifying(table, policy, judged=[name for name, one in on_list.items() if one.classed.item is not None])
@@ -114,15 +139,20 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent) -> Pre
     population = _population(policy, quasi)
     rules, hierarchies, inferred = {}, {}, {}
     for j, name in enumerate(quasi):
-        rule, found, why = _hierarchy(policy, base, schema, j, table if sampled is not None else None, population)
+        values = listed[name] if base is None else _counted_values(base, j)
+        rule, found, why = _hierarchy(policy, schema, name, values, table if sampled is not None else None, population)
         rules[name], hierarchies[name] = rule, found
         if why or name in by_list:
             inferred[name] = why or by_list[name]
+    coarser = None
+    if base is None:
+        assert crowded is not None
+        progress(0.22, "counting the classes at higher levels")
+        coarser, base, policy = began(counted, policy, hierarchies, listed, lacking, crowded)
     by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
     people = _people(counted, policy, base)
-    return Prepared(
-        table, schema, policy, base, rules, hierarchies, by_record, trees, inferred, sampled, people, population, on_list
-    )
+    more = (by_record, trees, inferred, sampled, people, population, on_list)
+    return Prepared(table, schema, policy, base, rules, hierarchies, *more, coarser=coarser)
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:
@@ -199,8 +229,20 @@ def _population(policy: Policy, quasi: tuple[str, ...]) -> ClassCounts | None:
     return found
 
 
+def _counted_values(base: ClassCounts, j: int) -> tuple[Any, IntArray]:
+    """The values of a column of the base classes, and the records that hold each."""
+    values, records = base.categories[j], base.sizes if base.records is None else base.records
+    present = base.codes[j] >= 0
+    return values, np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
+
+
 def _hierarchy(
-    policy: Policy, base: ClassCounts, schema: Schema, j: int, whole: Table | None, population: ClassCounts | None
+    policy: Policy,
+    schema: Schema,
+    name: str,
+    counted: tuple[Any, IntArray],
+    whole: Table | None,
+    population: ClassCounts | None,
 ) -> tuple[Rule, Hierarchy, str]:
     """The fitted rule of a column, its levels over the values at hand and, where it was guessed, why.
 
@@ -210,10 +252,7 @@ def _hierarchy(
     from shoal.hierarchies import from_policy
     from shoal.hierarchies.builders.apart import Apart
 
-    name = base.columns[j]
-    values, records = base.categories[j], base.sizes if base.records is None else base.records
-    present = base.codes[j] >= 0
-    counts = np.bincount(base.codes[j][present], weights=records[present], minlength=len(values)).astype(np.int64)
+    values, counts = counted
     asked: Any = policy.quasi[name].hierarchy
     seen, times = (values, counts) if whole is None else _present(*whole.values(name))
     if population is not None:

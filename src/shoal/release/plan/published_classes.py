@@ -58,6 +58,7 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
 
     policy, base = prepared.policy, prepared.base
     steps: list[Step] = []
+    unseen = () if prepared.coarser is None else (prepared.coarser.sentence,)
     for name in base.columns:
         label = missing_label(prepared.hierarchies[name], levels[name])
         steps.append(prepared.rules[name].step(name, levels[name], missing_label=label))
@@ -65,9 +66,9 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         (*steps, *other_steps(prepared)),
         Suppression(policy.smallest_class, base.columns, policy.scope, policy.unit),
         policy.seed,
-        notes=tuple(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns),
+        notes=(*(f"{c}: level {levels[c]} of {prepared.hierarchies[c].height}" for c in base.columns), *unseen),
     )
-    lower = [at_level(prepared, base, name, max(levels[name] - 1, 0)) for name in base.columns]
+    lower = [at_level(prepared, base, name, max(levels[name] - 1, prepared.lowest(name))) for name in base.columns]
     shown = shown_at(prepared, levels, found)
     stays = shown.stays
     return Decision(
@@ -84,6 +85,7 @@ def of_levels(prepared: Prepared, levels: Mapping[str, int], found: SearchResult
         released=shown.released,
         kept=replace(found, kept=stays).kept_table() if found.k is None or stays is not found.kept else None,
         finer=tuple(c for c, _ in lower),
+        notes=unseen,
         given=shown.given,
     )
 
