@@ -23,7 +23,7 @@ from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
 from shoal.release.gate.sensitive_trees import sensitive_trees
-from shoal.release.plan.begin_coarser import Coarser, began, crowd, require_coarser, values_of
+from shoal.release.plan.begin_coarser import Coarser, Values, began, crowd, require_coarser, values_of
 from shoal.release.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
     quasi = tuple(policy.quasi)
     sampled = _sampled(table, policy)
     counted = sampled if sampled is not None else table
-    crowded, base, listed, lacking = crowd(counted, policy), None, {}, frozenset[str]()
+    crowded, base = crowd(counted, policy), None
+    listed: Values = {}
+    lacking: frozenset[str] = frozenset()
     if crowded is None:
         base = counted.count(quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight)
         if base.n_records == 0:
