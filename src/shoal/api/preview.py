@@ -71,10 +71,11 @@ def preview(verb: str, source: str, *, reading: Mapping[str, Any] | None = None,
 
     Examples
     --------
-    >>> import duckdb
-    >>> with duckdb.connect("clinic.db") as db:
-    ...     _ = db.execute("CREATE TABLE patients AS SELECT 30 AS age, 'f' AS sex")
-    >>> found = preview("hierarchy", "duckdb://clinic.db::patients", column="age")
+    >>> import duckdb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with duckdb.connect(f"{folder}/clinic.db") as db:
+    ...         _ = db.execute("CREATE TABLE patients AS SELECT 30 AS age, 'f' AS sex")
+    ...     found = preview("hierarchy", f"duckdb://{folder}/clinic.db::patients", column="age")
     >>> [s.returns for s in found.statements]
     ['aggregates']
     """

@@ -48,7 +48,7 @@ class PreviewTable(Table):
     @classmethod
     def over(cls, table: Table, recorder: Recorder | None = None) -> PreviewTable:
         """``table`` under watch; its connection sends nothing about tables from now on."""
-        if "::" not in table._relation.source:
+        if not table.in_database:
             raise UsageError("only tables in databases are read by statements.", hint="Leave --preview out.")
         made = cls(table._engine, table._relation, table._schema, name=table.name)
         made.recorder = recorder or Recorder()

@@ -20,6 +20,7 @@ from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_va
 from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files.lake import is_lake_source
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode, will_not_keep
 from shoal.errors import RoleError, UsageError
@@ -103,11 +104,17 @@ class Table:
     def limit_statements(self, seconds: float | None, only_aggregates: bool) -> None:
         """Let the server stop longer statements; refuse those that would return rows or identifiers."""
         if only_aggregates:
-            if "::" not in self._relation.source:
+            if not self.in_database:
                 raise UsageError("only tables in databases can be read by aggregates.", hint="Leave --only-aggregates out.")
             limits.only_aggregates(self._engine)
         if seconds is not None:
             self._engine.limit_time(seconds)
+
+    @property
+    def in_database(self) -> bool:
+        """Whether the table is read by statements that a database answers; files and lake tables are not."""
+        source = self._relation.source
+        return "::" in source and self._relation.reader is None and not is_lake_source(source)
 
     @property
     def only_aggregates(self) -> bool:
@@ -317,18 +324,6 @@ class Table:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def hold_together(tables: Sequence[Table]) -> list[tuple[Table, Held]]:
-    """Begin a run on several tables: those of one database are read over one connection, so in one state."""
-    places: dict[object, Engine] = {}
-    joined = []
-    for t in tables:
-        engine = t._engine if t._engine.place is None else places.setdefault(t._engine.place, t._engine)
-        joined.append(Table(engine, t._relation, t._schema, name=t.name))
-    for engine in {id(t._engine): t._engine for t in joined}.values():
-        engine.hold()
-    return [(t, state.held(t._engine, t._relation)) for t in joined]
 
 
 def _expressions(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[str, ExpressionStep]:

@@ -73,6 +73,14 @@ def test_parquet_files_of_a_lake_table_are_not_read_as_plain_ones(delta: Path, i
         shoal.open(delta, format="parquet")
 
 
+def test_lake_tables_are_read_by_no_statements(delta: Path, iceberg: tuple[Path, int]) -> None:
+    for source in (f"delta::{delta}", f"iceberg::{iceberg[0]}"):
+        with pytest.raises(UsageError, match="only tables in databases can be read by aggregates"):
+            shoal.open(source, only_aggregates=True)
+        with pytest.raises(UsageError, match="only tables in databases are read by statements"):
+            shoal.preview("inspect", source)
+
+
 def test_what_is_no_lake_table_is_said_so(tmp_path: Path, delta: Path) -> None:
     with pytest.raises(UnreadableError, match="is no Delta table"):
         shoal.open(f"delta::{tmp_path}")
