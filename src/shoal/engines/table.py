@@ -13,7 +13,7 @@ import pyarrow as pa
 from shoal.engines.core import limits, state
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.properties import described, without_spellings
-from shoal.engines.core.request import CountRequest
+from shoal.engines.core.request import CountRequest, expressions_of
 from shoal.engines.core.state import Held
 from shoal.engines.count.dispatch import count
 from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_values
@@ -28,7 +28,6 @@ from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Step
 from shoal.model.progress import Progress
 from shoal.model.roles import Schema
-from shoal.steps import ExpressionStep
 
 
 class Table:
@@ -193,7 +192,7 @@ class Table:
             limits.require_said(self._schema, (*wanted, *sensitive))
         for name in (*wanted, *sensitive, *(n for n in (unit, weight) if n is not None)):
             self._schema.require(name)
-        steps = _expressions(through or {}, wanted)
+        steps = expressions_of(through or {}, wanted)
         unit = unit or self._schema.unit
         heavy = weight or self._schema.weight
         if heavy is not None and self._schema[heavy].kind not in ("integer", "decimal", "float"):
@@ -324,20 +323,6 @@ class Table:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _expressions(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[str, ExpressionStep]:
-    """The steps that columns are counted through; each must be an expression of a column that is counted."""
-    steps: dict[str, ExpressionStep] = {}
-    for name, step in through.items():
-        if name not in wanted:
-            raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
-        if not isinstance(step, ExpressionStep):
-            raise UsageError(
-                f"step '{step.kind}' of column '{name}' cannot be counted through.", hint="It belongs to RECODE only."
-            )
-        steps[name] = step
-    return steps
 
 
 def make_table(engine: Engine, relation: Relation, name: str, roles: Mapping[str, Any]) -> Table:

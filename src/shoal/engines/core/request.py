@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shoal.engines.core.memory import left_for_data, refused
-from shoal.errors import HierarchyGapError, MemoryBudgetError
+from shoal.errors import HierarchyGapError, MemoryBudgetError, UsageError
+from shoal.model.plan import Step
 from shoal.steps import ExpressionStep
 
 HELD = 3
@@ -55,3 +56,17 @@ def over_budget(size: int, budget: int, columns: Sequence[str]) -> MemoryBudgetE
         estimate=size,
         budget=budget,
     )
+
+
+def expressions_of(through: Mapping[str, Step], wanted: Sequence[str]) -> dict[str, ExpressionStep]:
+    """The steps that columns are counted through; each must be an expression of a column that is counted."""
+    steps: dict[str, ExpressionStep] = {}
+    for name, step in through.items():
+        if name not in wanted:
+            raise UsageError(f"a step is given for '{name}', which is not counted.", hint="Name it among the columns.")
+        if not isinstance(step, ExpressionStep):
+            raise UsageError(
+                f"step '{step.kind}' of column '{name}' cannot be counted through.", hint="It belongs to RECODE only."
+            )
+        steps[name] = step
+    return steps
