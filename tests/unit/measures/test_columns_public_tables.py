@@ -7,7 +7,7 @@ import pytest
 
 from shoal.measures.columns.find import FEWEST_PHONES, find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
-from shoal.measures.columns.values.bands import band_order
+from shoal.measures.columns.values.bands import band_order, open_numbers
 from shoal.measures.columns.values.spelled_missing import missing_spellings
 from shoal.model.roles import Role
 
@@ -99,3 +99,44 @@ def test_numbers_beside_a_spelling_of_missing_are_measured() -> None:
 def test_titles_of_things_are_no_forms_of_address() -> None:
     assert found("title", {"Mr": 60, "Mrs": 60, "Mademoiselle": 60}, "text").topic == "title"
     assert found("title", {"Debt consolidation": 60, "My wedding day": 60, "Car": 60}, "text").topic != "title"
+
+
+@pytest.mark.parametrize("name", ["patienthealthsystemstayid", "mycustomerid", "hospitalvisitid"])
+def test_joined_names_that_end_with_a_number_of_somebody(name: str) -> None:
+    held = {str(128_919 + 3 * i): 1 + i % 2 for i in range(400)}
+    assert found(name, held).role is Role.DIRECT
+
+
+def test_ages_cut_at_an_open_end_are_in_order() -> None:
+    ages = {str(a): 3 for a in range(18, 90)} | {"> 89": 9}
+    made = found("age", ages, "text")
+    assert (made.scale, made.order[0], made.order[-2:]) == (Scale.ORDERED, "18", ("89", "> 89"))
+    few = [str(a) for a in range(80, 89)]
+    assert open_numbers([*few, "90+"]) == ()  # nine numbers
+    assert open_numbers([*few, "89", "90+"])[-1] == "90+"
+    assert open_numbers([*few, "89", "<81"]) == ()  # inside the rest
+    assert open_numbers([*few, "89", "<80"])[0] == "<80"
+    assert open_numbers([*few, "89", "<80", "90+", "95+"]) == ()
+
+
+def test_negative_numbers_are_no_codes() -> None:
+    assert found("hospitaladmitoffset", codes(*range(-1200, 13, 100))).scale is Scale.NUMBER  # thirteen values
+
+
+def test_degrees_are_ordered() -> None:
+    assert found("religiousness", codes(1, 2, 3, 4, 5)).scale is Scale.ORDERED
+    assert found("religion", codes(1, 2, 3, 4, 5)).scale is Scale.NOMINAL
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "scale"),
+    [
+        ((1, 2, 3), 40, Scale.ORDERED),
+        ((1, 2, 3), 39, Scale.NUMBER),
+        ((1, 2, 3, 4, 5), 40, Scale.ORDERED),
+        ((1, 2, 3, 4, 5, 6), 40, Scale.NUMBER),
+        ((2, 3, 4), 40, Scale.NUMBER),
+    ],
+)
+def test_levels_of_a_test(values: tuple[int, ...], rows: int, scale: Scale) -> None:
+    assert found("cholesterol", codes(*values, rows=rows)).scale is scale

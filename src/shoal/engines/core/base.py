@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -53,9 +54,14 @@ class Relation:
         """The names that ``sql`` has: the columns, and those read as text once more in their own type."""
         return [*(c.name for c in self.columns), *(n + RAW for n in self.reads_as_text)]
 
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by their names."""
+        return {c.name: c for c in self.columns}
+
     def column(self, name: str) -> Column:
         """The column of that name."""
-        return next(c for c in self.columns if c.name == name)
+        return self.by_name[name]
 
 
 class Engine(ABC):

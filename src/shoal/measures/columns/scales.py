@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import expanded
 from shoal.measures.columns.names.words import folded, opaque, raw_words
-from shoal.measures.columns.values.bands import band_order, lowest_word
+from shoal.measures.columns.values.bands import band_order, lowest_word, open_numbers
 from shoal.measures.columns.values.dates import date_share, unix_times
 from shoal.measures.columns.values.identifiers import spread
 from shoal.measures.columns.values.ladders import ladder_order
@@ -22,6 +23,7 @@ from shoal.measures.columns.values.whole_numbers import (
     code_digits,
     dense,
     leading_zeros,
+    levels_of_a_test,
     long_codes,
     plural_count,
     rating,
@@ -96,6 +98,8 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
     looked = spread(facts.values)
     if date_share(looked, facts.kind) >= 0.9:
         return Found(Scale.DATE)
+    if order := open_numbers(facts.values):
+        return Found(Scale.ORDERED, order)
     if facts.distinct <= MOST_ORDERED:
         order = ladder_order(facts.values)[1]
         if topic_scale == "nominal" and len(order) < 3:
@@ -191,12 +195,16 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
     if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
         return Found(Scale.NOMINAL)
+    if topic_scale == "number" and facts.labels == {} and levels_of_a_test(facts) and not words & _COUNTS:
+        return Found(Scale.ORDERED, natural)
     if words & _CODED and not words & (_LEVELS | _COUNTED) and facts.distinct <= FEW_CODES and topic_scale == "number":
         return Found(Scale.NOMINAL)
     if topic_scale == "number" and not (words & _LEVELS and facts.distinct <= FEW_CODES and dense(facts)):
         return Found(Scale.NUMBER)
-    if topic_scale == "nominal" and words & _LEVELS and not words & _CODES and 4 <= facts.distinct <= 25:
+    if topic_scale == "nominal" and (words & _LEVELS or _degree(words)) and not words & _CODES and 4 <= facts.distinct <= 25:
         return Found(Scale.ORDERED, natural)
+    if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
+        return Found(Scale.NUMBER)  # no code is negative
     if topic_scale == "nominal":
         counted = (words & _COUNTS or plural_count(facts) or (facts.distinct > LONG_RUN and dense(facts))) and not words & _CODES
         return Found(Scale.NUMBER if counted else Scale.NOMINAL)
@@ -214,6 +222,13 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     return Found(Scale.NUMBER)
 
 
+def _degree(words: AbstractSet[str]) -> bool:
+    """Whether a word names a degree of something: religiousness, drowsiness."""
+    return any(w.endswith("ness") and len(w) > SHORT_DEGREE and w not in ("business", "harness") for w in words)
+
+
+SHORT_DEGREE = 7
+"""Letters of words that end like degrees and are none: illness, witness, fitness."""
 _TIMES = frozenset(("time", "zeit", "duration", "dauer", "duree", "tiempo", "tempo", "tijd", "duur"))
 _YEARS = frozenset(("years", "yrs", "yr", "jahre", "annees", "anos", "anni", "jaren", "year", "num"))
 

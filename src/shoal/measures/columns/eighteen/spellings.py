@@ -78,12 +78,18 @@ _TELLING = re.compile(r"[\d@:]|www")
 
 def certain_in(values: Sequence[str]) -> tuple[Inside, float] | None:
     """The first certain form that a value has, with the share of values that have it; None where none has one."""
-    told = [v for v in values if _TELLING.search(v)]
-    for form in CERTAIN:
-        n = sum(form.found(v) for v in told)
+    told = [_certain_forms(v) for v in values if _TELLING.search(v)]
+    for place, form in enumerate(CERTAIN):
+        n = sum(place in forms for forms in told)
         if n and n >= form.least * len(values):
             return form, n / len(values)
     return None
+
+
+@lru_cache(maxsize=CACHED)
+def _certain_forms(text: str) -> tuple[int, ...]:
+    """The places of the certain forms that a text has or holds."""
+    return tuple(place for place, form in enumerate(CERTAIN) if form.found(text))
 
 
 @lru_cache(maxsize=CACHED)

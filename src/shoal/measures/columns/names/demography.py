@@ -164,7 +164,7 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
-        "smsa cmsa pmsa code+geo geo+code zbs* zona+basica code+commune commune+code "
+        "smsa cmsa pmsa =population town+size city+size code+geo geo+code zbs* zona+basica code+commune commune+code "
         "cabin* kabine* "
         "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
         "codmun* codice+comune istat+com* "

@@ -104,7 +104,7 @@ HEALTH: tuple[Topic, ...] = (
         "nominal",
         0.9,
         "hta epoc dm1 dm2 bpco irc ictus avc erc cronic* chroni* das ghm ghs igs* ccam* forderbedarf* sonderpad* "
-        "special+need* sen+status causabas causa+bas* linha+a "
+        "special+need* sen+status causabas causa+bas* linha+a linhaa linhab linhac linhad "
         "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "
         "=ill =illness =malade =enfermo =ziek =doente =malato "
         "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
@@ -132,6 +132,7 @@ HEALTH: tuple[Topic, ...] = (
         "outcome or death",
         "",
         0.8,
+        "*dischargestatus *dischargelocation *dischargedisposition "
         "dthfl dth+fl dthdy decesso* entlassgrund* entlassungsgrund* entlassart* verweildauer* verblijfsduur ligduur "
         "duree+sejour estancia degenza pfs* os+days osdays death* dead died deceased mort* expire* vital* alive los "
         "length+of+stay lengthofstay =stay readmi* rehosp* outcome* icu discharge+loc* discharge+type discharge+disp* "
@@ -162,6 +163,7 @@ HEALTH: tuple[Topic, ...] = (
         "test+name analyte* loinc* component+name abnormal+flag abnormal* reference+range ref+range "
         "lab labs labtest* laborat* glu* gluc* glyc* hba1c a1c* hemoglob* haemoglob* hgb hb hct hematoc* platelet* wbc "
         "rbc leuko* neutro* creat* scr bun urea uric albumin* bilirub* =alt ast alp ggt sgot sgpt ldh ldl hdl chol* "
+        "cholesterol* "
         "triglyc* trig tchol totchol directchol lipid* sodium potassium calcium chlor* magnes* phosph* iron ferrit* tsh "
         "t3 t4 crp esr psa cea ca125 afp troponin bnp inr ptt lactate pco2 po2 fio2 spo2 sao2 o2sat bicarb* anion bp sbp "
         "dbp systol* diastol* bps bpsys* bpdia* bpxsy* bpxdi* trestbps blood* pulse* puls heartrate heart+rate =hr =rr "

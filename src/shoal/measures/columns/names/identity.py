@@ -243,7 +243,8 @@ RECORDS: tuple[Topic, ...] = (
         0.93,
         _PERSON_WORDS
         + " u+id uid uids user+id userid cod+fam* id+fam* fam+id famid n+famille cod+famiglia nucleo+id id+nucleo hid hhid "
-        "hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno "
+        "hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno *patientid *personid *userid *memberid *customerid "
+        "*clientid *studentid *employeeid *subjectid *participantid *respondentid *householdid "
         + "=patient =participant =subject =respondent =customer =client =member =user =employee =student =passenger "
         "=donor =kunde =klant =cliente =paciente =paziente =proband",
         18,
@@ -256,7 +257,7 @@ RECORDS: tuple[Topic, ...] = (
         0.85,
         "progressivo* matricula+n* nummi nro+orden numero+orden lfd orden+n* num+ordre no+ordre id ids _id uuid guid "
         "identifier ident row+id rowid row+num* rownum* row+names rownames row+name rowname record+id recordid recno "
-        "=case st+case stcase case+ref* "
+        "=case st+case stcase case+ref* *stayid *visitid *caseid *recordid *encounterid *admissionid *episodeid *sessionid "
         "case+id caseid case+n* caseno encounter* enc+id hadm stay+id visit+id visitid admission+id episode+id claim+id "
         "clm+id claimid event+id eventid order+id orderid order+num* transaction+id trans+id transid invoice* ticket* "
         "application+id app+id loan+id loanid =key primary+key sequence+n* =seq seqno idauniq uniqid unique+id "

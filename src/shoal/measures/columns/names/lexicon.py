@@ -128,6 +128,8 @@ class _Pattern:
         """How well it fits: number of words, whole words before beginnings of words, letters that fit, order of the topics."""
         whole = all(word == part.strip("*=") for word, part in zip(words, self.parts, strict=True))
         letters = 0 if whole else sum(len(part.strip("*")) for part in self.parts)
+        if self.parts[0][0] == "*" and self.parts[0].endswith("id"):  # hospitalvisitid numbers visits, whatever stands before
+            letters += len(words[0])
         return len(self.parts), int(whole), letters, -self.rank
 
 

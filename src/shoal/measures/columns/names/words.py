@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OPAQUE = re.compile(r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}")
@@ -49,6 +50,7 @@ def inflected(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((text, single, *ends, *([single[:-1]] if single.endswith("e") else []))))
 
 
+@lru_cache(maxsize=50_000)
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a column name, folded, digits at their ends taken off.
 
@@ -58,6 +60,7 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(w.strip("0123456789") or w for w in raw_words(name))
 
 
+@lru_cache(maxsize=50_000)
 def raw_words(name: str) -> tuple[str, ...]:
     """The words of a column name with their digits: ``ipv4``, ``icd10``; a sign for "number" is the word ``nr``.
 

@@ -166,6 +166,7 @@ SEEN: tuple[Topic, ...] = (
         "nominal",
         0.7,
         "codestab* cod+estab* finess* siret "
+        "hospitalid wardid clinicid facilityid providerid practiceid schoolid storeid "
         "=inst inst+code institut* cnes cnes+* cgc+hosp "
         "registered+gp =gp gp+code "
         "performing+lab* lab+name laboratory+name laboratoire labor+name ordering+* order+provider "

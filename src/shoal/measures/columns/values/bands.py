@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.names.words import folded
 
+CACHED = 1 << 16
+"""Texts whose reading is kept: the columns of a wide table hold the same few."""
 _N = r"-?\d+(?:[ .,']\d{3})*(?:[.,]\d+)?|-?\d+(?:[.,]\d+)?"
 _UNIT = (
     r"(?:\s*(?:years?|yrs?|y|jahre?n?|ans?|anos?|anni|jaar|jarigen|months?|monate?|mois|meses|mesi|kg|lbs?|cm|eur|euro?s?|"
@@ -45,6 +48,7 @@ _LOWEST = frozenset(
 )
 
 
+@lru_cache(maxsize=CACHED)
 def lower_end(text: str) -> tuple[float, int] | None:
     """Where a band begins: a number and, for equals, 0 for "below it", 1 for "from it", 2 for "above it"; None for other texts.
 
@@ -98,6 +102,28 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
     if bands < 1 + (not measured) or (bands < 0.4 * len(values) and not measured):
         return ()
     return tuple(sorted(places, key=lambda v: places[v]))
+
+
+def open_numbers(values: Sequence[str]) -> tuple[str, ...]:
+    """Whole numbers with one or two open ends (``<18``, ``> 89``, ``90+``) that lie outside all others, in order; else empty.
+
+    >>> open_numbers(["> 89", *(str(n) for n in range(60, 90))])[-2:]
+    ('89', '> 89')
+    """
+    numbers = [v for v in values if v.strip().isdigit()]
+    ends = [v for v in values if not v.strip().isdigit()]
+    if len(numbers) < MOST_NUMBERS or not 1 <= len(ends) <= 2:
+        return ()
+    places = {v: lower_end(v) for v in ends}
+    low, high = min(map(int, numbers)), max(map(int, numbers))
+    if any(p is None or not (p[0] <= low if p[1] == 0 else p[0] >= high) for p in places.values()):
+        return ()
+    key = {v: (float(v), 1) for v in numbers} | {v: p for v, p in places.items() if p is not None}
+    return tuple(sorted(values, key=lambda v: key[v]))
+
+
+MOST_NUMBERS = 10
+"""Numbers beside an open end from which they are a scale of numbers that was cut, not a few categories."""
 
 
 def lowest_word(text: str) -> bool:

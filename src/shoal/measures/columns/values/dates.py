@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -121,5 +121,9 @@ def place_in(names: tuple[tuple[str, ...], ...], text: str) -> int | None:
     >>> place_in(MONTHS, "Avril"), place_in(WEEKDAYS, "MONDAY"), place_in(MONTHS, "x")
     (3, 0, None)
     """
-    plain = folded(text.strip().strip("."))
-    return next((i for i, spelled in enumerate(names) if plain in spelled), None)
+    return _places(names).get(folded(text.strip().strip(".")))
+
+
+@cache
+def _places(names: tuple[tuple[str, ...], ...]) -> dict[str, int]:
+    return {word: i for i, spelled in enumerate(names) for word in spelled}

@@ -261,6 +261,7 @@ def _on_rungs(values: Sequence[str], plain: dict[str, str]) -> tuple[str, tuple[
     return None
 
 
+@lru_cache(maxsize=CACHED)
 def _plain(text: str) -> str:
     """Folded, without a number or letter in front ("1 = low", "(2) medium") and brackets around."""
     plain = folded(text.strip()).strip(".[]()\"'")

@@ -20,7 +20,7 @@ _WORDS = frozenset(
 |missing|(missing)|missing value|blank|(blank)|empty|
 not available|not avail|unavailable|no data|no information|no info|no record|not recorded|not reported|not stated
 |not given|not specified|unspecified|not known|
-unknown|unk|unkn|uk|ukn|unknown/invalid|unknown/not specified|unknown (default)|unknown/other|invalid|undefined
+unknown|unk|unkn|uk|ukn|unknown/invalid|unknown/not specified|unknown (default)|unknown/other|other/unknown|invalid|undefined
 |undetermined|unidentified|unassigned|unclassified|unable to obtain|unobtainable|
 patient declined to answer|declined|declined to answer|refused|refusal|refuse|refused to answer|refuse to answer
 |prefer not to say|prefer not to answer|prefer not to disclose|prefer not|no answer|no response|not answered|non response

@@ -56,6 +56,14 @@ def sparse_codes(facts: ColumnFacts) -> bool:
     return few and float(np.min(numbers)) >= 0 and float(np.mean(np.mod(told, 5) == 0)) < 0.5
 
 
+def levels_of_a_test(facts: ColumnFacts) -> bool:
+    """Whether what is usually measured is told in levels: 1 to 3, 4 or 5 without a gap, each in many rows."""
+    numbers = facts.numbers
+    assert numbers is not None
+    run = facts.distinct == len(numbers) and sorted(numbers.tolist()) == list(range(1, facts.distinct + 1))
+    return run and 3 <= facts.distinct <= 5 and facts.filled >= ROWS_EACH * facts.distinct
+
+
 def code_digits(facts: ColumnFacts) -> bool:
     """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
     lengths = {len(v) for v in facts.values}
