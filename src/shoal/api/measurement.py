@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from shoal.api.readers.person_column import Repeating
 from shoal.errors import InternalError, UsageError
 from shoal.kernels.group import count_by, group_codes
 from shoal.kernels.people import Memberships
+from shoal.measures.classes.household import HouseholdRisk, household_risk
+from shoal.measures.classes.impact import Impact, impact
 from shoal.measures.result.measurement import Measured
 from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.roles import MissingPolicy
@@ -36,16 +38,26 @@ class Measurement(Measured):
 
     source: Any = field(default=None, repr=False)
     repeating: Repeating | None = None
+    impact: Impact | None = None
+    """What an attacker may learn, weighed by what it is worth; see :meth:`with_impact`."""
 
     @property
     def notes(self) -> list[str]:
         """What the reader must know to use the numbers; first of all, whether a row is a person."""
         said = super().notes
+        said = said if self.impact is None else [*said, self.impact.sentence]
         return said if self.repeating is None else [self.repeating.sentence, *said]
+
+    def with_impact(self, weights: Mapping[str, float]) -> Measurement:
+        """The same with what each sensitive column is worth: chance times impact, in the notes, the JSON and the report.
+
+        ``{"diagnosis": 5, "income": 1}``: any unit; the chance is that of guessing the most common value of the person's class.
+        """
+        return replace(self, impact=impact(self.counts, weights))
 
     def to_json(self) -> dict[str, Any]:
         found = self.repeating
-        out = super().to_json()
+        out = super().to_json() | ({} if self.impact is None else {"impact": self.impact.to_json()})
         return out if found is None else out | {"repeating_id": {"column": found.column, "ids": found.ids, "rows": found.rows}}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,6 +99,20 @@ class Measurement(Measured):
         parts = [values[classes_of(batch, self.counts)] for batch in self.source.scan(self.quasi)]
         out: npt.NDArray[Any] = np.concatenate(parts)
         return out
+
+    def households(self, column: str) -> HouseholdRisk:
+        """Risk that somebody of a household is named: one named member names the others. Each row is a person.
+
+        >>> import shoal
+        >>> m = shoal.measure({"age": [30, 41, 30, 41], "home": [1, 1, 2, None]}, quasi=["age"])
+        >>> sorted(m.households("home").risk.tolist())
+        [0.5, 0.5, 0.75]
+        """
+        if self.base.unit is not None:
+            raise UsageError("households are of tables with one row per person.", hint="Leave the unit out.")
+        each = self.per_record(1.0 / np.asarray(self.counts.sizes, dtype=np.float64))
+        self.source.schema.require(column, what="household")
+        return household_risk(each, [batch.column(column) for batch in self.source.scan((column,))])
 
     def _repr_html_(self) -> str:
         from shoal.report.card import card

@@ -46,6 +46,12 @@ def measure(
     explain: Annotated[
         Text, typer.Option("--explain", metavar="[NUMBER]", help="Explain every number, or one: k, match, suda, people_at …")
     ] = None,
+    impact: Annotated[
+        Text, typer.Option("--impact", help="What sensitive columns are worth: diagnosis=5,income=1. Chance times impact.")
+    ] = None,
+    household: Annotated[
+        Text, typer.Option("--household", help="Also the risk of households: the column that names them.")
+    ] = None,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
     time: Annotated[Text, typer.Option("--time", help="Event tables: the column of the time.")] = None,
@@ -84,7 +90,13 @@ def measure(
             "insensitive": insensitive,
             "weight": weight,
         }
-        more: dict[str, object] = {"population": population, "by": by, "suda": suda or None}
+        more: dict[str, object] = {
+            "population": population,
+            "by": by,
+            "suda": suda or None,
+            "impact": impact,
+            "household": household,
+        }
         _events.refuse(others | more)
         asked = _events.Asked(
             unit, time, place, time_widths, place_levels, known, dict(_pair(h) for h in hierarchy or ()), seed, require, preview
@@ -114,6 +126,10 @@ def measure(
         words |= _asked_who(opened, words)
     with _shared.progress("counting") as told:
         found = shoal.measure(opened, progress=told, **rules, **words)
+    found = found.with_impact(_weights(impact)) if impact else found
+    from shoal.cli._predict import households as _households
+
+    homes = found.households(household) if household else None
     checked = found.check(require) if require else None
     if report is not None:
         _shared.say(f"Report written to {found.report(report)}.")
@@ -124,9 +140,12 @@ def measure(
         _shared.say(f"Plot written to {save(group_sizes(found), plot)}.")
     if as_json:
         extra = {"requirement": checked.to_json()} if checked is not None else {}
+        extra |= {"households": homes.to_json()} if homes is not None else {}
         _shared.put_json(found.to_json() | extra | ({"suda": found.suda().to_json()} if suda else {}))
     else:
         _show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
+        if homes is not None:
+            _households.show(homes)
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
         named = "TABLE" if "://" in table else _shared.printable(table)  # a URL may hold a password
@@ -140,6 +159,20 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not file:
         raise typer.BadParameter("a hierarchy is given as column=file.")
     return column.strip(), file.strip()
+
+
+def _weights(text: str) -> dict[str, float]:
+    """Columns with what they are worth, from ``diagnosis=5,income=1``."""
+    out = {}
+    for part in _shared.names(text):
+        column, separator, weight = part.rpartition("=")
+        try:
+            out[column.strip()] = float(weight)
+        except ValueError:
+            separator = ""
+        if not separator:
+            raise typer.BadParameter("an impact is given as column=number.")
+    return out
 
 
 def _asked_who(opened: Any, words: dict[str, Any]) -> dict[str, str]:

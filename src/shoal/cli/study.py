@@ -9,6 +9,9 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._shell.preview import show_preview
+from shoal.errors import UsageError
+
+LEDGER = Path("registry-ledger.json")
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +29,16 @@ def study(
     alpha: Annotated[float, typer.Option("--alpha", help="Share that must be unique to call a set identifying.")] = 0.05,
     k: Annotated[int, typer.Option("--k", help="Smallest group of a safe set.")] = 5,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
+    publish: Annotated[
+        str | None, typer.Option("--publish", metavar="REGISTRY", help="Publish each result to this registry: file, URL, https.")
+    ] = None,
+    codes: Annotated[str, typer.Option("--codes", help="With --publish: columns with their codes: age=age/years,sex=sex.")] = "",
+    population: Annotated[str, typer.Option("--population", help="With --publish: whose: NL/Utrecht@2021.")] = "",
+    holder: Annotated[str, typer.Option("--holder", help="With --publish: who publishes.")] = "",
+    key: Annotated[Path | None, typer.Option("--key", help="With --publish: the holder's private key.")] = None,
+    ledger: Annotated[Path, typer.Option("--ledger", help="Private memory of what was published.")] = LEDGER,
+    noise: Annotated[float | None, typer.Option("--noise", metavar="EPSILON", help="Publish with noise of this ε.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --publish: show what would leave.")] = False,
     read: _shared.Read = None,
     preview: _shared.Preview = False,
     as_json: _shared.Json = False,
@@ -34,6 +47,13 @@ def study(
     """Group sizes, people in small groups, κ and entropy of many sets of columns, by subpopulation; minimal identifying sets."""
     import shoal
 
+    if publish is not None and not (codes and population):
+        raise UsageError(
+            "a record names its columns in common codes, and its population.",
+            hint="Add --codes age=age/years,sex=sex --population NL/Utrecht@2021.",
+        )
+    if publish is None and (codes or population or holder or key or dry_run or noise is not None):
+        raise UsageError("codes, population, holder and key are those of a publication.", hint="Name the registry: --publish.")
     pool = _shared.names(quasi or qi)
     asked = _read_sets(sets) if sets is not None else [pool] if pool and up_to is None else []
     words: dict[str, Any] = {
@@ -47,11 +67,17 @@ def study(
         found = shoal.study(shoal.open(table, **_shared.read_options(read)), progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
+    if not as_json:
+        _show(found)
+    content = found.to_json()
+    if publish is not None:
+        from shoal.cli._registry.publish import Publishing, publish_study
+
+        how = Publishing(holder, publish, ledger, key, noise, dry_run=dry_run)
+        content = content | {"published": publish_study(content, codes, population, how, as_json=as_json)}
     if as_json:
-        _shared.put_json(found.to_json())
-        return
-    _show(found)
-    if report is None:
+        _shared.put_json(content)
+    elif report is None and publish is None:
         named = "TABLE" if "://" in table else table  # a URL may hold a password
         _shared.next_step(f"shoal study {named} … --report study.html", within=True)
 

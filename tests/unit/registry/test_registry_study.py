@@ -109,3 +109,34 @@ def test_from_the_command_line_once_and_not_again(people, studied, tmp_path, mon
     assert store.head()[0] == 7
     store.close()
     run("--by", "town", "--dry-run", code=2)
+
+
+def test_a_study_publishes_in_its_own_run(people, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("SHOAL_SIGNING_KEY", "SHOAL_SIGNING_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "sets.txt").write_text("age,sex\nage\n")
+    codes = ["--codes", "age=age/years,sex=sex", "--population", "ZZ@2026"]
+    line = ["study", str(people), "--sets", "sets.txt"]
+
+    def run(*more, code=0):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([*line, *more])
+        assert stop.value.code == code
+        return capsys.readouterr().out
+
+    looked = json.loads(run("--publish", "z.db", *codes, "--dry-run", "--json"))["published"]
+    assert (looked["records"], looked["submitted"]) == (2, False)
+    assert not (tmp_path / "z.db").exists()
+    told = run("--publish", "z.db", *codes, "--holder", "Z office")
+    assert "Group sizes" in told
+    assert "Signed: 2 new. Submitted." in told
+    store = Store("sqlite:///z.db")
+    assert store.head()[0] == 2
+    store.close()
+    again = json.loads(run("--publish", "z.db", *codes, "--holder", "Z office", "--json"))
+    assert (again["published"]["new"], len(again["sets"])) == (0, 2)
+    run("--publish", "z.db", code=2)
+    run("--publish", "z.db", *codes, code=2)  # nobody is named as the holder
+    run(*codes, code=2)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import _shared
+from shoal.cli._predict import households
 from shoal.errors import UsageError
 from shoal.predict.questionnaire.meter import as_percent
 
@@ -33,11 +34,7 @@ def tell(found: PopulationEstimate, *, household: str | None, records: Path | No
     if fitted is not None:
         _fitted(fitted)
     if homes is not None:
-        out.print(
-            f"Households: {homes.risk.size:,}; somebody of one is named with a chance of {as_percent(homes.mean)} on average, "
-            f"{as_percent(homes.max)} at worst.",
-            markup=False,
-        )
+        households.show(homes)
     _class_sizes(found)
     for note in found.notes:
         out.print(note, markup=False)

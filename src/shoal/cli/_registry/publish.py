@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,46 +53,83 @@ def publish(
     as_json: _shared.Json = False,
 ) -> None:
     """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
-    from shoal.registry.publish.bulk import publish_each
-    from shoal.registry.publish.holder import Ledger
     from shoal.registry.records.population import Population
 
     columns, codes = _columns(qi)
     people = Population.parse(population)
     if study and (unit or count or by or cells):
         raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
-    if not holder and not dry_run:
-        raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
-    own = None if dry_run else _holder.signer_of(key)
-    target = _holder.submit_to(registry) if registry and not dry_run else None
-    if target is not None and own is not None:
-        target.check_name(holder, own.public)
-    book = Ledger.load(ledger)
-    options: dict[str, Any] = {
-        "holder": holder or "(dry run)", "date": _holder.today(), "cells": cells, "noise": noise,
-        "method": "sample" if sample else "complete count",
-    }  # fmt: skip
+    how = Publishing(holder, registry, ledger, key, noise, sample=sample, dry_run=dry_run, cells=cells)
 
-    def latest(wanted: tuple[str, ...], place: Population) -> Any:
-        return target.latest(wanted, str(place), own.public) if target and own else None
-
-    if study:
-        bulk = _studied(table, columns, codes, people, book, latest, options)
-    else:
+    def proposed(book: Any, latest: Any, options: dict[str, Any]) -> Bulk:
+        if study:
+            return _studied(_read_study(table), columns, codes, people, book, latest, options)
         counted = _count(table, columns, codes, unit, count, by)
-        bulk = _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
-    records = [p.record for p in bulk.proposals] if own is None else publish_each(bulk, own, book)
+        return _counted(counted if by is not None else counted[""], codes, people, book, latest, options)
+
     one = by is None and not study
-    fresh = [r for r, p in zip(records, bulk.proposals, strict=True) if not p.unchanged]
-    submitted = target is not None and bool(fresh)
-    if target is not None and fresh:
-        target.submit_many(fresh)
-    if own is not None:
-        book.save(ledger)
-        if out is not None:
-            content = records[0].to_json() if one else [r.to_json() for r in records]
-            out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    bulk, records, submitted = how.carry_out(proposed)
+    if out is not None and not dry_run:
+        content = records[0].to_json() if one else [r.to_json() for r in records]
+        out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (_tell_one if one else _tell_many)(bulk, records, submitted, dry_run, as_json)
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """Who publishes where, with what key and ledger; ``dry_run`` signs and submits nothing."""
+
+    holder: str
+    registry: str
+    ledger: Path
+    key: Path | None
+    noise: float | None = None
+    sample: bool = False
+    dry_run: bool = False
+    cells: int | None = None
+
+    def carry_out(self, proposed: Callable[[Any, Any, dict[str, Any]], Bulk]) -> tuple[Bulk, list[Any], bool]:
+        """Propose, sign and submit; the records, and whether anything was submitted."""
+        from shoal.registry.publish.bulk import publish_each
+        from shoal.registry.publish.holder import Ledger
+
+        if not self.holder and not self.dry_run:
+            raise UsageError("a record needs its holder's name.", hint="Add --holder NAME, or --dry-run to look first.")
+        own = None if self.dry_run else _holder.signer_of(self.key)
+        target = _holder.submit_to(self.registry) if self.registry and not self.dry_run else None
+        if target is not None and own is not None:
+            target.check_name(self.holder, own.public)
+        book = Ledger.load(self.ledger)
+        options: dict[str, Any] = {
+            "holder": self.holder or "(dry run)", "date": _holder.today(), "cells": self.cells, "noise": self.noise,
+            "method": "sample" if self.sample else "complete count",
+        }  # fmt: skip
+
+        def latest(wanted: tuple[str, ...], place: Any) -> Any:
+            return target.latest(wanted, str(place), own.public) if target and own else None
+
+        bulk = proposed(book, latest, options)
+        records = [p.record for p in bulk.proposals] if own is None else publish_each(bulk, own, book)
+        fresh = [r for r, p in zip(records, bulk.proposals, strict=True) if not p.unchanged]
+        if target is not None and fresh:
+            target.submit_many(fresh)
+        if own is not None:
+            book.save(self.ledger)
+        return bulk, records, target is not None and bool(fresh)
+
+
+def publish_study(content: dict[str, Any], codes: str, population: str, how: Publishing, *, as_json: bool) -> dict[str, Any]:
+    """Publish the result of a study as it stands, tell what leaves, and give it back for the JSON."""
+    from shoal.registry.records.population import Population
+
+    columns, coded = _columns(codes)
+    people = Population.parse(population)
+    bulk, records, submitted = how.carry_out(
+        lambda book, latest, options: _studied(content, columns, coded, people, book, latest, options)
+    )
+    if not as_json:
+        _tell_many(bulk, records, submitted, how.dry_run, as_json)
+    return _many(bulk, records, submitted, how.dry_run)
 
 
 def _counted(counted: Any, codes: tuple[str, ...], people: Any, book: Any, latest: Any, options: dict[str, Any]) -> Bulk:
@@ -104,13 +143,9 @@ def _counted(counted: Any, codes: tuple[str, ...], people: Any, book: Any, lates
     return propose_each(counted, codes, people, ledger=book, published=lambda p: latest(wanted, p), **options)
 
 
-def _studied(
-    file: str, columns: tuple[str, ...], codes: tuple[str, ...], people: Any, book: Any, latest: Any, options: dict[str, Any]
-) -> Bulk:
-    """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
+def _read_study(file: str) -> dict[str, Any]:
     from shoal.errors import UnreadableError
     from shoal.model import strict_json
-    from shoal.registry.publish.study_results import propose_study
 
     try:
         content = strict_json.loads(Path(file).read_text(encoding="utf-8"))
@@ -118,6 +153,21 @@ def _studied(
         raise UnreadableError("the result of the study cannot be read.", hint="Write it with: shoal study … --json") from None
     if not isinstance(content, dict):
         raise UnreadableError("this is not the result of a study.", hint="Write it with: shoal study … --json")
+    return content
+
+
+def _studied(
+    content: dict[str, Any],
+    columns: tuple[str, ...],
+    codes: tuple[str, ...],
+    people: Any,
+    book: Any,
+    latest: Any,
+    options: dict[str, Any],
+) -> Bulk:
+    """Proposals for every set of columns of a study, of everybody and of each subpopulation."""
+    from shoal.registry.publish.study_results import propose_study
+
     coded = dict(zip(columns, codes, strict=True))
     return propose_study(content, coded, people, ledger=book, published=latest, **options)
 
@@ -178,11 +228,9 @@ def _tell_one(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as
 
 def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, as_json: bool) -> None:
     """One preview for all places: what leaves of each, who is left out, and what it costs."""
-    notes = sorted({note for p in bulk.proposals for note in p.notes})
+    told = _many(bulk, records, submitted, dry_run)
     if as_json:
-        leaves = [r.content() if dry_run else r.to_json() for r in records]
-        _shared.put_json({"leaves": leaves, "records": len(records), "new": len(bulk.new), "left_out": dict(bulk.left_out),
-                          "notes": notes, "submitted": submitted})  # fmt: skip
+        _shared.put_json(told)
         return
     typer.echo(f"This, and nothing else, leaves the building{' (once signed)' if dry_run else ''}: {len(records):,} records.")
     for record in records[:20]:
@@ -194,10 +242,17 @@ def _tell_many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool, a
         typer.echo(f"  and {len(records) - 20:,} more (--json shows every number).")
     for reason, places in sorted(bulk.left_out.items()):
         typer.echo(f"Left out: {places:,} ({reason}).")
-    for note in notes[:5]:
+    for note in told["notes"][:5]:
         typer.echo(note)
     if not dry_run:
         typer.echo(f"Signed: {len(bulk.new):,} new." + (" Submitted." if submitted else ""))
+
+
+def _many(bulk: Bulk, records: list[Any], submitted: bool, dry_run: bool) -> dict[str, Any]:
+    leaves = [r.content() if dry_run else r.to_json() for r in records]
+    notes = sorted({note for p in bulk.proposals for note in p.notes})
+    return {"leaves": leaves, "records": len(records), "new": len(bulk.new), "left_out": dict(bulk.left_out),
+            "notes": notes, "submitted": submitted}  # fmt: skip
 
 
 def _columns(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
