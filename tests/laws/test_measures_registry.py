@@ -18,8 +18,8 @@ from shoal.measures.utility.recoding import ColumnRecoding, Recoding
 from shoal.model.counts.classes import ClassCounts, SensitiveCounts
 
 OTHER_MODULES = {  # no metrics of their own: results, layouts, words, and calculators tested by name
-    "classes.hit_hardest", "classes.household", "classes.individual", "classes.made_up", "classes.missing", "classes.profile",
-    "classes.smaller_groups", "columns.find",
+    "classes.hit_hardest", "classes.household", "classes.impact", "classes.individual", "classes.made_up", "classes.missing",
+    "classes.profile", "classes.smaller_groups", "columns.find",
     "columns.finding", "columns.lattice",
     "columns.scales", "columns.suda",
     "columns.suda_loops", "glossary", "metrics", "observer.finite", "observer.models",
@@ -33,7 +33,7 @@ ALL = list(metrics())
 def test_every_module_is_known() -> None:
     found = pkgutil.walk_packages(shoal.measures.__path__, "shoal.measures.")
     present = {m.name.removeprefix("shoal.measures.") for m in found if not m.ispkg}
-    finder = ("columns.eighteen.", "columns.names.", "columns.roles.", "columns.values.")
+    finder = ("columns.eighteen.", "columns.names.", "columns.roles.", "columns.sanity.", "columns.values.")
     present = {m for m in present if not m.startswith((*finder, "events."))}
     assert present == set(MODULES) | OTHER_MODULES
 

@@ -44,14 +44,10 @@ def measure(
         ),
     ] = None,
     explain: Annotated[
-        Text, typer.Option("--explain", metavar="[NUMBER]", help="Explain every number, or one: k, match, suda, people_at …")
+        Text, typer.Option("--explain", metavar="[NUMBER]", help="Explain every number, or one: k, suda …")
     ] = None,
-    impact: Annotated[
-        Text, typer.Option("--impact", help="What sensitive columns are worth: diagnosis=5,income=1. Chance times impact.")
-    ] = None,
-    household: Annotated[
-        Text, typer.Option("--household", help="Also the risk of households: the column that names them.")
-    ] = None,
+    impact: Annotated[Text, typer.Option("--impact", help="Worth of sensitive columns: ill=5,income=1.")] = None,
+    household: Annotated[Text, typer.Option("--household", help="Also risk of households: their column.")] = None,
     suda: Annotated[bool, typer.Option("--suda", help="Also minimal sample uniques and SUDA scores.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report.")] = None,
     time: Annotated[Text, typer.Option("--time", help="Event tables: the column of the time.")] = None,
