@@ -139,6 +139,65 @@ def test_forgetting_reaches_what_waits(clinic: House) -> None:
     assert clinic["Carla"].waiting("clinic") == []
 
 
+def test_a_register_in_memory_is_the_one_that_is_stored(clinic: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept from call to call, and read again after anything that somebody else wrote; what it holds is what reading gives."""
+    reads: list[int] = []
+    whole = Register.__init__
+    monkeypatch.setattr(Register, "__init__", lambda self, tx, opened: reads.append(1) or whole(self, tx, opened))
+    (anna, _) = clinic.operator.intake("clinic", [ANNA, BERT]).pseudonyms
+    assert clinic.operator.intake("clinic", [MISTYPED, {"given": ""}]).pseudonyms == [anna, None]
+    assert clinic.operator.intake("clinic", [MISTYPED, ANNA]).outcomes == ["known", "known"]
+    assert len(reads) == 1
+    with clinic.vault.store.read() as tx:
+        opened = clinic.operator.frame.open_domain(tx, "clinic")
+        kept = Register.of(tx, opened)
+        fresh = Register(tx, opened)
+    assert len(reads) == 2
+    assert kept.by_text == fresh.by_text
+    assert sorted(map(identity_of, kept.records)) == sorted(map(identity_of, fresh.records))
+    with clinic.reopen() as other:  # another service
+        (number,) = other.login(clinic.tokens["Olga"]).intake("clinic", [SISTER]).waiting
+        made = other.login(clinic.tokens["Carla"]).decide(number, "new")
+    assert clinic.operator.intake("clinic", [SISTER]).pseudonyms == [made]
+    clinic.agree(care.forget, "clinic", identity_of(person_of(ANNA)))
+    assert clinic.vault.store.kept_registers == {}
+    assert clinic.operator.intake("clinic", [MISTYPED]).outcomes == ["waiting"], "her sister is still there"
+
+
+def test_a_call_that_fails_leaves_nothing_in_the_register(clinic: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.protector.intake.actions import IntakeActions
+
+    def broken(*_: Any) -> list[str]:
+        raise DataError("broken")
+
+    clinic.operator.intake("clinic", [BERT])
+    with monkeypatch.context() as patch:
+        patch.setattr(IntakeActions, "_wait", broken)
+        with pytest.raises(DataError, match="broken"):
+            clinic.operator.intake("clinic", [ANNA])
+    assert clinic.operator.intake("clinic", [ANNA]).outcomes == ["new"]
+
+
+def test_a_large_register_tells_how_often_strangers_agree() -> None:
+    """From a thousand records on u is counted; one fewer takes the usual one. Nobody is mixed up."""
+    from shoal.linkage.weights.model import Model
+    from shoal.protector.intake import recognise as recognising
+    from shoal.protector.intake.register import comparable
+
+    table = people_twice(1000, seed=4)
+    keys = keys_of(FIELDS)
+    people = [person_of({keys[c]: table[c][i] for c in FIELDS}) for i in range(len(table["first"]))]
+    records = comparable(people)
+    usual = Model.usual(records.fields, prior=0.001)
+    below, at = (recognising._model(records, known, prior=0.001) for known in (999, 1000))
+    assert all((a == b).all() for a, b in zip(below.u, usual.u, strict=True))
+    sex = [f.kind for f in records.fields].index("sex")
+    postcode = [f.kind for f in records.fields].index("postcode")
+    assert all((a == b).all() for a, b in zip(at.m, usual.m, strict=True))
+    assert abs(at.u[sex][1] - 0.5) < 0.02
+    assert abs(at.u[postcode][-1] - 0.01) < 0.004, "one of a hundred postcodes"
+
+
 def test_limits_of_pseudonymising_hold_for_the_intake(clinic: House) -> None:
     from shoal.protector import Limit
 

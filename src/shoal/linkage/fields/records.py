@@ -75,6 +75,10 @@ class Records:
     def __repr__(self) -> str:
         return f"<Records: {len(self)} of {len(self.fields)} fields>"
 
+    def at(self, places: NDArray[np.int64]) -> Records:
+        """The records at some places."""
+        return Records(self.fields, {name: values[places] for name, values in self.values.items()}, self.changes)
+
     def joined(self, other: Records) -> Records:
         """These records and then the other's, which have the same fields."""
         values = {f.name: np.concatenate([self.values[f.name], other.values[f.name]]) for f in self.fields}

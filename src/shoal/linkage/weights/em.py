@@ -45,6 +45,14 @@ def fit(patterns: NDArray[np.int8], counts: NDArray[np.float64], fields: Sequenc
     return model
 
 
+def of_strangers(patterns: NDArray[np.int8], fields: Sequence[Field], prior: float) -> Model:
+    """The usual model with u as it is found among pairs of strangers: how often two people of a register agree."""
+    usual = Model.usual(fields, prior=prior)
+    found = [[float((patterns[:, p] == level).sum()) for level in range(len(usual.u[p]))] for p in range(len(fields))]
+    u = tuple(_shares(found[p], usual.u[p], 0.5 / max(len(patterns), 1)) for p in range(len(fields)))
+    return Model(usual.fields, usual.m, u, prior)
+
+
 def posterior(model: Model, patterns: NDArray[np.int8]) -> NDArray[np.float64]:
     """The chance that a pair of each pattern is one person."""
     weight = sum((model.weights(place)[patterns[:, place]] for place in range(len(model.fields))), np.zeros(len(patterns)))

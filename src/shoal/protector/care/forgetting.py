@@ -90,6 +90,7 @@ def forget(session: Session, domain: str, identity: str) -> dict[str, Any]:
             "audit_seq": tx.state.audit_seq,
             "audit_head": tx.state.audit_head,
         }
+    vault.store.kept_registers.clear()
     scrub(vault, gone)
     with vault.store.read() as tx:
         return signed(tx, body)

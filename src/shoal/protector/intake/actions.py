@@ -73,8 +73,10 @@ class IntakeActions:
             opened = frame.open_domain(tx, domain)
             require_fitting(opened.domain)
             frame.count(tx, now, "pseudonymize", purpose, len(people), domain=domain)
-            answers, changes = recognise(Register(tx, opened), people, match=match, possible=possible)
+            register = Register.of(tx, opened)
+            answers, changes = recognise(register, people, match=match, possible=possible)
             made, planted = self._settled(tx, opened, people, answers, now)
+            register.keep(tx, opened, [(p, a.identity) for p, a in zip(people, answers, strict=True) if a.identity is not None])
             numbers = self._wait(tx, opened, people, answers, now)
             done = Intake(made, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
             told = {"domain": domain, "purpose": purpose, "source": source, "count": len(people)}

@@ -4,11 +4,13 @@ Takes    the register of a domain and new records
 Returns  for each new record an answer, in their order
 Keeps    nobody is merged where two known people fit, nor on less than the probability of a match, nor (twins) where neither the
          given name nor a number agrees exactly
-Source   the usual Fellegi–Sunter weights (:data:`shoal.linkage.weights.model.USUAL`); rare values by the register's own shares
+Source   Fellegi–Sunter weights: m as usual (:data:`shoal.linkage.weights.model.USUAL`), u counted among pairs of the register,
+         where it is large enough; rare values by the register's own shares
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 MATCH, POSSIBLE = 0.99, 0.05
 """Probabilities from which a record is of a known person, or a clerk decides. A wrong merge mixes two people: hence the first."""
 
+ENOUGH, STRANGERS = 1000, 20_000
+"""Records from which a register tells how often strangers agree, and pairs that are looked at for it."""
+
 Outcome = Literal["known", "matched", "new", "waiting", "empty"]
 
 
@@ -46,18 +51,19 @@ def recognise(
     register: Register, people: Sequence[Person], *, match: float = MATCH, possible: float = POSSIBLE
 ) -> tuple[list[Answer], dict[str, Changes]]:
     """An answer for each new record, and what was changed in their spelling."""
-    records = comparable([*register.records, *people]) if people else None
-    if records is None or not records.fields:
-        return [Answer("empty")] * len(people), {}
+    todo = [place for place, person in enumerate(people) if person and identity_of(person).encode() not in register.by_text]
     known = len(register.records)
-    near = _near(records, known, len(people), register.people)
-    owners: list[bytes | None] = [*register.standing, *[None] * len(people)]
+    near = _near(comparable([*register.records, *(people[i] for i in todo)]), known, len(todo), register.people) if todo else []
+    owners: list[bytes | None] = [*register.standing, *[None] * len(todo)]
+    at = {place: number for number, place in enumerate(todo)}
     answers: list[Answer] = []
     for place, person in enumerate(people):
-        answer = _answer(person, near[place], owners, register, match, possible)
-        owners[known + place] = answer.identity
+        number = at.get(place)
+        answer = _answer(person, [] if number is None else near[number], owners, register, match, possible)
+        if number is not None:
+            owners[known + number] = answer.identity
         answers.append(answer)
-    return answers, dict(comparable(people).changes)
+    return answers, dict(comparable(people).changes) if any(people) else {}
 
 
 def _own(records: Records, found: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -71,17 +77,38 @@ def _own(records: Records, found: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 def _near(records: Records, known: int, fresh: int, people: int) -> list[list[tuple[int, float]]]:
     """For each new record the earlier ones it may be, with the probability."""
-    left, right, _ = candidate_pairs(records, None)
-    mine = right >= known
-    left, right = left[mine], right[mine]
-    found = levels(records, left, right)
-    model = Model.usual(records.fields, prior=0.5 / (people + fresh + 1))
-    chance = em.chance(weigh(model, records, left, right, found), model.prior)
-    chance[~_own(records, found)] *= 0.5
+    left, right = _candidates(records, known)
+    places, where = np.unique(np.concatenate([left, right]), return_inverse=True)
+    some = records.at(places)
+    one, two = where.ravel()[: len(left)], where.ravel()[len(left) :]
+    found = levels(some, one, two)
+    model = _model(records, known, prior=0.5 / (people + fresh + 1))
+    seen = {f.name: Counter(v for v in records.values[f.name] if v is not None) for f in records.fields}
+    chance = em.chance(weigh(model, some, one, two, found, seen=seen), model.prior)
+    chance[~_own(some, found)] *= 0.5
     out: list[list[tuple[int, float]]] = [[] for _ in range(fresh)]
     for at in np.flatnonzero(chance > 0.001):
         out[int(right[at]) - known].append((int(left[at]), float(chance[at])))
     return out
+
+
+def _candidates(records: Records, known: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of an earlier record and a new one: new ones with the register, and among themselves."""
+    fresh = records.at(np.arange(known, len(records)))
+    pairs = [(left + known, right + known) for left, right, _ in [candidate_pairs(fresh, None)]]
+    if known:
+        pairs.append(candidate_pairs(records, known)[:2])
+    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
+
+
+def _model(records: Records, known: int, *, prior: float) -> Model:
+    """The usual weights; in a register of :data:`ENOUGH` records, how often strangers agree is counted there."""
+    if known < ENOUGH:
+        return Model.usual(records.fields, prior=prior)
+    rng = np.random.default_rng(0)
+    one, two = rng.integers(0, known, (2, STRANGERS))
+    apart = one != two
+    return em.of_strangers(levels(records, one[apart], two[apart]), records.fields, prior)
 
 
 def _answer(

@@ -23,6 +23,7 @@ from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store import pages
 from shoal.protector.store.database import Tx
+from shoal.protector.store.kinds import MERGES
 
 Person = dict[str, str]
 """What is told of a person: kind of field to text."""
@@ -103,9 +104,35 @@ class Register:
         self.standing = [merges.standing(opened, self.merged, identity) for identity, _ in people]
         self.by_text = {identity: stands for (identity, _), stands in zip(people, self.standing, strict=True)}
 
+    @classmethod
+    def of(cls, tx: Tx, opened: OpenDomain) -> Register:
+        """The register as the sealed store has it: the one in memory where it is of this very state, else read anew."""
+        mark, found = tx.store.kept_registers.get(opened.domain.id, (None, None))
+        return found if mark == _mark(tx, opened) and isinstance(found, Register) else cls(tx, opened)
+
+    def keep(self, tx: Tx, opened: OpenDomain, added: Sequence[tuple[Person, bytes]]) -> None:
+        """Remember the register with what this transaction adds to it (records, and the identities that stand for them).
+
+        It counts only for the state that the transaction leaves: whatever else is written, or if it fails, it is read again.
+        """
+        for person, stands in added:
+            text = identity_of(person).encode()
+            if text not in self.by_text:
+                self.by_text[text] = stands
+                self.records.append(person)
+                self.standing.append(stands)
+        tx.store.kept_registers.clear()  # one is enough: it holds people's names
+        tx.store.kept_registers[opened.domain.id] = (_mark(tx, opened), self)
+
     @property
     def people(self) -> int:
         return len(set(self.standing))
+
+
+def _mark(tx: Tx, opened: OpenDomain) -> tuple[Any, ...]:
+    """What the sealed state says of a domain's records: it changes with every page and every merge that is written."""
+    rows = tx.rows(opened.keys.number)
+    return rows.used, rows.sum, opened.domain.key_id, tx.objects.get(tx.store.tag(MERGES, opened.domain.id))
 
 
 def _identities(tx: Tx, opened: OpenDomain) -> list[bytes]:

@@ -60,6 +60,7 @@ class Store:
         self._lock = threading.Lock()
         self._plain: dict[bytes, tuple[bytes, bytes]] = {}
         self._guarded: tuple[Any, Objects] = (None, {})
+        self.kept_registers: dict[str, tuple[Any, Any]] = {}
         self.kept_index: tuple[Any, Any] = (None, None)
         self.kept_young: dict[int, tuple[Any, dict[int, bytes]]] = {}
 
