@@ -7,6 +7,7 @@ import pytest
 
 from shoal.measures.columns.find import FEWEST_PHONES, find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.roles.keys import in_a_block
 from shoal.measures.columns.values.bands import band_order, open_numbers
 from shoal.measures.columns.values.spelled_missing import missing_spellings
 from shoal.model.roles import Role
@@ -140,3 +141,42 @@ def test_degrees_are_ordered() -> None:
 )
 def test_levels_of_a_test(values: tuple[int, ...], rows: int, scale: Scale) -> None:
     assert found("cholesterol", codes(*values, rows=rows)).scale is scale
+
+
+def block(low: int, step: int, n: int) -> ColumnFacts:
+    return facts("somewhat", {str(low + step * i): 2 for i in range(n)})
+
+
+def test_numbers_in_a_block_far_from_zero_are_keys() -> None:
+    assert in_a_block(block(100_000, 1, 20))
+    assert not in_a_block(block(99_999, 1, 20))
+    assert not in_a_block(block(100_000, 1, 19))
+    assert in_a_block(block(1_000_000, 21, 20))  # 19 steps of 21 are less than twenty for each number
+    assert not in_a_block(block(1_000_000, 22, 20))
+    assert not in_a_block(block(100_000, 19, 5_500))  # reaches twice its lowest
+    assert find_column(block(500_000, 3, 40)).role is Role.DIRECT
+
+
+def test_a_block_that_repeats_is_the_unit() -> None:
+    made = find_columns([facts("NUMHC", {str(100_000 + i): 2 for i in range(40)}), facts("sexo", codes(1, 2, rows=40))])
+    assert made[0].mark == "unit"
+
+
+def test_few_negative_codes_mean_no_value() -> None:
+    above = codes(*range(20, 30), rows=9)
+    assert missing_spellings(facts("age", above | {"-32": 3})) == ("-32",)
+    assert missing_spellings(facts("age", above | {"-32": 2})) == ()
+    assert missing_spellings(facts("age", codes(*range(20, 29), rows=9) | {"-32": 3})) == ()  # nine values above
+    assert set(missing_spellings(facts("age", above | {"-32": 3, "-10": 3, "-11": 3}))) == {"-32", "-10", "-11"}
+    assert missing_spellings(facts("age", above | {"-32": 3, "-10": 3, "-11": 3, "-12": 3})) == ()
+    assert missing_spellings(facts("balance", above | {"-100": 3})) == ()
+
+
+def test_never_one_two_and_more_are_in_order() -> None:
+    assert band_order([">4", "1", "2", "3", "4", "never"]) == ("never", "1", "2", "3", "4", ">4")
+    assert band_order([">4", "1", "never"]) == ()
+
+
+@pytest.mark.parametrize(("first", "scale"), [(0, Scale.NUMBER), (1, Scale.NUMBER), (2, Scale.NOMINAL)])
+def test_amounts_of_a_medicine_are_numbers(first: int, scale: Scale) -> None:
+    assert found("insulin", codes(first, *range(10, 400, 9), rows=3)).scale is scale

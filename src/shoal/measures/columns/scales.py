@@ -22,6 +22,7 @@ from shoal.measures.columns.values.whole_numbers import (
     FEW_CODES,
     code_digits,
     dense,
+    grown,
     leading_zeros,
     levels_of_a_test,
     long_codes,
@@ -206,7 +207,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
         return Found(Scale.NUMBER)  # no code is negative
     if topic_scale == "nominal":
-        counted = (words & _COUNTS or plural_count(facts) or (facts.distinct > LONG_RUN and dense(facts))) and not words & _CODES
+        many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts))
+        counted = (words & _COUNTS or plural_count(facts) or many) and not words & _CODES
         return Found(Scale.NUMBER if counted else Scale.NOMINAL)
     short = facts.distinct <= FEW_CODES and dense(facts)
     if topic_scale == "ordered" or words & _LEVELS:

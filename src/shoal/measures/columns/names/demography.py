@@ -153,6 +153,7 @@ PLACES: tuple[Topic, ...] = (
         "postcode",
         "place",
         0.95,
+        "cpostal codpost* cod+post* "
         "zip zips zipcode zip+code zip5 zip3 postcode* post+code postal postalcode postal+code postleitzahl plz "
         "code+postal codepostal =cap cep pc4 pc6 pincode codigo+postal codpostal =cp zcta postnummer postnr "
         "codice+postale",
@@ -164,7 +165,8 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
-        "smsa cmsa pmsa =population town+size city+size code+geo geo+code zbs* zona+basica code+commune commune+code "
+        "munresi* mun+res* smsa cmsa pmsa =population town+size city+size "
+        "code+geo geo+code zbs* zona+basica code+commune commune+code "
         "cabin* kabine* "
         "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
         "codmun* codice+comune istat+com* "

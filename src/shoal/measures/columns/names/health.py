@@ -14,7 +14,7 @@ WEIGHTS: tuple[Topic, ...] = (
         "survey weight",
         "number",
         0.88,
-        "*wgt ipond* *pondi "
+        "*wgt wght* ipond* *pondi "
         "coef* coeff* extrapol* gewogen facteur+pond* pesos+muestr* fnlwgt finalwgt finalwt sampling+weight sample+weight "
         "sampweight survey+weight design+weight dweight pweight pspwght pwght anweight wgt wgts weights wgtp pwgtp perwt "
         "hhwt asecwt wtsupp wtfinl wtssall wtssnr wtss wtmec* wtint* wtmec2yr wtint2yr llcpwt finalweight final+weight "

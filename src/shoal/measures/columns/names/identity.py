@@ -243,6 +243,7 @@ RECORDS: tuple[Topic, ...] = (
         0.93,
         _PERSON_WORDS
         + " u+id uid uids user+id userid cod+fam* id+fam* fam+id famid n+famille cod+famiglia nucleo+id id+nucleo hid hhid "
+        "encr encrypted hashed numhc num+hc nohouse* "
         "hhno hhnum hhnr hhkey idhh idmen pid perid pnum persid serialno *patientid *personid *userid *memberid *customerid "
         "*clientid *studentid *employeeid *subjectid *participantid *respondentid *householdid "
         + "=patient =participant =subject =respondent =customer =client =member =user =employee =student =passenger "

@@ -19,6 +19,8 @@ UNEVEN, VERY_UNEVEN, WIDE_GAP = 2.2, 0.15, 0.15
 that only amounts have; share of the range that lies empty between two blocks of numbers."""
 SEVERAL = 3
 """Columns of whole numbers without a repetition from which a table holds amounts, not as many keys."""
+BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
+"""The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
 LONG, MANY, SAME = 9, 20, 0.95
 """Signs, different values and share of one shape from which codes are keys, however often they repeat."""
 
@@ -67,6 +69,21 @@ def _shaped(looked: Sequence[str]) -> bool:
     """Whether letters and digits stand at the same places in more than a tenth of the codes."""
     shapes = Counter(re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", v)) for v in looked)
     return 10 * shapes.most_common(1)[0][1] > len(looked)
+
+
+def in_a_block(facts: ColumnFacts) -> bool:
+    """Whole numbers of at least six digits that lie close together, far from 0: given out in turn, also where they repeat.
+
+    >>> import numpy as np
+    >>> given = [str(500_000 + 3 * i) for i in range(40)]
+    >>> in_a_block(ColumnFacts("x", "integer", given, np.full(40, 2), 80))
+    True
+    """
+    numbers = facts.numbers
+    if facts.kind != "integer" or numbers is None or facts.distinct < MANY:
+        return False
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    return low >= BLOCK_FROM and high < 2 * low and high - low < BLOCK_WIDTH * facts.distinct
 
 
 def is_key(facts: ColumnFacts) -> bool:

@@ -44,7 +44,7 @@ _STRICT = Pattern(
 _SINGLE = Pattern(rf"({_N}){_UNIT}")
 _LOWEST = frozenset(
     "none norm normal no zero nil nothing keine kein keiner aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen "
-    "negative ohne sans sin sem senza zonder".split()
+    "negative ohne sans sin sem senza zonder never nie jamais nunca mai nooit".split()
 )
 
 
@@ -84,7 +84,7 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
     ('1 year', '2 years', '3 years', '10+ years')
     """
     places: dict[str, tuple[float, int]] = {}
-    bands, measured = 0, len(values) > 2
+    bands, measured, none = 0, len(values) > 2, False
     unit = _common_unit(values)
     for value in values:
         plain = _without(folded(value.strip()), unit)
@@ -95,11 +95,12 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
             found = (_value(single.group(1)), 1)
             measured = measured and folded(value.strip()) != single.group(1)  # with a unit: 1 year
         elif plain in _LOWEST:
-            found = (float("-inf"), 0)
+            found, none = (float("-inf"), 0), len(values) > 3
         else:
             return ()
         places[value] = found
-    if bands < 1 + (not measured) or (bands < 0.4 * len(values) and not measured):
+    open_ended = bands == 1 and (measured or none)
+    if not open_ended and (bands < 2 or (bands < 0.4 * len(values) and not measured)):
         return ()
     return tuple(sorted(places, key=lambda v: places[v]))
 

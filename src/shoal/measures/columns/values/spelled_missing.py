@@ -196,8 +196,21 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     found = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
     if found and below and len(found) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
         found = [v for v, n in numbers.items() if n < 0]
+    found = found or _few_negative(numbers, facts)
     rest = {v: n for v, n in numbers.items() if n >= 0 and v not in found}
     return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts))
+
+
+def _few_negative(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
+    """Up to three negative codes of two digits, each in several rows, below many values of which none is negative."""
+    below = [v for v, n in numbers.items() if n < 0]
+    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
+    coded = all(-99 <= numbers[v] <= -10 and numbers[v] == int(numbers[v]) and counts[v] >= FAR_ROWS for v in below)
+    return below if 0 < len(below) <= MOST_NEGATIVE and coded and len(numbers) - len(below) >= LEAST_ABOVE else []
+
+
+MOST_NEGATIVE, LEAST_ABOVE = 3, 10
+"""Different negative numbers that may be codes, and different values above them: amounts below 0 are more, or few of few."""
 
 
 def _beside_bands(values: Sequence[str], numbers: dict[str, float]) -> list[str]:

@@ -64,6 +64,13 @@ def levels_of_a_test(facts: ColumnFacts) -> bool:
     return run and 3 <= facts.distinct <= 5 and facts.filled >= ROWS_EACH * facts.distinct
 
 
+def grown(facts: ColumnFacts) -> bool:
+    """Whether whole numbers begin at 0 or 1 and have one, two and three digits or more, as amounts and no codes do."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return float(np.min(numbers)) in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
+
+
 def code_digits(facts: ColumnFacts) -> bool:
     """Whether all numbers have the same four to six digits and many repeat, as codes of occupations and industries do."""
     lengths = {len(v) for v in facts.values}
