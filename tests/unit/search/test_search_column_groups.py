@@ -11,10 +11,11 @@ from shoal.errors import InfeasibleError
 from shoal.model import requirement as req
 from shoal.search import lattice
 from shoal.search.full_domain import column_groups as groups
+from shoal.search.full_domain import lazy_search
 from shoal.search.full_domain.evaluator import Evaluator
 from shoal.search.full_domain.objective import Objective
 from shoal.search.problem.checks import build_checks
-from shoal.search.problem.control import SIDE_STEPS, Control
+from shoal.search.problem.control import LONGEST, SIDE_STEPS, Control
 from shoal.search.problem.problem import build_problem
 
 ASKED = (
@@ -48,6 +49,7 @@ def test_the_optimum_costs_no_less_and_is_still_found(asked, share: float, monke
             continue
         for nodes in (1, 4, 12):
             monkeypatch.setattr(groups, "GROUP_NODES", {nodes: 1.0})
+            monkeypatch.setattr(lazy_search, "QUICK", nodes // 4)
             floors, objective = floors_of(table, asked, math.floor(share * len(table.rows) + 1e-9), loss)
             lazy = lattice(counts, trees, asked, suppress=share, loss=loss, lazy=True)
             assert lazy.proven
@@ -114,12 +116,33 @@ def test_two_seconds_are_enough_and_less_is_left_to_the_plan(monkeypatch: pytest
 
 
 def test_work_on_the_side_has_a_share_of_the_time_and_steps_of_its_own() -> None:
-    assert Control().part(0.5)._budget is None
-    timed = Control(time_budget=100.0)
-    assert timed.part(0.5)._budget is None, "the clock does not run yet"
+    assert Control().part(0.5)._budget == 0.5 * LONGEST
+    timed = Control(time_budget=20.0)
     timed.begin()
-    assert 0.0 < (timed.part(0.5)._budget or 0.0) <= 50.0
+    assert 0.0 < (timed.part(0.5)._budget or 0.0) <= 10.0
     stepped = Control(steps=3)
     side = stepped.part(0.5)
     assert sum(not side.stop() for _ in range(SIDE_STEPS + 5)) == SIDE_STEPS
     assert [stepped.stop() for _ in range(4)] == [False, False, False, True]
+
+
+def test_a_quick_search_needs_no_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked for once, and only where so many boxes did not do."""
+    table, asked = random_table(70_001), []
+    monkeypatch.setattr(lazy_search, "find_floors", lambda *_: asked.append(1))
+    for quick, times in ((10**9, 0), (0, 1)):
+        monkeypatch.setattr(lazy_search, "QUICK", quick)
+        asked.clear()
+        assert lattice(table.counts(), table.hierarchies(), [req.K(2)], lazy=True).proven
+        assert len(asked) == times
+
+
+def test_what_is_not_counted_lengthens_the_budget() -> None:
+    control = Control(time_budget=1e-3)
+    control.begin()
+    before = control._end
+    with control.uncounted():
+        start = control.seconds
+        while control.seconds == start:
+            pass
+    assert control._end > before

@@ -51,27 +51,31 @@ def find_floors(evaluator: Evaluator, objective: Objective, control: Control) ->
     """The floors with the highest sum that the time allows; None where there is little, or no size of classes is asked for."""
     if evaluator.checks.least < 2 or objective.cells is None or control.seconds_left < LEAST_SECONDS:
         return None
+    checks = dataclasses.replace(
+        evaluator.checks, sensitive=(), average_risk=1.0, uniqueness=1.0, population_uniqueness=(), least_population=0
+    )
+    with control.uncounted():  # have everything compiled, on the lattice of one column
+        _least(evaluator, checks, objective, column_groups(evaluator.problem, 1)[0], Control(steps=1))
     best, tried = None, []
     for most, share in GROUP_NODES.items():
         groups = column_groups(evaluator.problem, most)
         if len(groups) > 1 and groups not in tried:
-            found = _floors(evaluator, objective, groups, share, control)
+            found = _floors(evaluator, checks, objective, groups, share, control)
             if best is None or found.least.sum() > best.least.sum():
                 best = found
         tried.append(groups)
     return best
 
 
-def _floors(evaluator: Evaluator, objective: Objective, groups: list[tuple[int, ...]], share: float, control: Control) -> Floors:
+def _floors(
+    evaluator: Evaluator, checks: Checks, objective: Objective, groups: list[tuple[int, ...]], share: float, control: Control
+) -> Floors:
     number, least = np.zeros(len(evaluator.problem.columns), dtype=np.intp), np.zeros(len(groups))
-    only_size = dataclasses.replace(
-        evaluator.checks, sensitive=(), average_risk=1.0, uniqueness=1.0, population_uniqueness=(), least_population=0
-    )
     for g, columns in enumerate(groups):
         number[list(columns)] = g
         if not control.cancelled():
             side = control.part(share / (len(groups) - g))
-            least[g] = _least(evaluator, only_size, objective, columns, side)
+            least[g] = _least(evaluator, checks, objective, columns, side)
     return Floors(number, least)
 
 

@@ -6,8 +6,8 @@ Keeps    the open boxes are disjoint and hold every node that could still be bet
 Method   a box [lo, hi] is bounded by its lowest corner, charged in full for the records lost at hi. Take the box with the lowest
          bound; climb from lo by the cheapest steps while the bound stays below the best plan; evaluate the node reached
          (t). What lies below t inside the box becomes one box, closed at once when t needs too much suppression; the rest
-         falls into one box per column. Groups of columns are searched by themselves first: what a group costs at least is
-         charged in every box whose lowest corner costs less. Nodes below a node known to be infeasible are never
+         falls into one box per column. After some boxes groups of columns are searched by themselves: what a group costs at
+         least is charged in every box whose lowest corner costs less. Nodes below a node known to be infeasible are never
          evaluated. A first plan is found greedily before the clock starts.
 Cost     memory grows with the nodes evaluated up to :data:`OPEN` boxes and :data:`KNOWN` nodes, whatever the lattice; beyond
          that, a box is searched to its end, depth first, before the next is taken
@@ -34,6 +34,8 @@ from shoal.search.problem.problem import Node
 
 OPEN = 200_000
 """Boxes that wait in the queue; about 100 MiB."""
+QUICK = 300
+"""Boxes after which a search is not a quick one, and groups of columns are searched by themselves."""
 KNOWN = 100_000
 """Nodes whose evaluation is remembered; the oldest is forgotten, and evaluated again if it is ever needed."""
 
@@ -106,10 +108,12 @@ class LazySearch:
             self.evaluator.arrange(self.found.best.node)
         self.evaluator.warm_up()
         control.begin()
-        if not self._class_loss:
-            self._floors = find_floors(self.evaluator, self.objective, control)
         self._push(self._part(Box(bottom, top, self._free), bottom, top))
+        taken = 0
         while self._heap:
+            if taken == QUICK and not self._class_loss:
+                self._find_floors(control)
+            taken += 1
             bound, _, _, box = heapq.heappop(self._heap)
             if not self.found.would_better(bound):
                 break
@@ -118,6 +122,13 @@ class LazySearch:
                 return self.found
         self.found.lower = self.found.total
         return self.found
+
+    def _find_floors(self, control: Control) -> None:
+        """Find the floors, and raise the bounds of the boxes that wait."""
+        self._floors = find_floors(self.evaluator, self.objective, control)
+        if self._floors is not None:
+            self._heap = [(max(b, box.bound(self._floors)), plain, n, box) for b, plain, n, box in self._heap]
+            heapq.heapify(self._heap)
 
     def _search(self, box: Box, bound: float, control: Control) -> bool:
         """Split a box or, where the queue is full, search it to its end. False where that was stopped."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from typing import Protocol
 
 from shoal.errors import UsageError
@@ -10,7 +12,8 @@ from shoal.model.progress import Progress
 
 COMPILING = "preparing the search (compiled once per installation; the time limit does not count it)"
 
-SIDE_STEPS = 32
+SIDE_STEPS, LONGEST = 32, 60.0
+"""Steps, and seconds of which a share, for work on the side."""
 
 
 class CancelSignal(Protocol):
@@ -79,9 +82,17 @@ class Control:
         return bool(self.reason)
 
     def part(self, share: float) -> Control:
-        """For work on the side: a share of the time that is left; where steps are counted, :data:`SIDE_STEPS` of its own."""
-        left = None if self._end == float("inf") else max(1e-9, share * self.seconds_left)
-        return Control(time_budget=left, steps=None if self._steps is None else SIDE_STEPS, cancel=self._cancel)
+        """For work on the side: a share of the time that is left, of a minute at most; of counted steps so many of its own."""
+        if self._steps is not None:
+            return Control(steps=SIDE_STEPS, cancel=self._cancel)
+        return Control(time_budget=max(1e-9, share * min(self.seconds_left, LONGEST)), cancel=self._cancel)
+
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Work that the time budget does not count, such as compiling."""
+        start = self.seconds
+        yield
+        self._end += self.seconds - start
 
     def cancelled(self) -> bool:
         """Whether the caller asked to stop, whatever the time."""
