@@ -24,6 +24,10 @@ STEPS: dict[str, dict[str, Any]] = {
     "pram": {"column": "colour", "pram": {"keep": 0.7}},
     "permute": {"column": "pay", "permute": {}},
     "rank_swap": {"column": "pay", "rank_swap": {"percent": 5}},
+    "groups": {"column": "pay", "groups": {"k": 1000}},
+    "quantiles": {"column": "score", "quantiles": {"k": 1000}},
+    "top_bottom": {"column": "pay", "top_bottom": {"people": 100}},
+    "rare": {"column": "zip", "rare": {"min_count": 100}},
 }
 
 
