@@ -123,8 +123,6 @@ def measure(
     with _shared.progress("counting") as told:
         found = shoal.measure(opened, progress=told, **rules, **words)
     found = found.with_impact(_weights(impact)) if impact else found
-    from shoal.cli._predict import households as _households
-
     homes = found.households(household) if household else None
     checked = found.check(require) if require else None
     if report is not None:
@@ -141,6 +139,8 @@ def measure(
     else:
         _show(found, suda=suda, explain=found.explain(None if explain == "all" else explain) if explain else "")
         if homes is not None:
+            from shoal.cli._predict import households as _households  # loads the room of predictions
+
             _households.show(homes)
         if checked is not None:
             _shared.console().print(str(checked), markup=False)
