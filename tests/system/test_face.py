@@ -248,4 +248,4 @@ def test_a_plot_where_there_is_one(tmp_path: Path) -> None:
     target = shoal.predict("singletons", uniform=20, group_size=5).plot(tmp_path / "curve.svg")
     assert "</svg>" in target.read_text(encoding="utf-8")
     with pytest.raises(UsageError, match="no plot"):
-        shoal.predict("uniqueness", kappa=0.3, cells=20, group_size=5).plot(tmp_path / "none.svg")
+        shoal.predict("uniqueness", power_sums=[0.1, 0.02, 0.004, 0.001, 0.0003], group_size=5).plot(tmp_path / "none.svg")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from shoal.api.prediction import Prediction, draw_interval, draw_quasi, draw_singletons, draw_uniqueness, draw_zipf
+from shoal.api.prediction import Prediction, draw_interval, draw_kappa, draw_quasi, draw_singletons, draw_uniqueness, draw_zipf
 from shoal.api.readers.counts import are_identifiers, read_counts
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
@@ -133,8 +133,11 @@ def ask_uniqueness(**words: Unpack[UniquenessWords]) -> Prediction:
     size, kappa, sums = words["group_size"], words.get("kappa"), words.get("power_sums")
     if kappa is not None:
         _alone(words, "kappa", "uniform", "counts", "p", "power_sums")
-        answer = uniqueness_from_kappa(kappa, _needed(words, "cells"), size, p_max=words.get("p_max"))
-    elif sums is not None:
+        cells, top = _needed(words, "cells"), words.get("p_max")
+        answer = uniqueness_from_kappa(kappa, cells, size, p_max=top)
+        draw = partial(draw_kappa, kappa, cells, top, size, True)
+        return Prediction(f"probability that all {size} people are unique", answer, {}, draw)
+    if sums is not None:
         _alone(words, "power_sums", "uniform", "counts", "p")
         error = words.get("sums_error")
         digits = _rounding(sums) if isinstance(sums, str) else 0.0
@@ -156,7 +159,8 @@ def ask_singletons(**words: Unpack[SingletonsWords]) -> Prediction:
         _alone(words, "kappa", "uniform", "counts", "p", "sizes", "law", "best")
         n, p_max = _needed(words, "cells"), words.get("p_max")
         spread = variance_from_kappa(kappa, n, size, p_max=p_max)
-        return Prediction(what, singletons_from_kappa(kappa, n, size, p_max=p_max), {"variance": spread.value})
+        draw = partial(draw_kappa, kappa, n, p_max, size, False)
+        return Prediction(what, singletons_from_kappa(kappa, n, size, p_max=p_max), {"variance": spread.value}, draw)
     known = _distribution(words)
     found = singletons(known, size)
     more = {name: value for name, value in found.to_json().items() if name not in found.mean.to_json()}

@@ -56,7 +56,7 @@ class Prediction:
     def plot(self, path: str | Path) -> Path:
         """Write the curve that belongs to this answer: .svg, .png or .html."""
         if self.draw is None:
-            raise UsageError(f"there is no plot of the {self.what}.", hint="Plots follow from uniform, counts or p.")
+            raise UsageError(f"there is no plot of the {self.what}.", hint="Plots follow from uniform, counts, p or kappa.")
         return self.draw(Path(path))
 
     def curve(self, path: str | Path) -> Path:
@@ -85,6 +85,15 @@ def draw_uniqueness(distribution: Distribution, group_size: int, path: Path) -> 
 
     sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
     return save(plots.uniqueness_curve(distribution, sizes, group_size), path)
+
+
+def draw_kappa(kappa: float, cells: int, p_max: float | None, group_size: int, everybody: bool, path: Path) -> Path:
+    """What κ alone says, up to twice the size asked for, beside equally likely cells."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
+    return save(plots.kappa_curve(kappa, cells, p_max, sizes, group_size, everybody=everybody), path)
 
 
 def draw_quasi(combinations: int, people: int, path: Path) -> Path:

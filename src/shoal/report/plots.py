@@ -40,6 +40,22 @@ def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -
     return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
 
 
+def kappa_curve(
+    kappa: float, cells: int, p_max: float | None, sizes: Sequence[int], group_size: int, *, everybody: bool
+) -> Chart:
+    """From κ alone, beside equally likely cells, by group size: the chance that ``everybody`` is unique, or how many are."""
+    from shoal.predict import singletons_from_kappa, uniqueness_from_kappa
+
+    ask, scale = (uniqueness_from_kappa, 100.0) if everybody else (singletons_from_kappa, 1.0)
+    lines = [Line("this κ", [(float(n), scale * float(ask(kappa, cells, int(n), p_max=p_max).value)) for n in sizes])]
+    if kappa > 0:
+        even = [(float(n), scale * float(ask(0.0, cells, int(n)).value)) for n in sizes]
+        lines.append(Line(f"{cells:,} equally likely cells", even))
+    here = (float(group_size), f"asked: {group_size:,}")
+    y, title = ("chance that all are unique, %", "Uniqueness") if everybody else ("unique people", "Unique people")
+    return curve(lines, x="people in the group", y=y, title=f"{title} by group size", here=here)
+
+
 def quasi_curve(combinations: int, people: int) -> Chart:
     """Source 001, figure 1: the largest expected share of unique people against combinations of values per person."""
     from shoal.predict import unique_share_bound

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import poisson
 
+import shoal
 from shoal.model.estimate import Estimate
 from shoal.predict import population_risk
 from shoal.predict.population.class_size_models import SampledClasses
@@ -168,3 +171,14 @@ def test_plausible_counts_are_the_quantiles_of_a_count(mean: float) -> None:
     assert low <= narrow[0] <= narrow[1] <= high
     assert risk._plausible_counts(3.0, 3.0, 0.0) == (3.0, 3.0)
     assert risk._plausible_counts(0.0, 0.0, 0.5) == (0.0, 0.0)
+
+
+def test_kappa_alone_is_drawn_beside_equally_likely_cells(tmp_path: Path) -> None:
+    for question in ("singletons", "uniqueness"):
+        found = shoal.predict(question, group_size=20, kappa=0.3, cells=100)
+        file = found.plot(tmp_path / f"{question}.svg")
+        drawn = Path(file).read_text(encoding="utf-8")
+        assert "this κ" in drawn
+        assert "100 equally likely cells" in drawn
+        even = shoal.predict(question, group_size=20, kappa=0.0, cells=100).plot(tmp_path / "even.svg")
+        assert "equally likely" not in Path(even).read_text(encoding="utf-8")
