@@ -35,9 +35,9 @@ def not_kept(columns: Sequence[Column], format: str, *, staged: bool = False, no
     ``staged``: rows pass through the engine, as steps on batches and suppressed cells need it. ``notes`` of the file
     itself are never carried over.
 
-    >>> not_kept([Column("region", "integer", labels={1: "North"})], "csv")
+    >>> not_kept([Column("region", "float", labels={1: "North"})], "csv")
     ('CSV has no value labels: those of region are left out.',)
-    >>> not_kept([Column("region", "integer", labels={1: "North"})], "spss")
+    >>> not_kept([Column("region", "float", labels={1: "North"})], "spss")
     ()
     """
     out = []
