@@ -11,7 +11,8 @@ import sys
 from typing import Any, NoReturn
 
 AGAIN = 10.0
-"""Seconds after which Ctrl-C is raised again: foreign code in the middle of a call may lose it once."""
+"""Seconds after which what ended the command is raised again: foreign code in the middle of a call may lose it once."""
+_ending: list[int] = []
 COLLECT_AFTER = 200_000
 """New objects after which cycles are looked for: loading packages makes many objects and hardly a cycle."""
 
@@ -21,7 +22,7 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGINT, _interrupted)
-        signal.signal(signal.SIGALRM, _interrupted)
+        signal.signal(signal.SIGALRM, _again)
     signal.signal(signal.SIGTERM, _ended)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _ended)
@@ -40,7 +41,16 @@ def _interrupted(*_: Any) -> NoReturn:
 
 
 def _ended(number: int, *_: Any) -> NoReturn:
+    _ending.append(number)
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
     sys.exit(128 + number)
+
+
+def _again(*_: Any) -> NoReturn:
+    if _ending:
+        _ended(_ending[0])
+    _interrupted()
 
 
 if __name__ == "__main__":

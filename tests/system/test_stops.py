@@ -142,6 +142,32 @@ def test_whatever_ends_a_command_that_writes_rows(tmp_path: Path) -> None:
         assert "N17" not in f["said"]
 
 
+LOSING = """
+import os, signal, sys, time
+import shoal.__main__ as command, shoal.cli
+command.AGAIN = 3.0
+
+class Loses:
+    def __del__(self):
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        time.sleep(0.001)
+
+def run():
+    Loses()
+    time.sleep(60)
+
+shoal.cli.main = run
+command.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_an_end_that_foreign_code_loses_is_raised_again(name: str) -> None:
+    """An exception inside ``__del__`` goes no further, as in a callback of a library."""
+    done = subprocess.run([sys.executable, "-c", LOSING, name], capture_output=True, timeout=50, check=False)
+    assert done.returncode == CODES[name]
+
+
 def test_a_file_that_a_killed_process_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
     target = tmp_path / "people.csv"
     ended = subprocess.run([sys.executable, "-c", WRITING, str(target)], check=False)
