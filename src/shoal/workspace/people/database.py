@@ -39,5 +39,10 @@ def open_people(url: str) -> Engine:
             METADATA.create_all(db)
     except sa.exc.SQLAlchemyError as error:
         engine.dispose()
-        raise EngineError(f"the database of users cannot be opened: {type(error).__name__}.", hint="Check --store.") from None
+        raise unopened(error) from None
     return engine
+
+
+def unopened(error: Exception) -> EngineError:
+    """What is said of a database that cannot be used: never its address."""
+    return EngineError(f"the database of users cannot be opened: {type(error).__name__}.", hint="Check --store.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.workspace.database import connect, sa, writing
 from shoal.workspace.files import Files, known
-from shoal.workspace.people.database import USERS, VISITS, open_people
+from shoal.workspace.people.database import USERS, VISITS, open_people, unopened
 from shoal.workspace.people.users import User, Users, user_of
 from shoal.workspace.sessions import HOURS, digest, new_token
 from shoal.workspace.workspace import Workspace
@@ -75,14 +75,18 @@ class People:
 
 
 def within(url: str, schema: str) -> str:
-    """A PostgreSQL URL whose tables are those of one schema.
+    """A PostgreSQL URL whose tables are those of one schema; options that it has already stay.
 
     >>> within("postgresql://h/d", "s1"), within("postgresql://h/d?sslmode=require", "s1")
     ('postgresql://h/d?options=-csearch_path%3Ds1', 'postgresql://h/d?sslmode=require&options=-csearch_path%3Ds1')
     """
     if not re.fullmatch(r"[a-z0-9_]+", schema):
         raise ValueError("a schema is named by small letters and figures")
-    return f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{schema}"
+    address, _, query = url.partition("?")
+    asked = [part for part in query.split("&") if part]
+    given = [part.removeprefix("options=") for part in asked if part.startswith("options=")]
+    others = [part for part in asked if not part.startswith("options=")]
+    return f"{address}?{'&'.join([*others, 'options=' + '%20'.join([*given, f'-csearch_path%3D{schema}'])])}"
 
 
 def has_users(folder: str | Path, *, store: str | None = None) -> bool:
@@ -95,6 +99,8 @@ def has_users(folder: str | Path, *, store: str | None = None) -> bool:
             with engine.connect() as db:
                 if not sa.inspect(db).has_table(USERS.name):
                     return False
+        except sa.exc.SQLAlchemyError as error:
+            raise unopened(error) from None
         finally:
             engine.dispose()
     with People(folder, store=store) as people:
