@@ -12,7 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from shoal.api.prediction import Prediction, draw_interval, draw_kappa, draw_quasi, draw_singletons, draw_uniqueness, draw_zipf
+from shoal.api.prediction import (
+    Prediction,
+    draw_interval,
+    draw_kappa,
+    draw_power_sums,
+    draw_quasi,
+    draw_singletons,
+    draw_two_values,
+    draw_uniqueness,
+    draw_zipf,
+)
 from shoal.api.readers.counts import are_identifiers, read_counts
 from shoal.api.readers.people import population_of
 from shoal.errors import UsageError
@@ -142,13 +152,13 @@ def ask_uniqueness(**words: Unpack[UniquenessWords]) -> Prediction:
         error = words.get("sums_error")
         digits = _rounding(sums) if isinstance(sums, str) else 0.0
         numbers = [float(x) for x in _parts(sums)] if isinstance(sums, str) else sums
-        off = digits if error is None else error
-        answer = uniqueness_from_power_sums(numbers, size, p_max=words.get("p_max"), cells=words.get("cells"), error=off)
+        given = {"p_max": words.get("p_max"), "cells": words.get("cells"), "error": digits if error is None else error}
+        ask = partial(uniqueness_from_power_sums, numbers, **given)
+        answer, draw = ask(size), partial(draw_power_sums, ask, words.get("cells"), size)
     else:
         known = _distribution(words)
-        answer = uniqueness(known, size, method=words.get("method", "auto"))
-        return Prediction(f"probability that all {size} people are unique", answer, {}, partial(draw_uniqueness, known, size))
-    return Prediction(f"probability that all {size} people are unique", answer)
+        answer, draw = uniqueness(known, size, method=words.get("method", "auto")), partial(draw_uniqueness, known, size)
+    return Prediction(f"probability that all {size} people are unique", answer, {}, draw)
 
 
 def ask_singletons(**words: Unpack[SingletonsWords]) -> Prediction:
@@ -183,7 +193,8 @@ def ask_interval(**words: Unpack[IntervalWords]) -> Prediction:
         _alone(words, "second", "target", "exponential", "length", "sample")
         deviation, width, correlation = second
         spreads, widths = (_needed(words, "normal"), deviation), (_needed(words, "width"), width)
-        return Prediction(what, singletons(bivariate_normal(spreads, correlation, widths), size).mean)
+        answer = singletons(bivariate_normal(spreads, correlation, widths), size).mean
+        return Prediction(what, answer, {}, partial(draw_two_values, spreads, correlation, widths, size, answer.value))
     values = _values(words)
     draw = partial(draw_interval, values, size, origin, words.get("width"))
     if target is not None:
@@ -221,7 +232,7 @@ def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
         allowed = dict(zip(sizes, kept, strict=True))
         more["allowed"] = {"cells": budget.cells, "values": allowed, "notes": list(budget.notes)}
     what = "largest expected share of unique people, whatever the distribution"
-    return Prediction(what, test.bound, more, partial(draw_quasi, test.combinations, people))
+    return Prediction(what, test.bound, more, partial(draw_quasi, test.combinations, people, observed.get("observed")))
 
 
 def ask_population(**words: Unpack[PopulationWords]) -> PopulationEstimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,12 +97,21 @@ def draw_kappa(kappa: float, cells: int, p_max: float | None, group_size: int, e
     return save(plots.kappa_curve(kappa, cells, p_max, sizes, group_size, everybody=everybody), path)
 
 
-def draw_quasi(combinations: int, people: int, path: Path) -> Path:
+def draw_power_sums(ask: Callable[[int], Estimate], cells: int | None, group_size: int, path: Path) -> Path:
+    """What power sums alone say and prove, up to twice the size asked for."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    sizes = np.unique([group_size, *np.rint(np.linspace(1, 2 * group_size, 24)).astype(int)]).tolist()
+    return save(plots.power_sums_curve(ask, cells, sizes, group_size), path)
+
+
+def draw_quasi(combinations: int, people: int, observed: Mapping[str, Any] | None, path: Path) -> Path:
     """The largest share that can be unique against combinations per person, and where these columns stand."""
     from shoal.report import plots
     from shoal.report.charts import save
 
-    return save(plots.quasi_curve(combinations, people), path)
+    return save(plots.quasi_curve(combinations, people, observed), path)
 
 
 def draw_interval(values: Any, group_size: int, origin: float, width: float | None, path: Path) -> Path:
@@ -111,8 +121,25 @@ def draw_interval(values: Any, group_size: int, origin: float, width: float | No
 
     spread = float(values.std()) if hasattr(values, "std") else float(np.std(values))
     top = 2 * width if width else 2 * spread
-    figure = plots.interval_curve(values, np.linspace(top / 50, top, 50).tolist(), group_size, origin=origin)
-    return save(figure, path)
+    widths = np.linspace(top / 50, top, 50).tolist()
+    return save(plots.interval_curve(values, widths, group_size, origin=origin, width=width), path)
+
+
+DRAWN_CELLS = 60_000
+"""The finest grid of two values that a curve is drawn from; a finer one that was asked for is a dot left of the curve."""
+
+
+def draw_two_values(
+    spreads: tuple[float, float], correlation: float, widths: tuple[float, float], group_size: int, expected: float, path: Path
+) -> Path:
+    """Unique people when both widths grow together, from a quarter to twice what was asked for."""
+    from shoal.report import plots
+    from shoal.report.charts import save
+
+    asked = math.prod(18 * spread / width for spread, width in zip(spreads, widths, strict=True))
+    least = max(0.25, math.sqrt(asked / DRAWN_CELLS))
+    factors = np.geomspace(least, max(2.0, 2 * least), 16).tolist()
+    return save(plots.two_values_curve(spreads, correlation, widths, factors, group_size, expected), path)
 
 
 def draw_zipf(counts: list[float] | None, law: Zipf, people: int, records: int, k: int, path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from shoal.model.written import written
 from shoal.report.charts import Chart, Line, Revealed, bars, curve, heat_map, known_records, staircase
 
 if TYPE_CHECKING:
-    from shoal.predict import Meter, PopulationEstimate, Zipf
+    from shoal.model.estimate import Estimate
+    from shoal.predict import Meter, PopulationEstimate, PopulationRisk, Zipf
 
 DOTS = 300
 """Counts of more ranks than this are thinned evenly on the logarithmic axis."""
@@ -24,8 +25,11 @@ def singletons_curve(p: Any, sizes: Sequence[int], *, level: float = 0.95) -> Ch
     found = [singletons(p, int(size)) for size in sizes]
     points = [(float(size), float(s.mean)) for size, s in zip(sizes, found, strict=True)]
     band = [_band(s, level) for s in found]
-    expected = Line("expected", points, band, f"{level:.0%} of groups".replace("%", " %"))
-    return curve([expected], x="people in the group", y="unique people", title="Unique people by group size")
+    lines = [Line("expected", points, band, f"{level:.0%} of groups".replace("%", " %"))]
+    if p.kappa > 1e-9:
+        even = [(float(size), float(singletons(p.cells, int(size)).mean)) for size in sizes]
+        lines.append(Line(f"{p.cells:,} equally likely cells", even))
+    return curve(lines, x="people in the group", y="unique people", title="Unique people by group size")
 
 
 def uniqueness_curve(distribution: Any, sizes: Sequence[int], group_size: int) -> Chart:
@@ -56,8 +60,25 @@ def kappa_curve(
     return curve(lines, x="people in the group", y=y, title=f"{title} by group size", here=here)
 
 
-def quasi_curve(combinations: int, people: int) -> Chart:
-    """Source 001, figure 1: the largest expected share of unique people against combinations of values per person."""
+def power_sums_curve(ask: Callable[[int], Estimate], cells: int | None, sizes: Sequence[int], group_size: int) -> Chart:
+    """What power sums alone say by group size, with its proven range, beside equally likely cells where their number is known."""
+    from shoal.predict import uniqueness
+
+    found = [ask(int(n)) for n in sizes]
+    points = [(float(n), 100 * e.value) for n, e in zip(sizes, found, strict=True)]
+    lines = [Line("these power sums", points, [(100 * e.low, 100 * e.high) for e in found], "proven range")]
+    if cells is not None:
+        even = [(float(n), 100 * float(uniqueness(cells, int(n)).value)) for n in sizes]
+        lines.append(Line(f"{cells:,} equally likely cells", even))
+    here = (float(group_size), f"asked: {group_size:,}")
+    return curve(lines, x="people in the group", y="chance that all are unique, %", title="Uniqueness by group size", here=here)
+
+
+def quasi_curve(combinations: int, people: int, observed: Mapping[str, Any] | None = None) -> Chart:
+    """Source 001, figure 1: the largest expected share of unique people against combinations of values per person.
+
+    Beside it, the share where all combinations are equally likely, and as a dot what a table shows (``observed``).
+    """
     from shoal.predict import unique_share_bound
 
     ratio = combinations / people
@@ -66,30 +87,45 @@ def quasi_curve(combinations: int, people: int) -> Chart:
     points = [(float(d) / people, 100 * float(unique_share_bound(int(d), people).value)) for d in at]
     shown = [p for p in points if p[1] > 1e-9]
     here = (ratio, f"these columns: {written(ratio, 3)} per person")
-    line = Line("at most unique", shown)
-    return curve([line], x="combinations per person", y="unique at most, %", title="Can they identify?", log=True, here=here)
+    even = [(d / people, 100 * (1 - 1 / d) ** (people - 1)) for d in map(int, at)]
+    floor = min(b for _, b in shown)
+    lines = [Line("at most unique", shown), Line("equally likely combinations", [q for q in even if q[1] >= floor])]
+    if observed and 100 * observed["unique_share"] >= floor:
+        lines.append(Line("in the table", [(combinations / observed["records"], 100 * observed["unique_share"])], dots=True))
+    return curve(
+        [one for one in lines if one.points],
+        x="combinations per person",
+        y="unique, %",
+        title="Can they identify?",
+        log=True,
+        here=here,
+    )
 
 
-def population_chart(found: PopulationEstimate) -> Chart:
-    """Records by their risk in the population, where a table was fitted; else the unique people of the population by model."""
+def population_chart(found: PopulationEstimate, others: Sequence[PopulationRisk] = ()) -> Chart:
+    """Records by their risk in the population, where a table was fitted, beside what ``others`` say; else uniques by model."""
     fitted = found.fitted
     if fitted is None or fitted.people == fitted.population:
         names = [m.name for m in found.models] or ["counted"]
         most = float(found.population)
         shares = [None if m.uniques is None else m.uniques / most for m in found.models] or [found.sample_uniques / most]
         return bars(names, shares, title="Unique people in the population, by model", x="share of the population")
-    order = np.argsort(-fitted.risk, kind="stable")
-    upto = np.cumsum(fitted.sizes[order])
-    shown = np.unique(np.rint(np.geomspace(1, upto.size, DOTS)).astype(int)) - 1
-    points = [(100 * float(upto[i]) / fitted.people, 100 * float(fitted.risk[order[i]])) for i in shown]
     here = (100 * float(fitted.sizes[fitted.risk >= 0.2].sum()) / fitted.people, "risk of 20 % and more")
     return curve(
-        [Line(f"model: {fitted.model}", points)],
+        [Line(f"model: {fitted.model}", _by_risk(fitted)), *(Line(f"model: {o.model}", _by_risk(o)) for o in others)],
         x="records, those at most risk first, %",
         y="chance to be named rightly, %",
         title="Risk of each record in the population",
         here=here,
     )
+
+
+def _by_risk(fitted: PopulationRisk) -> list[tuple[float, float]]:
+    """Share of the records, those at most risk first, and the risk of the last of them."""
+    order = np.argsort(-fitted.risk, kind="stable")
+    upto = np.cumsum(fitted.sizes[order])
+    shown = np.unique(np.rint(np.geomspace(1, upto.size, DOTS)).astype(int)) - 1
+    return [(100 * float(upto[i]) / fitted.people, 100 * float(fitted.risk[order[i]])) for i in shown]
 
 
 def _band(s: Any, level: float) -> tuple[float, float]:
@@ -106,14 +142,58 @@ def _band(s: Any, level: float) -> tuple[float, float]:
     return max(0.0, mean - z * sd), min(float(s.group_size), mean + z * sd)
 
 
-def interval_curve(values: Any, widths: Sequence[float], group_size: int, *, origin: float = 0.0) -> Chart:
-    """Expected share of unique people against the width of the intervals."""
+def interval_curve(
+    values: Any, widths: Sequence[float], group_size: int, *, origin: float = 0.0, width: float | None = None
+) -> Chart:
+    """Expected share of unique people against the width of the intervals; a sample is drawn beside a normal of its spread."""
+    from scipy import stats
+
+    laws = {"expected": values}
+    if not hasattr(values, "cdf") and float(np.std(values)) > 0:
+        laws = {"this sample": values, "normal of its spread": stats.norm(float(np.mean(values)), float(np.std(values)))}
+    lines = [Line(name, _by_width(law, widths, group_size, origin)) for name, law in laws.items()]
+    here = None if width is None else (width, f"asked: {written(width, 4)}")
+    said = f"unique among {group_size:,} people, %"
+    return curve(lines, x="width of an interval", y=said, title="Unique people by width of the interval", here=here)
+
+
+def _by_width(values: Any, widths: Sequence[float], group_size: int, origin: float) -> list[tuple[float, float]]:
     from shoal.predict import interval_singletons
 
-    share = [interval_singletons(values, float(w), group_size, origin=origin).value / group_size for w in widths]
-    points = [(float(w), 100 * float(s)) for w, s in zip(widths, share, strict=True)]
-    said = f"unique among {group_size:,} people, %"
-    return curve([Line("expected", points)], x="width of an interval", y=said, title="Unique people by width of the interval")
+    found = [interval_singletons(values, float(w), group_size, origin=origin).value for w in widths]
+    return [(float(w), 100 * float(n) / group_size) for w, n in zip(widths, found, strict=True)]
+
+
+def two_values_curve(
+    spreads: tuple[float, float],
+    correlation: float,
+    widths: tuple[float, float],
+    factors: Sequence[float],
+    group_size: int,
+    expected: float,
+) -> Chart:
+    """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone."""
+    from scipy import stats
+
+    from shoal.predict import bivariate_normal, singletons
+
+    def share(rho: float, f: float) -> float:
+        return (
+            100 * float(singletons(bivariate_normal(spreads, rho, (f * widths[0], f * widths[1])), group_size).mean) / group_size
+        )
+
+    lines = [Line(f"correlation {written(correlation, 3)}", [(f * widths[0], share(correlation, f)) for f in factors])]
+    if correlation != 0:
+        lines.append(Line("independent", [(f * widths[0], share(0.0, f)) for f in factors]))
+    alone = _by_width(stats.norm(scale=spreads[0]), [f * widths[0] for f in factors], group_size, 0.0)
+    lines.append(Line("the first value alone", alone))
+    if factors[0] > 1:
+        lines.append(Line("as asked", [(widths[0], 100 * expected / group_size)], dots=True))
+    x = f"width of the first interval; the second is {written(widths[1] / widths[0], 3)} times as wide"
+    here = (widths[0], f"asked: {written(widths[0], 4)} and {written(widths[1], 4)}")
+    return curve(
+        lines, x=x, y=f"unique among {group_size:,} people, %", title="Unique people by width of two intervals", here=here
+    )
 
 
 def respondents_curve(questionnaire: Any, sizes: Sequence[int]) -> Chart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from itertools import combinations
 
@@ -56,3 +57,29 @@ def test_limits_are_refused_and_kept() -> None:
             column_sets(c, **words)
     assert [s.columns for s in column_sets(c, up_to=2, alpha=0.25, k=2).identifying] == [("b",)], "exactly at the limit"
     assert [s.columns for s in column_sets(c, up_to=2, alpha=0.26, k=2).identifying] == [("a", "b")], "just above it"
+
+
+@pytest.mark.parametrize("classes", [2**15, 2**15 + 1])
+def test_class_numbers_of_two_bytes_hold_to_their_limit(classes: int) -> None:
+    a, b = np.arange(2 * classes) % classes, np.arange(2 * classes) // classes
+    c = ClassCounts(np.full(2 * classes, 2), columns=("a", "b"), codes=(a, b))
+    found = column_sets(c, up_to=2, k=2)
+    assert [(s.columns, s.classes, s.k) for s in found.counted] == [
+        (("a",), classes, 4), (("b",), 2, 2 * classes), (("a", "b"), 2 * classes, 2),
+    ]  # fmt: skip
+
+
+def test_memory_holds_about_one_level_and_not_the_last() -> None:
+    """Of ten columns 120 sets of three are extended (two bytes a class), and 210 of four only counted."""
+    rng = np.random.default_rng(5)
+    n = 2_000
+    c = ClassCounts(np.full(n, 2), columns=tuple("abcdefghij"), codes=[rng.integers(0, 40, n) for _ in range(10)])
+    column_sets(c, up_to=1)  # what is loaded on first use is loaded
+    tracemalloc.start()
+    try:
+        found = column_sets(c, up_to=4)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found.counted) == 10 + 45 + 120 + 210
+    assert peak < (120 + 45 + 70) * 2 * n, "the last level alone would be 210 arrays"

@@ -49,6 +49,15 @@ class TableRisk(PopulationRisk):
         ids = [batch.column(column) for batch in self.source.scan((column,))]
         return household_risk(self.per_record(), ids)
 
+    def by_other_models(self, most: int = 2) -> list[PopulationRisk]:
+        """The same records by the models that foretold people left out next best; none where one model was asked for."""
+        if self.counts is None:
+            raise UsageError("other models need the table.", hint="Ask again from the table.")
+        scores = {name: score for name, score in (self.scores or {}).items() if name != self.model}
+        codes = ordered_codes(self.counts)
+        best = sorted(scores, key=lambda name: -scores[name])[:most]
+        return [population_risk(codes, self.sizes, self.population, model=name) for name in best]
+
     def write(self, path: str | Path) -> Path:
         """A CSV file with a line per row of the table: its number from 1, size in the sample, risk, crowd and its range."""
         parts = (self.sizes, self.risk, self.unique, self.crowd, self.crowd_low, self.crowd_high)

@@ -26,7 +26,8 @@ def tell(found: PopulationEstimate, *, household: str | None, records: Path | No
         from shoal.report import plots
         from shoal.report.charts import save
 
-        _shared.say(f"Plot written to {save(plots.population_chart(found), plot)}.")
+        others = [] if fitted is None else fitted.by_other_models()
+        _shared.say(f"Plot written to {save(plots.population_chart(found, others), plot)}.")
     if as_json:
         _shared.put_json(found.to_json() | ({} if homes is None else {"households": homes.to_json()}))
         return

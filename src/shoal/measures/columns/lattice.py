@@ -21,6 +21,8 @@ from shoal.kernels.group import group_codes, sum_by
 from shoal.model.counts.classes import ClassCounts, IntArray
 
 MOST_COLUMNS = 20
+NARROW = 2**15
+"""So many classes are numbered in two bytes."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,15 @@ def column_sets(counts: ClassCounts, *, up_to: int, alpha: float = 0.05, k: int 
     found: dict[tuple[int, ...], ColumnSet] = {}
     open_sets: dict[tuple[int, ...], tuple[IntArray, int]] = {(): (np.zeros(counts.n_classes, np.int64), 1)}
     identifying: list[tuple[int, ...]] = []
-    for _ in range(min(up_to, len(cards))):
+    last = min(up_to, len(cards))
+    for level in range(1, last + 1):
         following: dict[tuple[int, ...], tuple[IntArray, int]] = {}
-        for base, (ids, n) in open_sets.items():
+        extended = frozenset(open_sets)
+        for base in sorted(extended):
+            ids, n = open_sets.pop(base)  # a level of a large table fills gigabytes: what is done is freed
             for j in range(base[-1] + 1 if base else 0, len(cards)):
                 places = (*base, j)
-                if any(part not in open_sets for part in combinations(places, len(places) - 1)):
+                if any(part not in extended for part in combinations(places, level - 1)):
                     continue  # an identifying set lies inside
                 grouping = group_codes([ids, counts.codes[j]], [n, cards[j]])
                 sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
@@ -92,8 +97,8 @@ def column_sets(counts: ClassCounts, *, up_to: int, alpha: float = 0.05, k: int 
                 found[places] = one
                 if one.unique >= alpha * counts.n_members:
                     identifying.append(places)
-                else:
-                    following[places] = (grouping.ids.astype(np.int32), grouping.n)
+                elif level < last:
+                    following[places] = (grouping.ids.astype(np.int16 if grouping.n <= NARROW else np.int32), grouping.n)
         open_sets = following
     safe = [p for p, one in found.items() if one.k >= k]
     largest = [p for p in safe if not any(set(p) < set(q) for q in safe)]
