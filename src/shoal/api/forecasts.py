@@ -152,8 +152,8 @@ def ask_uniqueness(**words: Unpack[UniquenessWords]) -> Prediction:
         error = words.get("sums_error")
         digits = _rounding(sums) if isinstance(sums, str) else 0.0
         numbers = [float(x) for x in _parts(sums)] if isinstance(sums, str) else sums
-        given = {"p_max": words.get("p_max"), "cells": words.get("cells"), "error": digits if error is None else error}
-        ask = partial(uniqueness_from_power_sums, numbers, **given)
+        off, top = digits if error is None else error, words.get("p_max")
+        ask = partial(uniqueness_from_power_sums, numbers, p_max=top, cells=words.get("cells"), error=off)
         answer, draw = ask(size), partial(draw_power_sums, ask, words.get("cells"), size)
     else:
         known = _distribution(words)
