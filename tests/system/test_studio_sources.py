@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -16,6 +21,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
+from shoal.release.policy.policy import Policy
 from studio_support import Visitor, ended, served
 
 SECRET = "s3cret-of-the-reader"
@@ -108,8 +114,21 @@ def test_an_event_release_and_an_earlier_one_dropped_in(studio: tuple[Visitor, P
     assert "note of" not in (made / "data.csv").read_text(encoding="utf-8"), "a column that nobody called harmless is left out"
     policy = tmp_path / "policy.yml"
     policy.write_bytes(visitor.http.get(f"/r/{release[1]}/policy.yml").content)
-    again = shoal.anonymize(tmp_path / "trips.csv", str(policy))
-    assert again.certificate.judged_by.smallest["2"] == int(said[1])  # type: ignore[attr-defined]
+    assert "seed" not in policy.read_text(encoding="utf-8")
+    command = re.search(r'id="repeat-command"[^>]*>([^<]+)<', page.text)
+    assert command is not None
+    sent = visitor.post(f"/r/{release[1]}/policy-with-seed.yml")
+    assert sent.headers["cache-control"] == "no-store"
+    (tmp_path / "policy-with-seed.yml").write_bytes(sent.content)
+    assert replace(Policy.parse(sent.text), seed=0) == Policy.parse(policy.read_text(encoding="utf-8")), "nothing else is new"
+    assert visitor.http.get(f"/r/{release[1]}/policy-with-seed.yml").status_code in (404, 405), "no link gives the seed"
+    unsigned = visitor.http.post(f"/r/{release[1]}/policy-with-seed.yml", data={"token": "x"})
+    assert unsigned.status_code == 403
+    run = [sys.executable, "-m", "shoal.cli", *shlex.split(command[1])[1:]]
+    subprocess.run(run, check=True, capture_output=True, cwd=tmp_path)
+    for name in ("data.csv", "plan.json", "report.html"):
+        assert (tmp_path / release[2] / name).read_bytes() == (made / name).read_bytes(), "the command line repeats it"
+    shutil.rmtree(tmp_path / release[2])
     before = sorted(os.listdir(folder / "kept" / "releases"))
     token = {"token": visitor.token()}
     bad = visitor.http.post(f"/r/{release[1]}/earlier-file", data=token, files={"file": ("x.zip", b"PK nothing")})

@@ -210,6 +210,11 @@ def with_about(text: str, said: Mapping[str, str]) -> str:
     return _changed(text, change)
 
 
+def with_seed(text: str, seed: int) -> str:
+    """The seed that a release was drawn with, so that a run of the policy repeats its random changes."""
+    return _changed(text, lambda document: document.update(seed=seed))
+
+
 def taken(text: str) -> str:
     """A policy that somebody brought, if it can be read; as it was written."""
     Policy.parse(text)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shoal.errors import PolicyError, RoleError, UnreadableError
 from shoal.model.requirement import DistinctDiversity, EntropyDiversity, TCloseness
 from shoal.model.roles import Column, Schema
+from shoal.model.seed import LEAST_SEED
 from shoal.release.policy import file as policy_file
 from shoal.release.policy.policy import Policy
 from shoal.release.policy.presets import PRESETS, preset
@@ -79,6 +80,7 @@ def test_comments_survive_a_round_trip_and_an_edit():
         ("require: {k: 5}\nmissing: wildcard", "missing"),
         ("require: {k: 5}\nmethod: latice", "method"),
         ("require: {k: 5}\nseed: -1", "seed"),
+        (f"require: {{k: 5}}\nseed: {LEAST_SEED + 2**127}", "seed"),
         ("roles: {sensitive: [d]}\nrequire: {closeness: {d: {t: 0}}}", "require.closeness.d.t"),
         ("roles: {sensitive: [d]}\nrequire: {closeness: {d: {distance: equal}}}", "require.closeness.d"),
         ("roles: {sensitive: [d]}\nrequire: {diversity: {d: {distinct: 2.5}}}", "require.diversity.d.distinct"),
@@ -89,6 +91,12 @@ def test_numbers_that_make_no_sense_are_refused_by_place(text, place):
         Policy.parse(text)
     assert caught.value.path == place
     assert caught.value.exit_code == 2
+
+
+def test_every_seed_that_is_drawn_can_be_stated_to_repeat_a_run():
+    """One above 2**63 was refused, so that no run with a drawn seed could be repeated."""
+    for seed in (LEAST_SEED, 2**63, LEAST_SEED + 2**127 - 1):
+        assert Policy.parse(f"require: {{k: 5}}\nseed: {seed}").seed == seed
 
 
 @pytest.mark.parametrize(

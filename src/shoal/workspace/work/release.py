@@ -10,6 +10,7 @@ from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.requirement.known import KnownRecords
+from shoal.release.make import seed
 from shoal.release.policy.policy import Policy
 from shoal.workspace.work.telling import Telling
 
@@ -39,7 +40,9 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
             "approved_by": str(policy.about.get("approved_by", "")),
             "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",
             "policy": job.asked["policy"],
+            "format": job.asked["format"],
             "private": made.private_file is not None,
+            "seeded": made.private_file is not None and seed.read(made.private_file).seed is not None,
         }
         number = 1 + len(workspace.releases.of_table(kept.id))
         workspace.releases.add(key, kept.id, f"{kept.name}-release-{number}", told)

@@ -1,4 +1,4 @@
-"""The files of a release, one by one or as a zip, and its policy; and any release that somebody drops, counted again."""
+"""The files of a release, one by one or as a zip, and its policy, with its seed where one was drawn; and any release that somebody drops, counted again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ import shoal
 from shoal.disk.folder import scratch
 from shoal.errors import ShoalError, UsageError
 from shoal.release.certificate.outcome import Verification
+from shoal.release.make import seed
 from shoal.server.common import status_of
 from shoal.server.studio import forms, packed
-from shoal.server.studio.here import Studio, page, require_ours
+from shoal.server.studio.here import Studio, fields_of, page, require_ours
+from shoal.workspace import edits
+from shoal.workspace.rows import Made
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -50,6 +53,15 @@ def create_router(studio: Studio) -> APIRouter:
         headers = {"content-disposition": 'attachment; filename="policy.yml"'}
         return Response(made.told.get("policy", ""), media_type="application/yaml", headers=headers)
 
+    @router.post("/r/{release_id}/policy-with-seed.yml")
+    async def repeats(request: Request, release_id: str) -> Response:
+        """The policy with the seed of its random changes. Sent, not linked to, so that a viewer is refused."""
+        await fields_of(request)
+        made = await run_in_threadpool(workspace.releases.get, release_id)
+        text = await run_in_threadpool(_with_seed, made, workspace.releases.folder(made))
+        headers = {"content-disposition": 'attachment; filename="policy-with-seed.yml"', "cache-control": "no-store"}
+        return Response(text, media_type="application/yaml", headers=headers)
+
     @router.get("/verify")
     def ask(request: Request) -> Response:
         return page(request, "verify.html", found=None, problem=None)
@@ -75,6 +87,13 @@ def create_router(studio: Studio) -> APIRouter:
 
 def files_of(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file()) if folder.is_dir() else []
+
+
+def _with_seed(made: Made, folder: Path) -> str:
+    kept = seed.read(seed.place_of(folder)).seed if made.told.get("private") else None
+    if kept is None:
+        raise UsageError("nothing of this release was drawn.", hint="Its policy.yml alone repeats it.", reason="unknown")
+    return edits.with_seed(made.told["policy"], kept)
 
 
 def _verified(arrived: Path, limit: int) -> Verification:

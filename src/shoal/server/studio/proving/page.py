@@ -16,7 +16,7 @@ from shoal.server.studio.proving.folders import files_of
 from shoal.server.studio.search import levels_of
 from shoal.server.studio.views import improved
 from shoal.workspace import edits
-from shoal.workspace.rows import Job, Made
+from shoal.workspace.rows import Job, Kept, Made
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -93,6 +93,7 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "job": job,
         "made": made,
         "made_word": "" if made is None else shlex.quote(made.name),
+        "repeat": "" if made is None else repeat(at.kept, made),
         "releases": releases,
         "earlier": [r for r in releases if made is not None and r.id != made.id],
         "tries": tries[0] if tries else None,
@@ -104,6 +105,23 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "formats": FORMATS,
         "about": at.policy.about,
     }
+
+
+def repeat(kept: Kept, made: Made) -> str:
+    """The command that writes the same data and plan again."""
+    policy = "policy-with-seed.yml" if made.told.get("seeded") else "policy.yml"
+    form = made.told.get("format", "csv")
+    words = [
+        "shoal",
+        "anonymize",
+        kept.file,
+        "--policy",
+        policy,
+        *(() if form == "csv" else ("--format", form)),
+        "--out",
+        made.name,
+    ]
+    return shlex.join(words)
 
 
 def ticks(job: Job | None, made: Made | None) -> list[dict[str, str]]:
