@@ -1,4 +1,4 @@
-"""The files of a release, one by one or as a zip; its policy, also with its seed; and any release that is dropped, counted again."""
+"""The files of a release, alone or as a zip; its policy, also with its seed; and any release that is dropped, counted again."""
 
 from __future__ import annotations
 

@@ -111,17 +111,8 @@ def repeat(kept: Kept, made: Made) -> str:
     """The command that writes the same data and plan again."""
     policy = "policy-with-seed.yml" if made.told.get("seeded") else "policy.yml"
     form = made.told.get("format", "csv")
-    words = [
-        "shoal",
-        "anonymize",
-        kept.file,
-        "--policy",
-        policy,
-        *(() if form == "csv" else ("--format", form)),
-        "--out",
-        made.name,
-    ]
-    return shlex.join(words)
+    written = () if form == "csv" else ("--format", form)
+    return shlex.join(["shoal", "anonymize", kept.file, "--policy", policy, *written, "--out", made.name])
 
 
 def ticks(job: Job | None, made: Made | None) -> list[dict[str, str]]:
