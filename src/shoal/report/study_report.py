@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from shoal.disk.atomic import write_text
@@ -113,7 +114,25 @@ def _columns(s: Any) -> list[Block]:
         for c in s.columns
     ]
     heads = ("column", "values", "entropy, bits", "κ", "κ in bands of")
-    return [Table(heads, rows, right=(1, 2, 3))] if rows else []
+    drawn = [block for c in [c for c in s.columns if c.by_group][:MOST_DRAWN] for block in _bands(s, c)]
+    return [Table(heads, rows, right=(1, 2, 3)), *drawn] if rows else []
+
+
+def _bands(s: Any, c: Any) -> list[Block]:
+    """κ of a column in bands, within each subpopulation."""
+    groups = len(next(iter(c.by_group.values())))
+    if groups < 2:
+        return []
+    lines = [
+        Line(f"bands of {width}", [(float(i), x) for i, x in enumerate(kappas, start=1)])
+        for width, kappas in list(c.by_group.items())[:3]
+    ]
+    narrowest = next(iter(c.by_group))
+    x = f"subpopulations by {s.by}, the lowest κ in bands of {narrowest} first"
+    drawn = curve(lines, x=x, y=f"κ of {c.name}", title=f"κ of {c.name} in bands")
+    rows = [(f"{w}", _g(min(found)), _g(median(found)), _g(max(found))) for w, found in c.by_group.items()]
+    heads = (f"bands of {c.name}", "lowest κ", "median", "highest κ")
+    return [Figure(svg(drawn), f"κ within each of {groups:,} subpopulations."), Table(heads, rows, right=(1, 2, 3))]
 
 
 def _lattice(s: Any) -> list[Block]:
@@ -149,7 +168,7 @@ def _groups(s: Any, x: Any) -> list[Block]:
     out.append(Table((s.by, "members", *HEADS, "one of a kind", "κ"), rows, right=range(1, 11)))
     if x.pearson is not None and x.spearman is not None:
         out.append(Words(f"Size and median group: Pearson {x.pearson:.3f}, Spearman {x.spearman:.3f}.", small=True))
-    return [*out, *_kappa_plot(s, x), *_predicted(x)]
+    return [*out, *_kappa_plot(s, x), *_by_group_size(s, x), *_predicted(x)]
 
 
 def _kappa_plot(s: Any, x: Any) -> list[Block]:
@@ -168,6 +187,21 @@ def _kappa_plot(s: Any, x: Any) -> list[Block]:
         words += f" log uniqueness = {written(r.intercept, 4)} {slope} κ; R² {r.r2:.3f}."
     drawn = curve(lines, x="κ", y=f"−log(chance that {s.group_size:,} are all unique)", title="Uniqueness against κ")
     return [Figure(svg(drawn), words)]
+
+
+def _by_group_size(s: Any, x: Any) -> list[Block]:
+    """Uniqueness by group size where κ is lowest and where it is highest, beside equally likely combinations."""
+    ends = sorted((g for g in x.groups if g.by_group_size), key=lambda g: g.kappa)
+    if not ends:
+        return []
+    found = {f"{g.name} (κ {_g(g.kappa)})": g.by_group_size for g in ends} | {"equally likely": x.evenly}
+    lines = [Line(name, [(float(n), 100 * p) for n, p in chances.items()]) for name, chances in found.items()]
+    here = (float(s.group_size), f"asked: {s.group_size:,}")
+    y, title = "chance that all are unique, %", "Uniqueness by group size"
+    drawn = curve(lines, x="people in the group", y=y, title=title, here=here)
+    rows = [(f"{n:,}", *(percent(chances[n]) for chances in found.values())) for n in x.evenly]
+    words = "The subpopulations of the lowest and the highest κ, and all combinations equally likely."
+    return [Figure(svg(drawn), words), Table(("people", *found), rows, right=range(len(found) + 1))]
 
 
 def _predicted(x: Any) -> list[Block]:

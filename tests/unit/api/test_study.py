@@ -62,6 +62,71 @@ def test_sets_and_subpopulations_by_a_slow_definition() -> None:
     assert age.bands[2] == pytest.approx(math.log(4) - entropy([a // 2 for a in AGES]) * math.log(2))
 
 
+def test_bands_within_each_subpopulation_by_a_slow_definition() -> None:
+    """Figure 4.4: κ of a whole number in bands, over the bands of the whole table, the lowest ungrouped κ first."""
+    ages = [a if i != 33 else None for i, a in enumerate(AGES)]
+    s = shoal.study(TABLE | {"age": ages}, sets=[["sex"], ["age", "sex"], ["town"]], by="town")
+    columns = {c.name: c for c in s.columns}
+    assert columns["sex"].by_group == columns["town"].by_group == {}
+    here = [(t, a) for t, a in zip(TOWNS, ages, strict=True) if a is not None]
+    slow = {}
+    for width in (1, 2, 5):
+        cells = max(a for _, a in here) // width - min(a for _, a in here) // width + 1
+        inside = {t: entropy([a // width for u, a in here if u == t]) for t in dict.fromkeys(TOWNS)}
+        slow[width] = {t: math.log(cells) - h * math.log(2) for t, h in inside.items()}
+    order = sorted(slow[1], key=lambda t: slow[1][t])
+    found = columns["age"].by_group
+    assert set(found) == set(slow), "36 // 10 is 30 // 10: one band says nothing"
+    for width, kappas in found.items():
+        assert kappas == pytest.approx([slow[width][t] for t in order])
+
+
+def test_bands_are_kept_within_their_limits() -> None:
+    from shoal.api.study.kappa import bands_by_group
+
+    counts = shoal.open({"town": [0, 1, 2, 2], "age": [3, 4, 5, 5], "name": list("abcc")}).count(("age", "town", "name"))
+    assert bands_by_group(counts, "name", "town", 9) == {}
+    assert [len(bands_by_group(counts, "age", "town", most)[1]) for most in (2, 3, 4)] == [2, 3, 3]
+    far = shoal.open({"town": [0, 0, 1], "x": [0, 9_999_999, 3]}).count(("x", "town"))
+    assert set(bands_by_group(far, "x", "town", 9)) == {1, 2, 5, 10, 20}
+    farther = shoal.open({"town": [0, 0, 1], "x": [0, 10_000_000, 3]}).count(("x", "town"))
+    assert set(bands_by_group(farther, "x", "town", 9)) == {2, 5, 10, 20}
+
+
+def test_uniqueness_by_group_size_where_kappa_is_lowest_and_highest() -> None:
+    """Figure 4.3, with replacement: k! e_k of the shares; subpopulations without a name are not drawn."""
+    s = shoal.study(TABLE, sets=[["age", "sex"]], by="town", group_size=3)
+    (x,) = s.sets
+    assert [bool(g.by_group_size) for g in x.groups] == [True, True, False]
+    for g, town in zip(x.groups[:2], ("delft", "canaryburg"), strict=True):
+        sizes = Counter(b for b, t in zip(zip(AGES, SEXES, strict=True), TOWNS, strict=True) if t == town)
+        poly = np.poly1d([1.0])
+        for n in sizes.values():
+            poly = poly * np.poly1d([n / g.members, 1.0])
+        for k, chance in g.by_group_size.items():
+            assert chance == pytest.approx(math.factorial(k) * poly.coeffs[::-1][k])
+        assert math.log(g.by_group_size[3]) == pytest.approx(g.log_uniqueness)
+    assert list(x.evenly) == list(x.groups[0].by_group_size) == [2, 3, 4, 5, 6]
+    assert x.evenly[6] == pytest.approx(math.prod(1 - i / 14 for i in range(6)))
+    three = {"town": [f"t{i // 10}" for i in range(30)], "a": [0] * 9 + [1] + [0] * 7 + [1] * 3 + [0] * 5 + [1] * 5}
+    (y,) = shoal.study(three, sets=[["a"]], by="town").sets
+    assert {g.name for g in y.groups if g.by_group_size} == {"t0", "t2"}
+    small = {"town": ["x"] * 9, "a": list(range(9))}
+    assert not shoal.study(small, sets=[["a"]], by="town").sets[0].groups[0].by_group_size
+
+
+def test_all_group_sizes_at_once_equal_one_after_the_other(monkeypatch) -> None:
+    from shoal.api.study import kappa
+    from shoal.predict import Distribution
+
+    known = Distribution.counts([5, 3, 1, 1], cells=9)
+    at_once = kappa.by_group_size(known, 3)
+    for limits in ((3, 200), (60_000, 2)):
+        monkeypatch.setattr(kappa, "FEW_CELLS", limits[0])
+        monkeypatch.setattr(kappa, "FEW_PEOPLE", limits[1])
+        assert kappa.by_group_size(known, 3) == pytest.approx(at_once)
+
+
 def test_regression_equals_numpy() -> None:
     from shoal.api.study.study import regression
 
@@ -130,6 +195,10 @@ def test_page_json_and_command(tmp_path, capsys) -> None:
     assert "delft" in text
     assert "urk" not in text + json.dumps(found), "the small subpopulation has no name"
     assert "<script" not in text
+    assert "Uniqueness by group size" in text
+    assert "κ of age in bands" in text
+    assert set(found["columns"][0]["by_group"]) == {"1", "2", "5"}
+    assert list(found["sets"][0]["evenly"]) == list(found["sets"][0]["groups"][0]["by_group_size"])
     with pytest.raises(SystemExit) as stop:
         main(words[:-2])
     assert not stop.value.code

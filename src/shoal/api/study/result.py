@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from shoal.model.written import written
 class GroupResult:
     """One subpopulation: sizes of its classes, κ and entropy of its distribution, uniqueness, and predicted against observed.
 
-    ``histogram`` says how many classes there are of each size: what a registry's record is made from.
+    ``histogram`` says how many classes there are of each size: what a registry's record is made from. ``by_group_size`` is the
+    chance that all people of a group are different, by its size, for the named subpopulations of the lowest and highest κ.
     """
 
     name: str | None
@@ -30,6 +31,7 @@ class GroupResult:
     observed: tuple[float, ...]
     predicted: tuple[float, ...]
     histogram: Mapping[int, int]
+    by_group_size: Mapping[int, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"class_sizes": self.sizes.to_json(), "sizes": None}
@@ -50,7 +52,8 @@ class SetResult:
     """One set of columns over the whole table and in each subpopulation.
 
     ``exactly`` counts members of classes of exactly 1 … 10; ``cells`` is the number of possible combinations (the product of the
-    values that occur), ``kappa`` the KL distance of the distribution from the uniform one over them, in nats.
+    values that occur), ``kappa`` the KL distance of the distribution from the uniform one over them, in nats. ``evenly`` is the
+    chance that all people of a group are different, by its size, were the combinations inside a subpopulation equally likely.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +70,7 @@ class SetResult:
     pearson: float | None = None
     spearman: float | None = None
     regression: Regression | None = None
+    evenly: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -90,18 +94,23 @@ class SetResult:
             out["groups"] = [{k: v for k, v in g.to_json().items() if k != "sizes"} for g in self.groups]
             out["correlation"] = {"pearson": self.pearson, "spearman": self.spearman}
             out["regression"] = None if self.regression is None else asdict(self.regression)
+            out["evenly"] = dict(self.evenly)
         return out
 
 
 @dataclass(frozen=True)
 class ColumnResult:
-    """One column alone; ``bands`` is κ when a whole number is published in bands of that width."""
+    """One column alone; ``bands`` is κ when a whole number is published in bands of that width.
+
+    ``by_group`` is the same within each subpopulation, the lowest κ of the narrowest band first, over the bands of the table.
+    """
 
     name: str
     values: int
     entropy: float
     kappa: float
     bands: Mapping[int, float]
+    by_group: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

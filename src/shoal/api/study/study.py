@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shoal.api.arguments import Names, Source, names, opened
+from shoal.api.study.kappa import bands_by_group, bands_of, bits, by_group_size, kappa_of
 from shoal.api.study.result import ColumnResult, GroupResult, Regression, SetResult, Study
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, UsageError
@@ -23,7 +25,6 @@ from shoal.predict import Distribution, singletons, uniqueness
 EXACTLY = tuple(range(1, 11))
 COMPANIONS = (1, 2, 3)
 """Sizes of groups whose predicted share is held against the observed one."""
-WIDTHS = (1, 2, 5, 10, 20)
 MOST_GROUPS = 2_000
 MOST_SETS = 2_000
 
@@ -84,6 +85,8 @@ def study(
     progress(0.05, "counting")
     counted = _counted(source, [s if by is None or by in s else (*s, by) for s in asked], person, progress)
     values = _columns(source, list(dict.fromkeys(c for s in asked for c in s)), person)
+    if by is not None:
+        values = _inside(values, asked, counted, by)
     texts = _names(source, by) if by is not None else {}
     found = []
     for i, (columns, counts) in enumerate(zip(asked, counted, strict=True)):
@@ -133,46 +136,28 @@ def _columns(table: Table, columns: Sequence[str], unit: str | None) -> dict[str
     """Each column alone: entropy, κ, and κ in bands of whole numbers."""
     out = {}
     for name, counts in zip(columns, _counted(table, [(c,) for c in columns], unit, silent), strict=True):
-        entropy = _bits(counts.sizes)
-        bands = _bands(counts)
-        out[name] = ColumnResult(name, counts.n_classes, entropy, _kappa(entropy, counts.n_classes), bands)
+        entropy = bits(counts.sizes)
+        bands = bands_of(counts)
+        out[name] = ColumnResult(name, counts.n_classes, entropy, kappa_of(entropy, counts.n_classes), bands)
     return out
 
 
-def _bands(counts: ClassCounts) -> dict[int, float]:
-    """κ at each width of a band, over all bands from the lowest to the highest number; whole numbers only."""
-    import pyarrow as pa
-
-    values = counts.categories[0]
-    if not pa.types.is_integer(values.type) or len(values) < 2:
-        return {}
-    here = counts.codes[0] >= 0
-    numbers = values.to_numpy(zero_copy_only=False).astype(np.int64)[counts.codes[0][here]]
+def _inside(
+    values: Mapping[str, ColumnResult], sets: Sequence[tuple[str, ...]], counted: Sequence[ClassCounts], by: str
+) -> dict[str, ColumnResult]:
+    """The columns with κ in bands within each subpopulation, from the smallest count that holds them."""
     out = {}
-    for width in WIDTHS:
-        band = numbers // width
-        cells = int(band.max() - band.min()) + 1
-        if cells < 2 or cells > 10_000_000:
-            continue
-        sizes = np.bincount(band - band.min(), weights=counts.sizes[here]).astype(np.int64)
-        out[width] = _kappa(_bits(sizes[sizes > 0]), cells)
+    for name, column in values.items():
+        counts = min((c for s, c in zip(sets, counted, strict=True) if name in s), key=lambda c: c.n_classes)
+        found = bands_by_group(counts, name, by, MOST_GROUPS) if column.bands and name != by else {}
+        out[name] = replace(column, by_group=found)
     return out
-
-
-def _bits(sizes: IntArray) -> float:
-    n = int(sizes.sum())
-    return max(0.0, math.log2(n) - float((sizes * np.log2(sizes)).sum()) / n)
 
 
 def _histogram(sizes: IntArray) -> dict[int, int]:
     """How many classes there are of each size."""
     values, copies = np.unique(sizes, return_counts=True)
     return dict(zip(values.tolist(), copies.tolist(), strict=True))
-
-
-def _kappa(entropy: float, cells: int) -> float:
-    """KL distance from the uniform distribution over ``cells``, in nats."""
-    return max(0.0, math.log(cells) - entropy * math.log(2))
 
 
 def _studied(
@@ -187,7 +172,7 @@ def _studied(
     own = [counts.codes[counts.column(c)] for c in columns]
     grouping = group_codes(own, n_rows=counts.n_classes)
     sizes = sum_by(grouping.ids, counts.sizes, grouping.n)
-    entropy = _bits(sizes)
+    entropy = bits(sizes)
     made: dict[str, Any] = {
         "columns": columns,
         "members": int(sizes.sum()),
@@ -197,7 +182,7 @@ def _studied(
         "unique": int((sizes == 1).sum()),
         "entropy": entropy,
         "cells": cells,
-        "kappa": _kappa(entropy, cells),
+        "kappa": kappa_of(entropy, cells),
         "histogram": _histogram(sizes),
     }
     if by is None:
@@ -205,7 +190,7 @@ def _studied(
     inner = [counts.codes[counts.column(c)] for c in columns if c != by]  # inside a subpopulation its own column says nothing
     apart = group_codes(inner, n_rows=counts.n_classes)
     whole = sum_by(apart.ids, counts.sizes, apart.n)
-    groups = _groups(counts, by, whole, inner_cells, group_size, texts)
+    groups = _with_curves(_groups(counts, by, whole, inner_cells, group_size, texts), inner_cells, group_size)
     members = np.array([g.members for g in groups], np.float64)
     medians = np.array([g.sizes.median for g in groups], np.float64)
     return SetResult(
@@ -214,7 +199,19 @@ def _studied(
         pearson=pearson(members, medians),
         spearman=spearman(members, medians),
         regression=regression([g.kappa for g in groups], [g.log_uniqueness for g in groups]),
+        evenly=by_group_size(Distribution.uniform(inner_cells), group_size),
     )
+
+
+def _with_curves(groups: list[GroupResult], cells: int, group_size: int) -> list[GroupResult]:
+    """Uniqueness by group size for the named subpopulations of the lowest and the highest κ."""
+    named = [i for i, g in enumerate(groups) if g.name is not None]
+    ends = {min(named, key=lambda i: groups[i].kappa), max(named, key=lambda i: groups[i].kappa)} if named else set()
+    for i in ends:
+        h = groups[i].histogram
+        known = Distribution.counts(np.repeat(list(h), list(h.values())), cells=max(cells, sum(h.values())))
+        groups[i] = replace(groups[i], by_group_size=by_group_size(known, group_size))
+    return groups
 
 
 def _groups(
@@ -227,7 +224,7 @@ def _groups(
     for rows in np.split(order, np.flatnonzero(np.diff(code[order])) + 1)[:MOST_GROUPS]:
         sizes = counts.sizes[rows]
         n = int(sizes.sum())
-        entropy = _bits(sizes)
+        entropy = bits(sizes)
         chance = uniqueness(Distribution.counts(sizes, cells=max(cells, len(sizes))), group_size)
         drawn = singletons(everybody, n)
         out.append(
@@ -237,7 +234,7 @@ def _groups(
                 size_table(sizes),
                 int((sizes == 1).sum()),
                 entropy,
-                _kappa(entropy, cells),
+                kappa_of(entropy, cells),
                 float(chance.log_value) if chance.log_value is not None else _log(chance.value),
                 tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
                 tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
