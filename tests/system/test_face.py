@@ -244,8 +244,14 @@ def test_design_takes_a_file_or_a_questionnaire(tmp_path: Path) -> None:
         shoal.design(made, respondents=20)
 
 
-def test_a_plot_where_there_is_one(tmp_path: Path) -> None:
-    target = shoal.predict("singletons", uniform=20, group_size=5).plot(tmp_path / "curve.svg")
-    assert "</svg>" in target.read_text(encoding="utf-8")
-    with pytest.raises(UsageError, match="no plot"):
-        shoal.predict("uniqueness", power_sums=[0.1, 0.02, 0.004, 0.001, 0.0003], group_size=5).plot(tmp_path / "none.svg")
+def test_every_prediction_has_a_plot(tmp_path: Path) -> None:
+    asked: list[tuple[str, dict[str, object]]] = [
+        ("singletons", {"uniform": 20, "group_size": 5}),
+        ("uniqueness", {"power_sums": [0.05, 0.0025, 0.000125, 6.25e-6, 3.125e-7], "group_size": 5}),
+        ("interval", {"normal": 1.0, "width": 1.0, "second": (1.0, 1.0, 0.5), "group_size": 5}),
+        ("quasi", {"values": {"a": 4}, "people": 10}),
+        ("zipf", {"exponent": 0.6, "places": 50, "people": 100}),
+    ]
+    for question, words in asked:
+        target = shoal.predict(question, **words).plot(tmp_path / f"{question}.svg")
+        assert "</svg>" in target.read_text(encoding="utf-8")

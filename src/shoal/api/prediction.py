@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ class Prediction:
 
     what: str
     answer: Estimate
-    more: Mapping[str, Any] = field(default_factory=dict)
-    draw: Callable[[Path], Path] | None = None
+    more: Mapping[str, Any]
+    draw: Callable[[Path], Path]
     draw_curve: Callable[[Path], Path] | None = None
 
     def __repr__(self) -> str:
@@ -56,8 +56,6 @@ class Prediction:
 
     def plot(self, path: str | Path) -> Path:
         """Write the curve that belongs to this answer: .svg, .png or .html."""
-        if self.draw is None:
-            raise UsageError(f"there is no plot of the {self.what}.", hint="Plots follow from uniform, counts, p or kappa.")
         return self.draw(Path(path))
 
     def curve(self, path: str | Path) -> Path:
