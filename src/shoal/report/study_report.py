@@ -168,7 +168,7 @@ def _groups(s: Any, x: Any) -> list[Block]:
     out.append(Table((s.by, "members", *HEADS, "one of a kind", "κ"), rows, right=range(1, 11)))
     if x.pearson is not None and x.spearman is not None:
         out.append(Words(f"Size and median group: Pearson {x.pearson:.3f}, Spearman {x.spearman:.3f}.", small=True))
-    return [*out, *_kappa_plot(s, x), *_by_group_size(s, x), *_predicted(x)]
+    return [*out, *_kappa_plot(s, x), *_alone_plots(s, x), *_by_group_size(s, x), *_predicted(x)]
 
 
 def _kappa_plot(s: Any, x: Any) -> list[Block]:
@@ -187,6 +187,19 @@ def _kappa_plot(s: Any, x: Any) -> list[Block]:
         words += f" log uniqueness = {written(r.intercept, 4)} {slope} κ; R² {r.r2:.3f}."
     drawn = curve(lines, x="κ", y=f"−log(chance that {s.group_size:,} are all unique)", title="Uniqueness against κ")
     return [Figure(svg(drawn), words)]
+
+
+def _alone_plots(s: Any, x: Any) -> list[Block]:
+    """Mean and variance of the people of a group who are one of a kind in it, against κ."""
+    if len(x.groups) < 3:
+        return []
+    out: list[Block] = []
+    for name, key in (("expected", "alone"), ("variance", "alone_variance")):
+        line = Line("subpopulations", [(g.kappa, getattr(g, key)) for g in x.groups], dots=True)
+        said = f"unique of {s.group_size:,} people, {name}"
+        words = f"Each dot is a subpopulation: how many of {s.group_size:,} of its people are one of a kind among them, {name}."
+        out.append(Figure(svg(curve([line], x="κ", y=said, title=f"Unique people against κ, {name}")), words))
+    return out
 
 
 def _by_group_size(s: Any, x: Any) -> list[Block]:

@@ -50,6 +50,9 @@ def test_sets_and_subpopulations_by_a_slow_definition() -> None:
         assert g.entropy == pytest.approx(entropy(inside))
         pair = 1 - sum((n / len(inside)) ** 2 for n in sizes.values())  # two people with replacement are different
         assert g.log_uniqueness == pytest.approx(math.log(pair))
+        q = [n / len(inside) for n in sizes.values()]  # of two people none or both are alone
+        assert (g.alone, g.alone_variance) == pytest.approx((2 * pair, 4 * pair * (1 - pair)))
+        assert pair == pytest.approx(sum(x * (1 - x) for x in q))
         p = [n / 35 for n in Counter(both).values()]
         assert g.predicted[0] == pytest.approx(sum(q * (1 - q) ** (len(inside) - 1) for q in p))
         assert g.observed[0] == pytest.approx(g.unique / len(inside))
@@ -196,6 +199,7 @@ def test_page_json_and_command(tmp_path, capsys) -> None:
     assert "urk" not in text + json.dumps(found), "the small subpopulation has no name"
     assert "<script" not in text
     assert "Uniqueness by group size" in text
+    assert "Unique people against κ, variance" in text
     assert "κ of age in bands" in text
     assert set(found["columns"][0]["by_group"]) == {"1", "2", "5"}
     assert list(found["sets"][0]["evenly"]) == list(found["sets"][0]["groups"][0]["by_group_size"])

@@ -19,6 +19,7 @@ class GroupResult:
 
     ``histogram`` says how many classes there are of each size: what a registry's record is made from. ``by_group_size`` is the
     chance that all people of a group are different, by its size, for the named subpopulations of the lowest and highest κ.
+    ``alone`` and ``alone_variance``: mean and variance of how many of the group would be one of a kind in it.
     """
 
     name: str | None
@@ -28,6 +29,8 @@ class GroupResult:
     entropy: float
     kappa: float
     log_uniqueness: float
+    alone: float
+    alone_variance: float
     observed: tuple[float, ...]
     predicted: tuple[float, ...]
     histogram: Mapping[int, int]

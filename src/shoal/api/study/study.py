@@ -225,7 +225,8 @@ def _groups(
         sizes = counts.sizes[rows]
         n = int(sizes.sum())
         entropy = bits(sizes)
-        chance = uniqueness(Distribution.counts(sizes, cells=max(cells, len(sizes))), group_size)
+        known = Distribution.counts(sizes, cells=max(cells, len(sizes)))
+        chance, alone = uniqueness(known, group_size), singletons(known, group_size)
         drawn = singletons(everybody, n)
         out.append(
             GroupResult(
@@ -236,6 +237,8 @@ def _groups(
                 entropy,
                 kappa_of(entropy, cells),
                 float(chance.log_value) if chance.log_value is not None else _log(chance.value),
+                float(alone.mean),
+                float(alone.variance),
                 tuple(float(sizes[sizes == j].sum() / n) for j in COMPANIONS),
                 tuple(float(drawn.in_groups_of(j).value) for j in COMPANIONS),
                 _histogram(sizes),
