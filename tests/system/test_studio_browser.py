@@ -14,6 +14,14 @@ import shoal
 from studio_support import Watched, accessible, fitting, hostile_table, served
 
 ROOT = Path(__file__).resolve().parents[2]
+DROPPED = """async place => {
+  const body = await (await fetch(place)).blob();
+  const carried = new DataTransfer();
+  carried.items.add(new File([body], "release.zip"));
+  const drop = new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true });
+  document.querySelector("form[data-takes] label").dispatchEvent(drop);
+}"""
+"""A release that is dropped onto the box of the page."""
 PAGES = ("measure", "understand", "improve", "prove")
 
 
@@ -69,6 +77,8 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
         page.click("text=Download everything")
     assert coming.value.suggested_filename.endswith(".zip")
     assert page.title() != "broken"
+    packed = page.get_attribute("a:has-text('Download everything')", "href")
+    assert page.locator("form[data-takes] input[type=file]").count() == 2, "a table of an attacker, an earlier release"
     table = re.sub(r"/prove.*$", "", page.url)
     for name in PAGES:
         page.goto(f"{table}/{name}{'?panel=policy' if name == 'measure' else ''}")
@@ -91,6 +101,8 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
         page.goto(seen.address + path)
         accessible(page, path)
         fitting(page, path)
+    page.evaluate(DROPPED, packed)
+    page.wait_for_selector("text=Every claim of this release holds.")
     seen.close()
 
 

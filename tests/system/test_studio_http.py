@@ -156,6 +156,7 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
             break
         time.sleep(0.2)
     assert "everyone hides among at least" in page.text
+    assert page.text.count('class="small seconds"') == 4, "each line says how long it took"
     assert page.text.count("+ needs you") == 2, "an outside table and an earlier release are for the reader to bring"
     address = re.search(r"/r/[0-9a-f]{16}/[^\"]+\.zip", page.text)
     assert address is not None

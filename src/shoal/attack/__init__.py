@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 from shoal._room import callable_room
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.counts.classes import ClassCounts
+from shoal.model.progress import Progress, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
+__all__ = ["ATTACKING", "AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
 
 callable_room(__name__)
+
+ATTACKING = "attacking"
+"""What progress says while attacks run; a colon and the name of the attack follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +55,11 @@ def choice_rng(seed: int, column: int) -> np.random.Generator:
     return np.random.default_rng([seed, 7, column])
 
 
-def run_all(scene: Scene) -> list[AttackResult]:
-    """Every attack for which the scene has what it needs, worst first; the others are listed as not run."""
+def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
+    """Every attack for which the scene has what it needs, worst first; the others are listed as not run.
+
+    ``progress`` hears the name of each attack before it is tried.
+    """
     from shoal.attack.downcoding import downcoding
     from shoal.attack.further_knowledge import further_knowledge
     from shoal.attack.homogeneity import background, homogeneity, skewness
@@ -62,29 +69,43 @@ def run_all(scene: Scene) -> list[AttackResult]:
     from shoal.attack.minimality import minimality
 
     results: list[AttackResult] = []
+    most = 4 * len(scene.released.sensitive) + 5
+
+    def trying(name: str) -> None:
+        progress(len(results) / most, f"{ATTACKING}: {name}")
+
     for i, column in enumerate(scene.released.sensitive):
         distinct = scene.distinct.get(column)
+        trying("homogeneity")
         results.append(homogeneity(scene.released, column, distinct=distinct))
+        trying("background")
         results.append(background(scene.released, column, distinct=distinct))
+        trying("skewness")
         results.append(skewness(scene.released, column, t=scene.t.get(column)))
         if scene.recoded is not None and column in scene.recoded.base.sensitive:
+            trying("minimality")
             rng = choice_rng(scene.seed, i)
             results.append(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
     if scene.alone:
+        trying("further knowledge")
         results.append(further_knowledge(scene.alone, int(scene.released.n_records), scene.k))
     if scene.external is not None:
+        trying("linkage")
         results.extend(linkage(scene.released, scene.external, k=scene.k))
     else:
         results.append(_not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
+        trying("downcoding")
         results.append(downcoding(scene.recoded, scene.released.columns))
     else:
         results.append(_not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:
+        trying("intersection")
         results.append(joined_records(scene.table, scene.previous, scene.shared))
     if scene.previous is None:
         results.append(_not_run("intersection", "no earlier release was given"))
     if scene.table is not None:
+        trying("leftovers")
         results.append(leftovers(scene.table, scene.files))
     return worst_first(results)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.attack import ATTACKING
 from shoal.attack.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
 from shoal.model.counts.classes import IntArray
+from shoal.model.progress import Progress, silent
 from shoal.model.requirement import KnownRecords, Requirement, Unicity
 from shoal.model.written import written
 from shoal.release.events.read import EventTable, times_at
@@ -19,7 +21,7 @@ BEYOND = 2
 """Known records beyond those claimed for, with which it is tried too."""
 
 
-def run_attacks(events: EventTable, found: Found) -> list[AttackResult]:
+def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -> list[AttackResult]:
     """Known records as claimed for and a few more, sparse matching, and joining of renewed pseudonyms."""
     point = _points(events, found)
     person = events.problem.person
@@ -33,14 +35,19 @@ def run_attacks(events: EventTable, found: Found) -> list[AttackResult]:
     out = []
     asked = events.problem.asked
     most = max(r.records for r in asked)
-    for s in (most, most + BEYOND):
+    for i, s in enumerate((most, most + BEYOND)):
         taken = draw(trails, s, rng)
         claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
+        progress(0.3 * i, f"{ATTACKING}: known records")
         out.append(known_records(published, people, taken, s, claimed=claim))
         if s > 1:
+            progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
+    if events.policy.insensitive:
+        progress(0.6, f"{ATTACKING}: further knowledge")
     out += [_further(events, found, point, name) for name in events.policy.insensitive]
     if found.shape.renew not in (NEVER, EVERY) and events.places:
+        progress(0.8, f"{ATTACKING}: relinking")
         again = _relinking(events, found, rng)
         out += [] if again is None else [again]
     return worst_first(out)

@@ -73,7 +73,7 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
     kept = seed.Kept(events.policy.seed, salt, None, digest, objected[1] if objected else "")
     progress(0.85, "attacking")
     steps = steps_of(events, found)
-    attacks = run_attacks(events, found)
+    attacks = run_attacks(events, found, lambda done, what: progress(0.85 + 0.1 * done, what))
     attacks += [joined_with(data, told, steps, Path(earlier), events.problem.asked) for earlier in output.earlier]
     broken = [a for a in attacks if a.verdict == "broken"]
     if broken:

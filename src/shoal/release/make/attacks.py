@@ -14,6 +14,7 @@ from shoal.errors import VerificationError
 from shoal.model.attack import AttackResult, worst_first
 from shoal.model.certificate.certificate import NAME, Certificate
 from shoal.model.certificate.file import read_certificate
+from shoal.model.progress import Progress, silent
 from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
 from shoal.model.written import written
 from shoal.release.earlier.composition import composition
@@ -44,10 +45,15 @@ BYTES_A_CELL, BYTES_A_KEY = 4, 48
 
 
 def run_attacks(
-    prepared: Prepared, decision: Decision, data: Path, earlier: tuple[Path, ...], links: Sequence[ValueLink]
+    prepared: Prepared,
+    decision: Decision,
+    data: Path,
+    earlier: tuple[Path, ...],
+    links: Sequence[ValueLink],
+    progress: Progress = silent,
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
-    from shoal.attack import Scene, run_all
+    from shoal.attack import ATTACKING, Scene, run_all
     from shoal.attack.intersection import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
@@ -66,7 +72,10 @@ def run_attacks(
         files=(data,) if data.is_file() else (),
         seed=prepared.policy.seed,
     )
-    results = [r for r in run_all(scene) if not (earlier and r.name == "intersection")] + composition(prepared, decision, earlier)
+    results = [r for r in run_all(scene, progress) if not (earlier and r.name == "intersection")]
+    if earlier:
+        progress(1.0, f"{ATTACKING}: intersection")
+    results += composition(prepared, decision, earlier)
     if why_not:
         results.append(
             AttackResult(

@@ -100,7 +100,8 @@ def carry_out(
     identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
-    attacks = run_attacks(prepared, decision, data, output.earlier, links)
+    attacks = run_attacks(prepared, decision, data, output.earlier, links, lambda done, what: progress(0.9 + 0.04 * done, what))
+    progress(0.94, "certifying")
     written = Written(
         facts=counted.facts,
         findings=counted.findings,

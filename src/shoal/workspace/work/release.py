@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import shoal
+from shoal.attack import ATTACKING
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.events import EventCertificate
@@ -19,18 +20,40 @@ if TYPE_CHECKING:
     from shoal.workspace.workspace import Workspace
 
 
+LINES = {
+    "Recode": ("writing the data", "looking for people by their values"),
+    "Recount": ("counting the written file again",),
+    "Attacks": (ATTACKING,),
+    "Certificate": ("certifying", "writing the table", "proving the folder again"),
+}
+"""The four lines of a release, and how what the job says begins while each is worked on; all before is of the first."""
+
+
+def line_of(doing: str) -> str:
+    """The line that a piece of work belongs to; an attack is told by its own name.
+
+    >>> line_of("building the hierarchies"), line_of("attacking"), line_of("attacking: leftovers"), line_of("certifying")
+    ('Recode', 'Attacks', 'leftovers', 'Certificate')
+    """
+    attack = doing.removeprefix(f"{ATTACKING}: ")
+    if attack != doing:
+        return attack
+    return next((line for line, says in LINES.items() if doing.startswith(says)), "Recode")
+
+
 def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     """``asked``: ``policy`` (YAML) and ``format``. The folder is named in the workspace only after it was verified."""
     kept = workspace.tables.get(job.table_id)
     policy = Policy.parse(job.asked["policy"])
     key, folder = workspace.releases.place()
-    tell = Telling(workspace, job, high=0.9)
+    tell = Telling(workspace, job, high=0.9, line_of=line_of)
     try:
         with shoal.open(workspace.tables.path(kept)) as table:
             made = shoal.anonymize(table, policy, format=job.asked["format"], progress=tell)
             made.write(folder, progress=tell)
         tell(1.0, "proving the folder again")
         shoal.verify(folder).require()
+        tell.settle()
         certificate = made.certificate
         told = {
             **_counted(certificate),
@@ -41,6 +64,7 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
             "fingerprint": certificate.key.fingerprint if certificate.key is not None else "",
             "policy": job.asked["policy"],
             "format": job.asked["format"],
+            "past": tell.past,
             "private": made.private_file is not None,
             "seeded": made.private_file is not None and seed.read(made.private_file).seed is not None,
         }

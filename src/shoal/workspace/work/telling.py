@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,20 +19,42 @@ class Stopped(Exception):
 
 
 class Telling:
-    """Progress of one job, written into the workspace."""
+    """Progress of one job, written into the workspace.
 
-    def __init__(self, workspace: Workspace, job: Job, *, low: float = 0.0, high: float = 1.0) -> None:
+    Where ``line_of`` names the line that a piece of work belongs to, the seconds of each line are told too, in ``past``.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        job: Job,
+        *,
+        low: float = 0.0,
+        high: float = 1.0,
+        line_of: Callable[[str], str] | None = None,
+    ) -> None:
         self._workspace, self._job = workspace, job
         self._low, self._high = low, high
         self._last, self._doing, self._share = 0.0, "", 0.0
+        self._line_of, self._since = line_of, time.monotonic()
+        self.past: dict[str, float] = {}
 
     def __call__(self, share: float, doing: str) -> None:
         now = time.monotonic()
         self._share = self._low + (self._high - self._low) * share
         if doing == self._doing and now - self._last < EVERY:
             return
+        self.settle()
         self._last, self._doing = now, doing
-        self.found(None)
+        self.found(None if self._line_of is None else {"past": self.past})
+
+    def settle(self) -> None:
+        """Count the time until now to what was being done."""
+        now = time.monotonic()
+        if self._line_of is not None and self._doing:
+            line = self._line_of(self._doing)
+            self.past[line] = self.past.get(line, 0.0) + now - self._since
+        self._since = now
 
     def found(self, best: Mapping[str, Any] | None) -> None:
         """The best so far."""

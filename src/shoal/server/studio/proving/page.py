@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter
@@ -17,6 +18,7 @@ from shoal.server.studio.search import levels_of
 from shoal.server.studio.views import improved
 from shoal.workspace import edits
 from shoal.workspace.rows import Job, Kept, Made
+from shoal.workspace.work.release import line_of
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -26,13 +28,12 @@ FIELDS = (
     ("review", "Review on", "date"),
     ("contact", "Contact", "text"),
 )
-LINES = (
-    ("Recode", ("writing the data", "looking for people by their values"), "Values made coarser, groups too small left out."),
-    ("Recount", ("counting the written file again",), "Read back from the file, counted by a second way."),
-    ("Attacks", ("attacking",), "What somebody who has the file could still learn."),
-    ("Certificate", ("writing the table", "proving the folder again"), "Signed, and the whole folder proven again."),
-)
-"""The four lines, and what the job says while each is worked on."""
+WORDS = {
+    "Recode": "Values made coarser, groups too small left out.",
+    "Recount": "Read back from the file, counted by a second way.",
+    "Attacks": "What somebody who has the file could still learn.",
+    "Certificate": "Signed, and the whole folder proven again.",
+}
 
 
 def create_router(studio: Studio) -> APIRouter:
@@ -115,17 +116,26 @@ def repeat(kept: Kept, made: Made) -> str:
     return shlex.join(["shoal", "anonymize", kept.file, "--policy", policy, *written, "--out", made.name])
 
 
-def ticks(job: Job | None, made: Made | None) -> list[dict[str, str]]:
-    """The four lines: done, worked on, waiting, or stopped."""
+def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
+    """The four lines: done, worked on, waiting, or stopped; the seconds of each, and the attacks as they are tried."""
+    lines = list(WORDS)
     if job is None or job.state == "done":
-        state = "done" if made is not None else "wait"
-        return [{"name": name, "words": said, "state": state} for name, _, said in LINES]
-    at = next((i for i, (_, doing, _) in enumerate(LINES) if job.doing in doing), 0)
+        past, state = ({} if made is None else made.told.get("past", {})), "wait" if made is None else "done"
+        return [_tick(line, past, state) for line in lines]
+    past, doing = job.found.get("past", {}), line_of(job.doing)
+    at = lines.index(doing if doing in WORDS else "Attacks")
     now = "now" if job.open else "bad"
-    return [
-        {"name": name, "words": said, "state": "done" if i < at else now if i == at else "wait"}
-        for i, (name, _, said) in enumerate(LINES)
-    ]
+    out = [_tick(line, past, "done" if i < at else now if i == at else "wait") for i, line in enumerate(lines)]
+    tried = [{"name": name, "state": "done"} for name in past if name not in WORDS and name != doing]
+    out[lines.index("Attacks")]["tried"] = tried + ([{"name": doing, "state": now}] if doing not in WORDS else [])
+    return out
+
+
+def _tick(line: str, past: Mapping[str, float], state: str) -> dict[str, Any]:
+    """One line. Attacks took what each of them took."""
+    spent = [s for name, s in past.items() if name == line or (line == "Attacks" and name not in WORDS)]
+    seconds = sum(spent) if spent and state == "done" else None
+    return {"name": line, "words": WORDS[line], "state": state, "seconds": seconds, "tried": []}
 
 
 def _said(job: Job | None, made: Made | None) -> tuple[str, str, str]:

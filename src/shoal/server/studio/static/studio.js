@@ -102,6 +102,19 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
   });
 }
 
+// --- drop boxes: a file that is dropped onto one is chosen and sent, as by its chooser and button ------------------------------
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    const box = event.target.closest?.("form[data-takes]");
+    if (!box || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    box.classList.toggle("over", kind === "dragover");
+    if (kind !== "drop" || !event.dataTransfer.files.length) return;
+    box.querySelector("input[type=file]").files = event.dataTransfer.files;
+    box.requestSubmit();
+  });
+}
+
 // --- jobs: events from the server, a look every two seconds where those fail --------------------------------------------------
 let listening = null;
 function listen(box) {

@@ -1,0 +1,56 @@
+"""The lines of a release while it is written: done, worked on, waiting; attacks one by one; seconds only of what is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.server.studio.proving.page import repeat, ticks
+from shoal.workspace.rows import Job, Kept, Made
+
+PAST = {"Recode": 1.5, "Recount": 0.5, "Attacks": 0.1, "homogeneity": 0.2, "leftovers": 0.3}
+
+
+def job(state: Any, doing: str, **found: Any) -> Job:
+    return Job("j", "t", "release", state, {}, 0.5, doing, found, "", "", 0.0, 0.0, 0.0)
+
+
+def made(**told: Any) -> Made:
+    return Made(id="r", table_id="t", name="the release", told=told, made=0.0)
+
+
+def states(lines: list[dict[str, Any]]) -> list[str]:
+    return [line["state"] for line in lines]
+
+
+def test_attacks_tick_one_by_one() -> None:
+    lines = ticks(job("running", "attacking: skewness", past=PAST), None)
+    assert states(lines) == ["done", "done", "now", "wait"]
+    assert [line["seconds"] for line in lines] == [1.5, 0.5, None, None], "what runs has no seconds yet"
+    tried = [(a["name"], a["state"]) for a in lines[2]["tried"]]
+    assert tried == [("homogeneity", "done"), ("leftovers", "done"), ("skewness", "now")]
+    again = ticks(job("running", "attacking: homogeneity", past=PAST), None)[2]["tried"]
+    assert [(a["name"], a["state"]) for a in again] == [("leftovers", "done"), ("homogeneity", "now")], "of the next column"
+
+
+def test_every_piece_of_work_has_its_line() -> None:
+    for doing, found in (
+        ("", ["now", "wait", "wait", "wait"]),
+        ("building the hierarchies", ["now", "wait", "wait", "wait"]),
+        ("counting the written file again", ["done", "now", "wait", "wait"]),
+        ("attacking", ["done", "done", "now", "wait"]),
+        ("certifying", ["done", "done", "done", "now"]),
+        ("proving the folder again", ["done", "done", "done", "now"]),
+    ):
+        assert states(ticks(job("running", doing), None)) == found, doing
+    assert states(ticks(job("failed", "attacking: skewness"), None)) == ["done", "done", "bad", "wait"]
+    assert states(ticks(None, None)) == ["wait"] * 4
+    whole = ticks(job("done", ""), made(past=PAST))
+    assert states(whole) == ["done"] * 4
+    assert [None if t["seconds"] is None else round(t["seconds"], 6) for t in whole] == [1.5, 0.5, 0.6, None]
+
+
+def test_the_command_that_repeats_a_release() -> None:
+    table = Kept(**{**dict.fromkeys(Kept.__dataclass_fields__, ""), "file": "a b.csv"})  # type: ignore[arg-type]
+    assert repeat(table, made(format="csv")) == "shoal anonymize 'a b.csv' --policy policy.yml --out 'the release'"
+    drawn = repeat(table, made(format="parquet", seeded=True))
+    assert drawn == "shoal anonymize 'a b.csv' --policy policy-with-seed.yml --format parquet --out 'the release'"
