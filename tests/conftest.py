@@ -20,6 +20,16 @@ settings.register_profile(
 settings.load_profile("shoal")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share what is made once for their file stay on one worker: two workers would each make it."""
+    for item in items:
+        known = getattr(item, "_fixtureinfo", None)
+        shared = known is not None and any(d.scope == "module" for ds in known.name2fixturedefs.values() for d in ds[-1:])
+        if shared and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of public data sets (``SHOAL_DATA``, default ``../shared/data``)."""

@@ -1,4 +1,4 @@
-"""1,000 random tables and policies: what the certificate says is what a slow, separate checker finds in the written file."""
+"""500 random tables and policies: what the certificate says is what a slow, separate checker finds in the written file."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ def test_sixty_random_tables(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
-def test_a_thousand_random_tables(tmp_path, monkeypatch, block):
+def test_five_hundred_random_tables(tmp_path, monkeypatch, block):
     """In blocks, so that several processes can share them; what is written need not outlive a power cut here."""
     monkeypatch.setattr("os.fsync", lambda handle: None)
-    outcomes = Counter(prove(seed, tmp_path) for seed in range(60 + 94 * block, 154 + 94 * block))
-    assert outcomes.total() == 94
-    assert outcomes["released"] >= 40
+    outcomes = Counter(prove(seed, tmp_path) for seed in range(60 + 44 * block, 104 + 44 * block))
+    assert outcomes.total() == 44
+    assert outcomes["released"] >= 18
 
 
 def test_a_subset_of_the_columns_is_never_less_safe(tmp_path):
