@@ -64,7 +64,9 @@ def test_an_interrupted_demo_leaves_nothing(tmp_path: Path) -> None:
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)
     _, told = running.communicate(timeout=120)
-    assert running.returncode == 130, told
+    # Where Ctrl-C falls into an exec() of some import, Python ends itself by the signal after we said so: to a shell 130 as well.
+    assert running.returncode in (130, -signal.SIGINT), told
+    assert told.endswith(b"Stopped. Nothing was left half-written.\n"), told
     assert list(tmp_path.iterdir()) == []
 
 
