@@ -25,7 +25,7 @@ NURSERY = """
 import json, os, signal, sys
 from shoal.protector import Vault, care, keys
 from shoal.protector.care import rotation
-from shoal.protector.log import audit
+from shoal.protector.log import audit, checkpoints
 from shoal.protector.pseudonyms import references
 from shoal.protector.store import database, entries, index
 import pyarrow, psycopg, sqlalchemy  # loaded once, so that children start at once
@@ -39,7 +39,7 @@ def work(at, nth, todo, rest):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    for module in (database, audit, entries, index, references, rotation):
+    for module in (database, audit, checkpoints, entries, index, references, rotation):
         module.step = step
     vault = Vault.open(os.environ["P"], key=keys.from_env("K"), anchor=os.environ["A"])
     acting = vault.login(os.environ["T"])

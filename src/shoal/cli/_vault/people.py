@@ -205,13 +205,13 @@ def audit(
 
 def segments(
     folder: Annotated[Path, typer.Argument(help="Folder of segments (`audit --segments`).")],
-    key: Annotated[list[str] | None, typer.Option("--key", help="Id of a signing key you trust (repeat; `status`).")] = None,
+    trust: Annotated[list[str] | None, typer.Option("--trust", help="Id of a signing key you trust (repeat; `status`).")] = None,
     json: Json = False,
 ) -> None:
     """Check segments of a log: that none is missing or altered. Needs no vault and no key."""
     from shoal.protector.log import segments as archive
 
-    found = archive.check(folder, keys=tuple(key or ()))
+    found = archive.check(folder, keys=tuple(trust or ()))
     require_ok(found.ok, found.problems)
     words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."
     tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
