@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -29,7 +30,8 @@ def ensure() -> dict[str, str | None]:
     if missing and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for words in (["update"], *(["install", "-y", "--no-install-recommends", package] for package in missing)):
-            subprocess.run(["apt-get", "-q", *words], env=env, capture_output=True, check=False)
+            with contextlib.suppress(subprocess.TimeoutExpired):  # where nothing answers, what needs it is skipped
+                subprocess.run(["apt-get", "-q", *words], env=env, capture_output=True, check=False, timeout=300)
     return {package: find(package) for package in NAMES}
 
 
