@@ -13,7 +13,7 @@ import shoal
 from shoal.cli import main
 from shoal.errors import OutputError, TamperError, UnreadableError
 from shoal.systems import ddi, from_ddi, from_limesurvey, from_redcap, limesurvey, redcap, to_ddi
-from shoal.systems.codebook import Variable
+from shoal.systems.codebook import Variable, only, spss_names
 
 HEAD = (
     "Variable / Field Name,Form Name,Field Type,Field Label,"
@@ -124,6 +124,21 @@ class TestRedcap:
         field = ("v", "f", "radio", "", text, "", "")
         line = ",".join(f'"{cell}"' for cell in field)
         assert redcap.variables(f"{HEAD}\n{line}\n")[0].values == choices
+
+
+def test_names_are_cut_where_a_number_still_fits_behind():
+    assert spss_names(["a" * 56, "a" * 57]) == ["a" * 56, "a" * 56 + "_2"]
+    assert spss_names(["", "_x"]) == ["v", "v_x"]
+
+
+def test_one_file_is_the_codebook_and_others_are_counted(tmp_path):
+    with pytest.raises(UnreadableError, match="holds no files that could be the codebook"):
+        only(tmp_path, (".xml",), "the codebook")
+    (tmp_path / "a.XML").write_text("")
+    assert only(tmp_path, (".xml",), "the codebook").name == "a.XML"
+    (tmp_path / "b.xml").write_text("")
+    with pytest.raises(UnreadableError, match="holds 2 files"):
+        only(tmp_path, (".xml",), "the codebook")
 
 
 BOOK = """<codeBook xmlns="ddi:codebook:2_5"><dataDscr>
