@@ -203,3 +203,22 @@ def test_the_command_says_it_in_words_and_json(tmp_path: Path) -> None:
     said = CliRunner().invoke(build("attack"), line).stdout
     assert "By column: c0 100 %, c2 100 %" in said
     assert "An attack did better than chance would." in said
+
+
+def test_the_ends_have_room_for_rounding_only() -> None:
+    x, reach = np.zeros((2, 1)), np.array([1.0])
+    assert within(x, np.array([[1 + 5e-13], [1 + 1e-9]]), reach).tolist() == [True, False]
+
+
+def test_distance_linkage_is_what_chance_alone_would_not_find() -> None:
+    """Ten people, five of them found for certain: chance finds one of ten, so four of the other nine are the attack's."""
+    x = np.arange(10.0)[:, None] * 100
+    y = x.copy()
+    y[5:] = 1e6 + np.arange(5.0)[:, None]  # far away: the nearest to these five is the record of the fifth person
+    found = distance_linkage(x, y)
+    assert found.sentence.startswith("5 of 10 people")
+    assert found.rate == pytest.approx((0.5 - 0.1) / 0.9)
+    z, n, p = 1.959963984540054, 10, 0.5
+    middle, half = (p + z * z / (2 * n)) / (1 + z * z / n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    assert found.low == pytest.approx((middle - half - 0.1) / 0.9, abs=1e-6)
+    assert found.high == pytest.approx((middle + half - 0.1) / 0.9, abs=1e-6)
