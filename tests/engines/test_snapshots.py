@@ -84,6 +84,17 @@ def test_a_table_that_is_read_is_not_dropped_or_altered_under_the_run(server: Ta
     server.execute(wait, change.format(t=name))  # and can be, once the table is closed
 
 
+def test_the_one_transaction_of_a_run_can_write_nothing(server: Target, tmp_path: Path) -> None:
+    source = server.load(ROWS, TYPES)
+    name = server.quote(source.rpartition("::")[2])
+    with shoal.open(source) as table:
+        shoal.anonymize(table, **ASKED)
+        engine: Any = table._engine
+        with pytest.raises(EngineError, match="read-only"):
+            engine._run(f"INSERT INTO {name} VALUES (71, 'f', 'd0')")
+    assert len(server.read(source.rpartition("::")[2])) == len(ROWS)
+
+
 def test_the_digest_of_the_source_follows_from_its_definition(server: Target, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat

@@ -21,7 +21,7 @@ SERVERS = {  # URL scheme → module and class; each class takes (url) and makes
 }
 
 WITH_USERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql")
-_MISSPELT = re.compile(r"^\s*[a-z][a-z0-9+ ]+\s*:[^@]*@", re.IGNORECASE)
+_MISSPELT = re.compile(r":.*@", re.DOTALL)
 _URL = re.compile(r"^([a-z]+)(?:\+[a-z0-9]+)?(://|::)", re.IGNORECASE)
 
 
@@ -68,7 +68,7 @@ def scheme_of(url: str) -> str:
 
 def refuse_misspelt(path: str) -> None:
     """Refuse what looks like the URL of a server with a slip in it: as the name of a file it would be shown, password and all."""
-    if _MISSPELT.match(path):
+    if _MISSPELT.search(path):
         raise not_understood()
 
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from shoal.engines.core.base import Relation
 from shoal.engines.servers.mysql.session import Session
-from shoal.engines.servers.mysql.sql import json_table, json_text, moment_text, quoted, utf8, utf8_bytes, with_fractions
+from shoal.engines.servers.mysql.sql import json_table, json_text, moment_text, utf8, utf8_bytes, with_fractions
 from shoal.engines.servers.mysql.types import booleans_of, mapping_types, native_type, python_rows, reading
 from shoal.engines.servers.tables import build_relation, no_table, spellings, table_expression
 from shoal.errors import EngineError, OutputError
 from shoal.model.roles import Column
-from shoal.steps.sql import cast
+from shoal.steps.sql import cast, string
 
 _COLUMNS = """
 SELECT table_name, column_name, data_type, column_type, coalesce(numeric_precision, 0), coalesce(numeric_scale, 0)
@@ -152,32 +153,30 @@ class MySQL(Session):
 
     @contextmanager
     def mapping(self, data: Any) -> Iterator[exp.Expr]:
-        """A JSON text read as a table, which the server indexes by itself: no right to create anything is needed."""
-        document = json_text(data)
-        if len(document) > LARGEST_JSON:
-            name = f"shoal_{secrets.token_hex(8)}"
-            try:
-                self._temporary(name, data)
-                yield table_expression(None, name)
-            finally:
-                with suppress(EngineError):
-                    self._run(f"DROP TEMPORARY TABLE IF EXISTS `{name}`")
-            return
+        """A JSON text read as a table, which the server indexes by itself: no right to create anything is needed.
+
+        A long one travels in parts, as variables of the session.
+        """
         if not self._has_json_table():
             with super().mapping(data) as inline:
                 yield inline
             return
-        yield json_table(document, mapping_types(data))
-
-    def _temporary(self, name: str, data: Any) -> None:
-        """A temporary table with an index on its first column, filled in parts."""
-        types = mapping_types(data)
-        columns = ", ".join(f"{quoted(n)} {t}" for n, t in types.items())
-        self._run(f"CREATE TEMPORARY TABLE `{name}` ({columns}, KEY ({quoted(data.column_names[0])})) CHARACTER SET utf8mb4")
-        part = max(1, data.num_rows * LARGEST_JSON // (4 * len(json_text(data))))
-        for start in range(0, data.num_rows, part):
-            rows = json_table(json_text(data.slice(start, part)), types)
-            self._run(self.render(exp.Insert(this=table_expression(None, name), expression=rows.this)))
+        document, types = json_text(data), mapping_types(data)
+        if len(document) <= LARGEST_JSON:
+            yield json_table(string(document), types)
+            return
+        rows = max(1, data.num_rows * LARGEST_JSON // (2 * len(document)))
+        parts = [json_text(data.slice(start, rows)) for start in range(0, data.num_rows, rows)]
+        names = [f"shoal_{secrets.token_hex(8)}" for _ in parts]
+        try:
+            for name, part in zip(names, parts, strict=True):
+                self._run(f"SET @{name} = %s", (part,))
+            tables: list[exp.Expr] = [json_table(exp.Parameter(this=exp.Var(this=name)), types) for name in names]
+            yield exp.Subquery(this=reduce(_and_all, tables))
+        finally:
+            for name in names:
+                with suppress(EngineError):
+                    self._run(f"SET @{name} = NULL")
 
     def _has_json_table(self) -> bool:
         if self._version is None:
@@ -185,3 +184,7 @@ class MySQL(Session):
             numbers = tuple(int(n) for n in text.split("-")[0].split(".")[:2])
             self._version = numbers >= ((10, 6) if "maria" in text.lower() else (8, 0))
         return self._version
+
+
+def _and_all(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.Union(this=left, expression=right, distinct=False)

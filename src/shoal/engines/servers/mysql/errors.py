@@ -21,6 +21,7 @@ _WORDS = {
     1143: ("the user may not read a column.", "Grant SELECT on it, or leave it out."),
     1050: ("a table of that name is already there.", "Choose another name, or drop it first."),
     1290: ("the server is read-only.", "Write to a file instead of a new table."),
+    1792: ("the transaction is read-only.", "A run reads in one read-only transaction."),
     1021: ("the disk of the database server is full.", "Free space on the server, or write to a file."),
     1114: ("a table of the server is full.", "Free space on the server, or write to a file."),
     1040: ("the server has no connection left.", "Try again later."),

@@ -186,8 +186,8 @@ class Session(Engine):
             if self._depth == 0:
                 self._end()
 
-    def _begin(self) -> None:
-        self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    def _begin(self, *, read_only: bool = False) -> None:
+        self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT" + (", READ ONLY" if read_only else ""))
         self._in_snapshot = True
 
     def _end(self) -> None:
@@ -197,10 +197,13 @@ class Session(Engine):
         self._in_snapshot = False
 
     def hold(self, *, write: bool = False) -> str | None:
-        """One consistent snapshot until :meth:`close`; tables of engines without transactions (MyISAM) are not in it."""
+        """One consistent snapshot until :meth:`close`, read-only: a new table is made after it, whatever ``write`` says.
+
+        Tables of engines without transactions (MyISAM) are not in it.
+        """
         self.keep()
         self._depth += 1
-        self._begin()
+        self._begin(read_only=True)
         self.holding = f"mysql {self._rows('SELECT CONCAT(connection_id(), CHAR(32), utc_timestamp(6))')[0][0]}"
         return self.holding
 

@@ -42,10 +42,10 @@ def json_text(data: Any) -> str:
     return json.dumps(list(zip(*columns, strict=True)), ensure_ascii=False)
 
 
-def json_table(document: str, types: dict[str, str]) -> exp.Subquery:
+def json_table(document: exp.Expr, types: dict[str, str]) -> exp.Subquery:
     """(SELECT … FROM JSON_TABLE(document …)); the limit makes the server keep it as a table of its own, with an index."""
     table = exp.JSONTable(
-        this=string(document),
+        this=document,
         path=string("$[*]"),
         schema=exp.JSONSchema(
             expressions=[
@@ -58,7 +58,3 @@ def json_table(document: str, types: dict[str, str]) -> exp.Subquery:
     return exp.Subquery(
         this=exp.select(*terms).from_(exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier("q")))).limit(2**62)
     )
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
