@@ -95,6 +95,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.count_table import count_table
     from shoal.api.design import design
     from shoal.api.events import EventMeasurement
+    from shoal.api.forecasts.prediction import Prediction
     from shoal.api.hierarchy import ColumnLevels, hierarchy
     from shoal.api.inspect import Inspection, inspect
     from shoal.api.linkage.encode import EncodedLink, encode, link_encoded
@@ -102,7 +103,6 @@ if TYPE_CHECKING:  # what editors and type checkers see; below is what happens a
     from shoal.api.measure import measure
     from shoal.api.measurement import Measurement
     from shoal.api.open import open
-    from shoal.api.prediction import Prediction
     from shoal.api.preview import preview
     from shoal.api.protect import protect
     from shoal.api.study.result import Study
@@ -143,7 +143,7 @@ else:
         "Measurement": "api.measurement",
         "Meter": "predict.questionnaire.meter_result",
         "Policy": "release.policy.policy",
-        "Prediction": "api.prediction",
+        "Prediction": "api.forecasts.prediction",
         "Questionnaire": "predict.questionnaire.questionnaire",
         "Registry": "registry.answer.query",
         "Release": "release.make.release",

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shoal.api import forecasts
-from shoal.api.prediction import Prediction
+from shoal.api.forecasts import words as keywords
+from shoal.api.forecasts.columns import ask_interval, ask_quasi
+from shoal.api.forecasts.group import ask_singletons, ask_uniqueness
+from shoal.api.forecasts.population import ask_population
+from shoal.api.forecasts.prediction import Prediction
+from shoal.api.forecasts.zipf import ask_zipf
 from shoal.errors import UsageError, nearest
 from shoal.predict import PopulationEstimate
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "uniqueness": (forecasts.ask_uniqueness, forecasts.UniquenessWords),
-    "singletons": (forecasts.ask_singletons, forecasts.SingletonsWords),
-    "interval": (forecasts.ask_interval, forecasts.IntervalWords),
-    "quasi": (forecasts.ask_quasi, forecasts.QuasiWords),
-    "population": (forecasts.ask_population, forecasts.PopulationWords),
-    "zipf": (forecasts.ask_zipf, forecasts.ZipfWords),
+    "uniqueness": (ask_uniqueness, keywords.UniquenessWords),
+    "singletons": (ask_singletons, keywords.SingletonsWords),
+    "interval": (ask_interval, keywords.IntervalWords),
+    "quasi": (ask_quasi, keywords.QuasiWords),
+    "population": (ask_population, keywords.PopulationWords),
+    "zipf": (ask_zipf, keywords.ZipfWords),
 }
 
 

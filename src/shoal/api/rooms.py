@@ -12,7 +12,8 @@ import shoal.attack as attack_room
 import shoal.predict as predict_room
 import shoal.transform as transform_room
 from shoal.api.attack import attack
-from shoal.api.forecasts import (
+from shoal.api.forecasts.prediction import Prediction
+from shoal.api.forecasts.words import (
     IntervalWords,
     PopulationWords,
     QuasiWords,
@@ -21,7 +22,6 @@ from shoal.api.forecasts import (
     ZipfWords,
 )
 from shoal.api.predict import predict
-from shoal.api.prediction import Prediction
 from shoal.api.transform import transform
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from shoal.api.arguments import opened
-from shoal.api.prediction import Prediction, draw_shares, draw_zipf
+from shoal.api.forecasts.prediction import Prediction, draw_shares, draw_zipf
 from shoal.engines.table import Table
 from shoal.errors import DataError, RoleError, UsageError
 from shoal.measures.events.sequences import Sequences
@@ -43,7 +43,7 @@ class _Places:
 
 
 def ask_zipf_table(words: Mapping[str, Any], threshold: Callable[..., dict[str, Any]]) -> Prediction:
-    """The question of :func:`shoal.api.forecasts.ask_zipf`, from a table that has a row per visit."""
+    """The question of :func:`shoal.api.forecasts.zipf.ask_zipf`, from a table that has a row per visit."""
     source, column = _opened(words["table"])
     unit, time = words.get("unit"), words.get("time")
     found = _places(source, column, unit, time)
