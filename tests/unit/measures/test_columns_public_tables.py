@@ -75,8 +75,8 @@ def test_performance_scales_are_ordered() -> None:
 
 def test_codes_beside_nines_mean_no_value() -> None:
     ages = codes(*range(96), rows=4)
-    assert missing_spellings(facts("AGE", ages | {"998": 10})) == ("998",)
-    assert missing_spellings(facts("AGE", ages | {"994": 10})) == ()
+    assert missing_spellings(facts("AGE", ages | {"998": 5})) == ("998",)
+    assert missing_spellings(facts("AGE", ages | {"994": 5})) == ()
     assert missing_spellings(facts("ALC", codes(*range(333), rows=4) | {"996": 40})) == ("996",)  # three times 332
     assert missing_spellings(facts("ALC", codes(*range(334), rows=4) | {"996": 40})) == ()
 

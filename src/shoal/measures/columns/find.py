@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.health import HEALTH
-from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
+from shoal.measures.columns.names.lexicon import BY_KEY, expanded, speaks_of_crime, topic_of
 from shoal.measures.columns.names.private import CONDUCT, MONEY
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
@@ -24,7 +24,8 @@ from shoal.measures.columns.roles.keys import SEVERAL
 from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
-from shoal.measures.columns.values.spelled_missing import asked, missing_spellings, number_codes
+from shoal.measures.columns.values.missing_numbers import MINUS_ONES, lone_minus_one, number_codes
+from shoal.measures.columns.values.spelled_missing import asked, missing_spellings
 from shoal.measures.columns.values.vocabulary import spoken_of
 from shoal.measures.columns.values.whole_numbers import FEW_CODES, MOST_CODES
 from shoal.model.roles import Role
@@ -80,11 +81,13 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
     """
     counted = Counter(code for facts in table for code in number_codes(facts))
-    shared = {code for code, n in counted.items() if n >= SHARED}
+    shared = {code for code, n in counted.items() if n >= SHARED} - {"-1"}
+    if sum(map(lone_minus_one, table)) >= MINUS_ONES:
+        shared.add("-1")
     spelled = [missing_spellings(facts, shared=shared) for facts in table]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
-    private, about_people = _about(topics)
+    private, about_people = _about(topics, [f.name for f in table])
     ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
     series = Counter((_stem(f.name), r) for f in bare if (r := _range(f)) != (0.0, 0.0))
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
@@ -117,11 +120,11 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     return _marked(made)
 
 
-def _about(topics: Sequence[Topic | None]) -> tuple[bool, bool]:
+def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, bool]:
     """What a table is about, by the names of its columns but identifiers: health, money or conduct; who and what people are."""
     told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in told if t is not None and t.key != "survey_weight"]
-    harm = sum(t.key in _PRIVATE for t in known)
+    harm = sum(t is not None and (t.key in _PRIVATE or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
     private = harm >= PRIVATE_SHARE * max(len(told), 1) or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     quasi = sum(t.role is Role.QUASI for t in known)
     health = sum(t.key in _HEALTH for t in known)

@@ -44,6 +44,8 @@ _COUNTS = frozenset(
     "pct percent percentage ratio rate avg mean age edad alter size cm kg lb lbs mm mg ml km miles duration dauer "
     "duree length minuten zeit tiempo tempo".split()
 )
+_OF_A_PLACE = frozenset("pop population index idx rate ratio density score relative pct percent".split())
+"""Words that say an amount about a place."""
 _CODES = frozenset(
     "code cod codes kod id type typ tipo kind art category cat categorie categoria klasse class ind indicator flag "
     "status stat cd grp group gruppe grupo is has reason cause motif motivo grund reden causa".split()
@@ -179,8 +181,10 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.DATE)
     if (topic_scale == "date" or facts.distinct >= 4) and topic_scale in ("date", "") and _years(facts, topic_scale):
         return Found(Scale.DATE)
+    if topic_scale == "place" and facts.distinct == 2 and facts.whole and set(facts.numbers) == {0.0, 1.0}:
+        return Found(Scale.NOMINAL)  # whether somebody lives there
     if topic_scale == "place":
-        return Found(Scale.NUMBER if words & {"pop", "population"} else Scale.PLACE)
+        return Found(Scale.NUMBER if words & _OF_A_PLACE else Scale.PLACE)
     if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
         return Found(Scale.NOMINAL)
     if not facts.whole or (facts.kind in ("float", "decimal") and (facts.distinct > FEW_CODES or topic_scale == "number")):
@@ -194,6 +198,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.ORDERED, natural) if facts.declared_scale == "ordered" else Found(Scale.NOMINAL)
     if facts.distinct <= 2:
         return Found(Scale.NUMBER if topic_scale == "number" and words & _COUNTS else Scale.NOMINAL)
+    if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
+        return Found(Scale.NUMBER)  # no code is negative
     if words & _CODES and not words & _LEVELS and topic_scale not in ("ordered", "number"):
         return Found(Scale.NOMINAL)
     if topic_scale == "number" and facts.labels == {} and levels_of_a_test(facts) and not words & _COUNTS:
@@ -204,8 +210,6 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.NUMBER)
     if topic_scale == "nominal" and (words & _LEVELS or _degree(words)) and not words & _CODES and 4 <= facts.distinct <= 25:
         return Found(Scale.ORDERED, natural)
-    if float(np.min(facts.numbers)) < 0 and facts.distinct > FEW_CODES:
-        return Found(Scale.NUMBER)  # no code is negative
     if topic_scale == "nominal":
         many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts))
         counted = (words & _COUNTS or plural_count(facts) or many) and not words & _CODES

@@ -112,7 +112,8 @@ WHO: tuple[Topic, ...] = (
         "language",
         "nominal",
         0.7,
-        "language lang sprache muttersprache taal langue lengua idioma lingua mother+tongue mothertongue lnghom*",
+        "language* lang speaks spoken+lang* habla+lengua sprache muttersprache "
+        "taal langue lengua idioma lingua mother+tongue mothertongue lnghom*",
     ),
     Topic(
         "relation",
@@ -133,7 +134,7 @@ WHO: tuple[Topic, ...] = (
         0.85,
         "*hhsiz *hhsize "
         "teen* kid+home kidhome "
-        "hhmmb hhmem* hh+mem* household+mem* nmembers n+members "
+        "fam+mem* family+mem* hhmmb hhmem* hh+mem* household+mem* nmembers n+members "
         "=son =daughter =hijo =hija =fils =fille hijos* numhijos "
         "nbpers* nb+pers* nb+personnes nbpersonnes enfants+charge personnes+charge hijos+cargo figli+carico dependentes "
         "inwonend* kinderzahl num+hijos numero+hijos numero+filhos numero+figli nb+enfants family+size famsize fam+size "
@@ -167,6 +168,7 @@ PLACES: tuple[Topic, ...] = (
         0.9,
         "munresi* mun+res* smsa cmsa pmsa =population town+size city+size "
         "code+geo geo+code zbs* zona+basica code+commune commune+code "
+        "service+area catchment+area entidad* "
         "cabin* kabine* "
         "code+insee insee+com* com+insee insee+res* codgeo dep+code area+kode gemeindeschl* ags gemeentecode cod+mun* "
         "codmun* codice+comune istat+com* "

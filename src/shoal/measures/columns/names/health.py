@@ -65,7 +65,8 @@ HEALTH: tuple[Topic, ...] = (
         "smoking, drinking or drugs",
         "",
         0.85,
-        "cig cigs smok* tobac* cigar* nicot* rauch* tabac* fuma* fumador roken rook* alco* alc drink* trink* beber boire "
+        "cig cigs smok* tobac* cigar* nicot* rauch* tabac* tabaq* tabag* "
+        "rokt* fuma* fumador roken rook* alco* alc drink* trink* beber boire "
         "bever* "
         "drugs drug+use drug+abuse marij* cannabis cocaine heroin opioid* harddrugs hard+drugs substance vape* vaping "
         "crack meth ecstasy amphet* mushrooms lsd ketamine inhalant* addict* snus packyears pack+years gambl* drunk* "
@@ -107,13 +108,16 @@ HEALTH: tuple[Topic, ...] = (
         "special+need* sen+status causabas causa+bas* linha+a linhaa linhab linhac linhad "
         "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "
         "=ill =illness =malade =enfermo =ziek =doente =malato "
-        "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* "
+        "incapac* invalid* handicap* mdph behinderung* grad+behinderung gdb discapac* deficienc* disabilit* gravita* grav "
         "gravedad* schweregrad* ernst+ziekte aeterm aesev aeser aedecod aellt aebodsys mhterm mhdecod ae+* adverse* "
         "side+effect* icpc* hauptdiagnose* nebendiagnose* nebendiag* diagnose* diagnostico* diagnosi* diagnostic* ecog "
         "karno* kps inj inj+sev* injsev doa =lesion "
         "karnofsky asa+class asa+score nyha* pathologie* patologia* diagnos* diag diag* dx dx1 icd icd* disease* illness* "
         "sick* condition* comorb* charlson* elixhauser disorder* symptom* complaint* reason+for+visit chief+comp* cancer* "
         "tumor* tumour* carcino* malign* neoplas* metasta* stage* staging grade+tumor histolog* leuk* lymph* hiv aids "
+        "neumon* polmonit* longontst* lungenentz* asma asmat* hipertens* ipertens* hypertonie* bluthoch* inmun* immuno* "
+        "intub* uci obesidad* obesid* adiposit* cardiopat* cancro* krebs* kanker* diabetic* zuckerkr* sobrepeso surpoids "
+        "apople* berocc* avc+* nefrop* renale* "
         "hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza flu malaria dengue zika =std sti syphil* diab* "
         "hypert* hyperten* htn bphigh* heart* cardi* chd cvd cvr chf =mi infarct* stroke* angina arrhyth* afib coronary "
         "vascular* copd asthma* bronch* lung* pulmon* renal* kidney* ckd dialysis liver* cirrh* gastr* ulcer* arthr* "

@@ -94,7 +94,8 @@ NUMBERED: tuple[Topic, ...] = (
         "id",
         0.95,
         "passport* driver+lic* drivers+lic* =drivers license+n* licence+n* dl+num* reisepass* paspoort* rijbewijs* "
-        "fuhrerschein* permis+conduire pasaporte passaporto passaporte personalausweis* ausweisnr badge officer+badge "
+        "certificate+n* fuhrerschein* permis+conduire pasaporte passaporto "
+        "passaporte personalausweis* ausweisnr badge officer+badge "
         "badge+n*",
         11,
     ),

@@ -96,15 +96,31 @@ def topic_of(name: str) -> Topic | None:
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
-        found = max((_best(way, exact=raw) for way in ways), key=lambda best: best[1])[0]
+        found, worth = max((_best(way, exact=raw) for way in ways), key=lambda best: best[1])
         if found is not None:
-            return found
+            return _headed(found, worth[0], words)
     for word in cut:
         if len(word) >= ABBREVIATED and word[-1] not in "aeiouy0123456789":
             meant = _begun_by(word)
             if len(meant) == 1:
                 return BY_KEY[next(iter(meant))]
     return None
+
+
+@lru_cache(maxsize=50_000)
+def speaks_of_crime(name: str) -> bool:
+    """Whether a word of a name tells of a crime, whatever the name is about: the date and place of an arrest."""
+    return any(topic is not None and topic.key == "crime" for topic in (_best((word,))[0] for word in words_of(name)))
+
+
+PLACE_WORDS = frozenset("boro borough precinct county city town municipality province district".split())
+"""Words that say a place at the end of a name, whatever happened there: ARREST_PRECINCT."""
+
+
+def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
+    """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
+    private = found.role is Role.SENSITIVE and parts == 1 and len(words) > 1
+    return BY_KEY["place"] if private and words[-1] in PLACE_WORDS else found
 
 
 @lru_cache(maxsize=50_000)

@@ -10,7 +10,7 @@ from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import raw_words
-from shoal.measures.columns.roles.keys import drawn_key, is_key
+from shoal.measures.columns.roles.keys import below_zero, drawn_key, is_key
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
 from shoal.measures.columns.values.identifiers import spread
@@ -36,7 +36,7 @@ def survey_weight(seen: Seen) -> Decision | None:
     called = bool(words & _WEIGHT_WORDS)
     bare = topic_of(facts.name.lower())  # WTMEC2YR is one word, whatever its capitals say
     survey = any(topic is not None and topic.key == "survey_weight" for topic in (seen.topic, bare))
-    if not (called or survey):
+    if not (called or survey) or (called and seen.topic is not None and seen.topic.key == "pregnancy"):
         return None
     if numbers is None:
         return _by_topic(seen, BY_KEY["body"]) if called else None
@@ -69,7 +69,7 @@ def numbered(seen: Seen) -> Decision | None:
         "integer",
     ):
         return None
-    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or seen.found.scale is Scale.DATE:
+    if facts.distinct < 0.9 * facts.filled or facts.filled < FEWEST_ROWS or seen.found.scale is Scale.DATE or below_zero(facts):
         return None
     if seen.topic is not None and seen.topic.key in CODED and "code" in words:
         return None
@@ -192,7 +192,7 @@ def _direct(topic: Topic, scale: Scale | None = None) -> Decision:
 def _named_number(seen: Seen, topic: Topic, few: bool) -> Decision | None:
     """A number of a person, household or record; few small numbers count inside a group, and fractions number nothing."""
     facts = seen.facts
-    if facts.numbers is not None and not facts.whole:
+    if facts.numbers is not None and (not facts.whole or below_zero(facts)):
         return None
     if seen.found.scale is Scale.DATE and topic.key != "patient_number":
         return None

@@ -21,6 +21,8 @@ SEVERAL = 3
 """Columns of whole numbers without a repetition from which a table holds amounts, not as many keys."""
 BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
 """The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
+SHORTEST_HASH = 10_000_000
+"""Size from which numbers with a sign may be hashes."""
 LONG, MANY, SAME = 9, 20, 0.95
 """Signs, different values and share of one shape from which codes are keys, however often they repeat."""
 
@@ -71,6 +73,12 @@ def _shaped(looked: Sequence[str]) -> bool:
     return 10 * shapes.most_common(1)[0][1] > len(looked)
 
 
+def below_zero(facts: ColumnFacts) -> bool:
+    """Whether some numbers lie below 0, as none does that is given to somebody; hashes with a sign are longer."""
+    numbers = facts.numbers
+    return numbers is not None and float(np.min(numbers)) < 0 and float(np.max(np.abs(numbers))) < SHORTEST_HASH
+
+
 def in_a_block(facts: ColumnFacts) -> bool:
     """Whole numbers of at least six digits that lie close together, far from 0: given out in turn, also where they repeat.
 
@@ -113,7 +121,7 @@ def numbering(facts: ColumnFacts, *, several: bool = False) -> bool:
     True
     """
     numbers = facts.numbers
-    if numbers is None or not facts.whole:
+    if numbers is None or not facts.whole or below_zero(facts):
         return False
     width = float(np.max(numbers) - np.min(numbers))
     if width < 2 * len(numbers):

@@ -1,8 +1,6 @@
-"""Spellings of "no value": words in seven languages, and numbers that stand apart from all others (-9, 99, 999).
+"""Spellings of "no value": words in seven languages, what the file declares or labels so, and numbers with evidence.
 
-A word counts by itself. A number counts only with evidence: the file declares or labels it so, or it is a code of nines (7 and 8
-beside it) beyond a gap above the rest, or a negative code in a column that is otherwise not negative. −1 and 0 never count
-by themselves: they often mean something.
+A word counts by itself; what a number needs is told in :mod:`shoal.measures.columns.values.missing_numbers`.
 """
 
 from __future__ import annotations
@@ -12,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.names.words import folded, inflected
-from shoal.measures.columns.values.bands import band_order
+from shoal.measures.columns.values.missing_numbers import no_days, number_codes
+from shoal.model.roles import NUMBERS
 
 _WORDS = frozenset(
     w.strip()
@@ -95,27 +94,10 @@ def asked(spellings: Iterable[str]) -> bool:
 LONE_WORDS, NUMBERS_AROUND = 2, 20
 """Different words, and different numbers around them, from which the words mean that there is no number."""
 _LETTERS = re.compile(r"[^\W\d_][^\W\d_ /-]*(?:[ /-][^\W\d_]+){0,3}")
-_REPEATED = re.compile(r"5{2,5}|6{2,6}|7{1,6}|8{1,6}|9{2,6}|9{2,5}[5-8]")
-FAR, FAR_ROWS, FAR_FEW, FAR_SHARE = 3, 3, 15, 0.01
-"""A code of one digit repeated is this many times the highest value, and stands in so many rows, or in this share of them where
-there are more than so many different values: a single large value is one."""
-NEAR, OFTEN = 2, 0.05
-"""Twice the highest value is enough where this share of the rows has the code."""
 LONG_WORD = 8
 """Letters from which a word means the same in another gender or number."""
 MANY = 100
 """Values from which a short word among them is more likely a name than a spelling of "missing"."""
-_NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
-_NINES = (
-    (9, (7, 8)),
-    (99, (77, 88, 97, 98)),
-    (999, (777, 888, 997, 998)),
-    (9999, (7777, 8888, 9997, 9998)),
-    (99999, (99998, 88888, 77777)),
-    (999999, (999998, 888888)),
-    (9999999, ()),
-    (99999999, ()),
-)
 _RESULT = re.compile(r"[<>≤≥]=?\s*\d|norm(al)?$|\[?\(?\d+\s*-", re.IGNORECASE)
 
 
@@ -127,8 +109,9 @@ def missing_spellings(facts: ColumnFacts, *, shared: Iterable[str] = ()) -> tupl
     declared = [v for v in facts.values if v in facts.declared_missing]
     labelled = [v for v in facts.values if v in facts.labels and _LABEL.search(folded(facts.labels[v]))]
     numbers = number_codes(facts, set(shared))
+    days = no_days(facts) if facts.kind not in NUMBERS else []
     spelled = [] if facts.kind not in ("text", "other") else _words(facts)
-    return tuple(dict.fromkeys((*declared, *labelled, *spelled, *numbers)))
+    return tuple(dict.fromkeys((*declared, *labelled, *spelled, *days, *numbers)))
 
 
 def _words(facts: ColumnFacts) -> list[str]:
@@ -170,106 +153,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str]:
-    """Numbers that stand for "no value": negative codes below a column of amounts; nines beyond a gap.
-
-    >>> import numpy as np
-    >>> number_codes(ColumnFacts("income", "integer", ["-9", "0", "1200", "800"], np.array([5, 9, 3, 2]), 19))
-    ['-9']
-    >>> number_codes(ColumnFacts("read", "integer", ["0", "1", "2", "9"], np.array([5, 9, 3, 2]), 19))
-    ['9']
-    >>> ages = [str(age) for age in range(-1, 100)]
-    >>> number_codes(ColumnFacts("age", "integer", ages, np.ones(101, dtype=np.int64), 101))
-    []
-    """
-    texts = {v: _number(v) for v in facts.values}
-    numbers = {v: n for v, n in texts.items() if n is not None}
-    if 0 < len(numbers) < 0.9 * len(facts.values):
-        return _beside_bands(facts.values, numbers)
-    if len(numbers) < 3:
-        return []
-    shared = shared or set()
-    negative = [v for v, n in numbers.items() if n in _NEGATIVE]
-    below = [n for v, n in numbers.items() if n < 0 and v not in negative]
-    found = negative if negative and all(n in (-1, -2, -3, -4, -5, -6) for n in below) else []
-    if found and below and len(found) + len(below) >= 3:  # a survey's whole family of codes: -1 … -9
-        found = [v for v, n in numbers.items() if n < 0]
-    found = found or _few_negative(numbers, facts)
-    rest = {v: n for v, n in numbers.items() if n >= 0 and v not in found}
-    return found + (_nines(rest, shared, facts) or _far_repeated(rest, facts))
-
-
-def _few_negative(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
-    """Up to three negative codes of two digits, each in several rows, below many values of which none is negative."""
-    below = [v for v, n in numbers.items() if n < 0]
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    coded = all(-99 <= numbers[v] <= -10 and numbers[v] == int(numbers[v]) and counts[v] >= FAR_ROWS for v in below)
-    return below if 0 < len(below) <= MOST_NEGATIVE and coded and len(numbers) - len(below) >= LEAST_ABOVE else []
-
-
-MOST_NEGATIVE, LEAST_ABOVE = 3, 10
-"""Different negative numbers that may be codes, and different values above them: amounts below 0 are more, or few of few."""
-
-
-def _beside_bands(values: Sequence[str], numbers: dict[str, float]) -> list[str]:
-    """Codes such as 8888 among bands: <25, 25-34, 8888."""
-    codes = [v for v in numbers if _REPEATED.fullmatch(v.strip()) and len(v.strip()) >= 3]
-    return codes if len(codes) == len(numbers) and band_order([v for v in values if v not in numbers]) else []
-
-
-def _far_repeated(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:
-    """77, 88, 6666 … far above all other values and in many rows; 7 or 8 above at most four codes from 1."""
-    top = [v for v in numbers if _REPEATED.fullmatch(v.strip())]
-    top = [v for v in top if len(v.strip()) > 1] or top
-    rest = [n for v, n in numbers.items() if v not in top]
-    if not rest or any(n != int(n) for n in rest):
-        return []
-    high = max(rest)
-    few = len(rest) <= 4 and min(rest) == 1 and high == len(rest)
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    times = {v: NEAR if counts[v] >= OFTEN * facts.filled else FAR for v in top}
-    far = [v for v in top if len(v.strip()) > 1 and numbers[v] >= times[v] * high]
-    far += [v for v in top if few and v in ("7", "8") and numbers[v] >= high + 4]
-    rows = sum(counts[v] for v in far)
-    often = rows >= FAR_ROWS and (len(rest) <= FAR_FEW or rows >= FAR_SHARE * facts.filled)
-    return far if often and len(far) == len([v for v in top if numbers[v] > high]) else []
-
-
-def _nines(numbers: dict[str, float], shared: set[str], facts: ColumnFacts) -> list[str]:
-    """9, 99, 999 … and the codes beside them, at the top of a column and beyond a gap."""
-    if len(numbers) < 3:
-        return []
-    top, distinct = max(numbers.values()), facts.distinct
-    for nines, beside in _NINES:
-        if top != nines:
-            continue
-        codes = {float(nines), *map(float, beside)}
-        rest = sorted(n for n in set(numbers.values()) if n not in codes)
-        if not rest:
-            return []
-        inside = sorted(n for n in set(numbers.values()) if n in codes)
-        while inside and inside[0] <= rest[-1] + 1:  # touches the rest: a value like others
-            inside.pop(0)
-        gap = inside[0] - rest[-1] if inside else 0
-        wide = gap >= 3 or (gap >= 2 and len(inside) > 1) if nines == 9 else gap >= 0.1 * nines
-        alone = nines >= 9999 and distinct > 40 and len(inside) < 2 and not any(str(int(c)) in shared for c in inside)
-        many = nines >= 99 and distinct > 40 and not any(str(int(c)) in shared for c in inside) and gap < 0.3 * nines
-        found = [v for v, n in numbers.items() if n in inside] if inside and wide and not many and not alone else []
-        return found if gap > 2 or _rare(found, facts) else []
-    return []
-
-
-def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:
-    """Whether codes that nearly touch the rest are much rarer than the values there: an answer like others is not."""
-    counts = dict(zip(facts.values, map(int, facts.counts), strict=True))
-    rest = sorted(n for v, n in counts.items() if v not in codes)
-    return bool(rest) and all(2 * counts[v] < rest[len(rest) // 2] for v in codes)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        return None

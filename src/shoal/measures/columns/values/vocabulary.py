@@ -8,31 +8,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from shoal.measures.columns.finding import Evidence
 from shoal.measures.columns.names.words import folded
+from shoal.measures.columns.values.coded import CODES, Vocabulary
 from shoal.measures.columns.values.dates import CACHED
 from shoal.measures.columns.values.identifiers import spread
 
 SHARE = 0.6
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Words of one topic: the key of the topic, what to say, the pattern, how sure, and the most values such a column has."""
-
-    topic: str
-    what: str
-    pattern: re.Pattern[str]
-    confidence: float
-    most: int = 10**9
-    least: int = 2
-    mark: re.Pattern[str] | None = None
-    """What a tenth of the values must hold, where plain numbers have the form too."""
-    letters: int = 1
-    """Different first signs that the values must have, where a running number behind one letter has the form too."""
 
 
 def _words(
@@ -109,6 +93,26 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
         "director|entrepreneur|technic",
         0.75,
         least=5,
+    ),
+    _words(
+        "crime",
+        "crimes or charges",
+        "robbery|burglary|larceny|theft|assault|battery|homicide|murder|manslaughter|narcotic|controlled.substance|"
+        "possession|trespass|vandalism|forgery|fraud|rape|kidnap|arson|dui\\b|dwi\\b|misdemeanor|felony|shoplifting|weapon|"
+        "prostitution|harassment|diebstahl|raub|betrug|korperverletzung|einbruch|vol\\b|robo|hurto|lesiones|homicidio|furto|"
+        "rapina|diefstal|inbraak|mishandeling",
+        0.8,
+        least=3,
+    ),
+    _words(
+        "language",
+        "languages",
+        "english|spanish|french|german|dutch|italian|portuguese|polish|russian|arabic|mandarin|cantonese|hindi|urdu|turkish|"
+        "vietnamese|tagalog|japanese|korean|deutsch|englisch|franzosisch|turkisch|polnisch|arabisch|francais|anglais|"
+        "allemand|espagnol|espanol|ingles|frances|portugues|italiano|inglese|nederlands|engels|frans|duits",
+        0.6,
+        most=60,
+        least=3,
     ),
     _words(
         "outcome",
@@ -202,33 +206,6 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
         least=3,
         whole=True,
     ),
-)
-
-CODES: tuple[Vocabulary, ...] = (
-    Vocabulary("drug", "codes of medicines (ATC)", re.compile(r"[a-z]\d{2}[a-z]{1,2}(\d{2})?"), 0.85, least=3),
-    Vocabulary(
-        "diagnosis", "codes of diseases (ICD-10)", re.compile(r"[a-tv-z]\d{2}(\.?[0-9a-z]{1,4})?"), 0.8, least=5, letters=2
-    ),
-    Vocabulary(
-        "diagnosis",
-        "codes of diseases (ICD-9)",
-        re.compile(r"(\d{3}(\.\d{1,2})?|v\d{2}(\.\d{1,2})?|e\d{3}(\.\d)?)"),
-        0.6,
-        least=30,
-        mark=re.compile(r".*[.ve]"),
-    ),
-    Vocabulary("postcode", "British postcodes", re.compile(r"[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}"), 0.9, least=3),
-    Vocabulary("postcode", "Dutch postcodes", re.compile(r"[1-9]\d{3} ?[a-z]{2}"), 0.9, least=3),
-    Vocabulary("postcode", "Canadian postcodes", re.compile(r"[a-z]\d[a-z] ?\d[a-z]\d"), 0.9, least=3),
-    Vocabulary("postcode", "postcodes", re.compile(r"\d{5}-\d{3,4}|\d{4}-\d{3}|[a-z]{1,2}-\d{4,5}"), 0.85, least=3),
-    Vocabulary(
-        "place",
-        "codes of regions (NUTS)",
-        re.compile(r"(at|be|bg|cy|cz|de|dk|ee|el|es|fi|fr|hr|hu|ie|it|lt|lu|lv|mt|nl|pl|pt|ro|se|si|sk|uk|no|ch)[0-9a-z]{1,3}"),
-        0.8,
-        least=5,
-    ),
-    Vocabulary("lab", "codes of tests (LOINC)", re.compile(r"\d{3,5}-\d"), 0.7, least=5),
 )
 
 

@@ -1,0 +1,207 @@
+"""Rules found on registers of arrests, hospital stays, accidents, loans and tests: each at its limit and one step beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.measures.columns.find import find_column, find_columns
+from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
+from shoal.measures.columns.names.lexicon import speaks_of_crime, topic_of
+from shoal.measures.columns.values.coded import CODES
+from shoal.measures.columns.values.identifiers import phone
+from shoal.measures.columns.values.missing_numbers import (
+    FAR_BELOW,
+    FAR_FEW,
+    FAR_ROWS,
+    LONE_SHARE,
+    LONE_VALUES,
+    MINUS_ONES,
+    no_days,
+    number_codes,
+)
+from shoal.measures.columns.values.spelled_missing import missing_spellings
+from shoal.measures.columns.values.vocabulary import spoken_of
+from shoal.model.roles import Role
+
+
+def facts(name: str, counts: dict[str, int], kind: str = "integer") -> ColumnFacts:
+    return ColumnFacts(name, kind, list(counts), np.array(list(counts.values()), dtype=np.int64), sum(counts.values()))
+
+
+def codes(*values: object, rows: int = 60) -> dict[str, int]:
+    return {str(v): rows for v in values}
+
+
+def found(name: str, counts: dict[str, int], kind: str = "integer") -> ColumnFinding:
+    return find_column(facts(name, counts, kind))
+
+
+@pytest.mark.parametrize(
+    ("counts", "missing"),
+    [
+        ({"1": 90, "2": 400, "98": FAR_ROWS}, ["98"]),
+        ({"1": 90, "2": 400, "98": FAR_ROWS - 1}, []),  # too few rows, and no other column uses it
+        ({"1": 90, "2": 400, "97": 30, "99": 3}, ["97", "99"]),
+        ({"1": 90, "2": 40, "3": 40, "4": 9, "97": 30}, ["97"]),
+        ({**codes(*range(1, FAR_FEW + 1)), "96": 60}, ["96"]),
+        ({**codes(*range(1, FAR_FEW + 2)), "96": 60}, []),  # one of many values
+        ({**codes(*range(1, FAR_FEW + 2)), "666": 60}, ["666"]),
+    ],
+)
+def test_codes_beside_ninety_nine_mean_no_value_above_few_others(counts: dict[str, int], missing: list[str]) -> None:
+    assert number_codes(facts("x", counts)) == missing
+
+
+def test_a_rare_code_that_other_columns_share_means_no_value() -> None:
+    assert number_codes(facts("x", {"1": 90, "2": 400, "98": 1}), {"98"}) == ["98"]
+    assert number_codes(facts("x", {"1": 90, "2": 400, "98": 1}), {"97"}) == []
+
+
+@pytest.mark.parametrize(("columns", "missing"), [(MINUS_ONES, ("-1",)), (MINUS_ONES - 1, ())])
+def test_minus_one_that_several_columns_share_means_no_value(columns: int, missing: tuple[str, ...]) -> None:
+    table = [facts(f"actp{i}", codes(-1, 0, 1, 2, "A"), "text") for i in range(columns)]
+    assert [f.missing_values for f in find_columns(table)] == [missing] * columns
+
+
+def test_minus_one_beside_other_negative_values_is_one_of_them() -> None:
+    table = [facts(f"pay{i}", codes(-2, -1, 0, 1, 2)) for i in range(5)]
+    assert all(f.missing_values == () for f in find_columns(table))
+
+
+def test_nine_is_a_code_where_minus_one_means_no_value() -> None:
+    table = [facts(f"trip{i}", codes(-1, 0, 1, 2, 3, 4, 5, 9)) for i in range(3)]
+    assert all(f.missing_values == ("-1",) for f in find_columns(table))
+    assert number_codes(facts("trip", codes(0, 1, 2, 3, 4, 5, 9, rows=60))) == ["9"]
+    assert number_codes(facts("trip", codes(-1, 1, 2, 3, 99)), {"-1"}) == ["-1", "99"]
+
+
+@pytest.mark.parametrize(
+    ("least", "rows", "missing"),
+    [
+        (FAR_BELOW, FAR_ROWS, ["-1"]),
+        (FAR_BELOW - 1, FAR_ROWS, []),
+        (FAR_BELOW, FAR_ROWS - 1, []),
+    ],
+)
+def test_minus_one_far_below_amounts_means_no_value(least: int, rows: int, missing: list[str]) -> None:
+    assert number_codes(facts("income", {"-1": rows, str(least): 9, "50000": 9})) == missing
+
+
+def far_above(values: int, rows: int, top: int) -> ColumnFacts:
+    return facts("days", {**codes(*range(-values, 0), rows=10), str(top): rows})
+
+
+def test_one_value_far_outside_all_others_means_no_value() -> None:
+    n = LONE_VALUES
+    share = round(LONE_SHARE * 10 * n / (1 - LONE_SHARE)) + 1
+    far = 3 * (n - 1) - 1  # three ranges above the highest, which is -1
+    assert number_codes(far_above(n, share, far)) == [str(far)]
+    assert number_codes(far_above(n, share, far - 1)) == []  # nearer
+    assert number_codes(far_above(n, share - 2, far)) == []  # rarer
+    assert number_codes(far_above(n - 1, share, far)) == []  # among few
+    births = {**codes(*range(1900, 2000), rows=10), "0": 100}
+    assert number_codes(facts("year", births)) == []  # nothing is something
+
+
+@pytest.mark.parametrize(
+    ("day", "none"),
+    [
+        ("9999-99-99", True),
+        ("99/99/9999", True),
+        ("00.00.0000", True),
+        ("0000-00-00", True),
+        ("9999-12-31", True),
+        ("12/31/9999", True),
+        ("99999999", True),
+        ("1999-12-31", False),
+        ("99-12-31", False),
+        ("0001-01-01", False),
+        ("12/31/1999", False),
+    ],
+)
+def test_days_of_no_calendar_mean_no_value(day: str, none: bool) -> None:
+    died = facts("died", {"2020-05-01": 5, day: 9}, "text")
+    assert no_days(died) == ([day] if none else [])
+    assert missing_spellings(died) == ((day,) if none else ())
+
+
+def test_the_place_of_an_event_is_a_place() -> None:
+    for name in ("ARREST_PRECINCT", "arrest_boro", "offense_county"):
+        assert topic_of(name).key == "place", name  # type: ignore[union-attr]
+    assert topic_of("arrest").key == "crime"  # type: ignore[union-attr]
+    assert topic_of("county_crime").key == "crime"  # type: ignore[union-attr]
+    assert topic_of("Health Service Area").key == "place"  # type: ignore[union-attr]
+
+
+def test_a_table_of_arrests_is_no_census() -> None:
+    assert speaks_of_crime("ARREST_DATE")
+    assert not speaks_of_crime("REST_DATE")
+    names = ("arrest_date", "arrest_hour", "arrest_county", "sex", "race", "age", "somewhat")
+    table = find_columns([facts(name, codes(1, 2, 3)) for name in names])
+    assert table[-1].role is Role.SENSITIVE
+    plain = find_columns([facts(name.replace("arrest", "visit"), codes(1, 2, 3)) for name in names])
+    assert plain[-1].role is Role.QUASI
+
+
+def test_numbers_below_zero_number_nobody() -> None:
+    days = {str(-7 * i): 1 for i in range(1, 61)}
+    assert found("days_id_publish", days).role is not Role.DIRECT
+    assert found("days_id_publish", days).scale is Scale.NUMBER
+    assert found("days_id_publish", {str(7 * i): 1 for i in range(60)}).role is Role.DIRECT
+    assert found("patient_id", {**days, "5": 1}).role is not Role.DIRECT
+    assert found("patient_id", codes(*range(-9_999_999, 9_000_000, 500_000))).role is not Role.DIRECT
+    assert found("patient_id", codes(*range(-10_000_000, 9_000_000, 500_000))).role is Role.DIRECT  # a hash with a sign
+
+
+def test_the_weight_of_a_newborn_is_no_survey_weight() -> None:
+    grams = found("Birth Weight", {"0": 500, **codes(*range(2000, 4000, 100), rows=3)})
+    assert grams.role is Role.SENSITIVE
+    assert grams.mark == ""
+
+
+def test_moments_with_hyphens_are_no_telephones() -> None:
+    assert not phone("2012-06-28-20-30")
+    assert not phone("2012-06-28-20-30-05")
+    assert phone("020-79-46-01-23")
+    assert phone("06-12-34-56-78")
+    calls = {f"06-{i:02d}-34-{3 * i % 60:02d}-{7 * i % 60:02d}": 1 for i in range(1, 28)}
+    assert found("x", calls, "text").role is Role.DIRECT
+    online = {f"2012-06-{d:02d}-{h:02d}-{5 * d % 60:02d}": 1 for d in range(1, 29) for h in (8, 20)}
+    assert found("last_online", online, "text").scale is Scale.DATE
+
+
+def test_amounts_about_a_place_are_numbers_and_yes_or_no_is_nominal() -> None:
+    assert found("city_development_index", codes("0.92", "0.77", "0.61", "0.55"), "decimal").scale is Scale.NUMBER
+    assert found("city_code", codes(11, 12, 21, 35)).scale is Scale.PLACE
+    assert found("reg_city_not_live_city", codes(0, 1)).scale is Scale.NOMINAL
+    assert found("region", codes(1, 2)).scale is Scale.PLACE
+
+
+STATES = ("AL", "CA", "TX", "NY", "OR", "WA", "FL", "VT", "ZZ")
+
+
+def test_states_are_known_by_their_letters() -> None:
+    assert spoken_of(STATES[:8], "text")[0] == "place"  # type: ignore[index]
+    assert spoken_of(STATES[:7], "text") is None  # seven: two letters may be anything
+    assert spoken_of((*STATES, "QQ"), "text") is None  # below nine in ten
+    assert spoken_of(("SP", "RJ", "MG", "BA", "RS", "PR", "PE", "CE"), "text")[0] == "place"  # type: ignore[index]
+
+
+def test_every_state_has_its_code() -> None:
+    usa, brazil = (next(v for v in CODES if v.what == what).pattern for what in ("states of the USA", "states of Brazil"))
+    every = "al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri"
+    every += " sc sd tn tx ut vt va wa wv wi wy dc pr"
+    assert all(usa.fullmatch(s) for s in every.split())
+    assert len(every.split()) == 52
+    ufs = "ac al ap am ba ce df es go ma mt ms mg pa pb pr pe pi rj rn rs ro rr sc sp se to"
+    assert all(brazil.fullmatch(s) for s in ufs.split())
+    assert len(ufs.split()) == 27
+    assert not any(usa.fullmatch(s) for s in ("zz", "xx", "qc", "on"))
+    assert not any(brazil.fullmatch(s) for s in ("ny", "tx"))
+
+
+def test_values_tell_of_crimes_and_languages() -> None:
+    assert found("ofns_desc", codes("ROBBERY", "PETIT LARCENY", "FORGERY"), "text").role is Role.SENSITIVE
+    spoken = found("x_desc", codes("english", "english, french", "german (poorly)"), "text")
+    assert (spoken.role, spoken.topic) == (Role.QUASI, "language")
