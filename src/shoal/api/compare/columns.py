@@ -76,6 +76,17 @@ class ComparedColumn:
         """Whether each original value has one published value."""
         return self.published is not None and self.published.apart
 
+    def label_of_value(self) -> IntArray:
+        """The label of each original value, where labels do not overlap: a blank one for a value that no other label stands
+        for, and one beyond the last where there is none."""
+        assert self.published is not None
+        blank, covered = self.published.blank, self.published.covered
+        other = int(np.argmax(np.where(blank, self.published.after, -1))) if blank.any() else len(covered)
+        out = np.full(self.published.n_values, other, dtype=np.int64)
+        inner = np.repeat(~blank, covered)
+        out[self.published.members[inner]] = np.repeat(np.arange(len(covered)), covered)[inner]
+        return out
+
 
 def read_columns(table: Table, names: Sequence[str]) -> dict[str, Coded]:
     """Codes of some columns, the table read once."""
@@ -234,13 +245,12 @@ def _grouped(
     made = replace(plain, kind=kind, published=published, leaf=leaf, label=label)
     made = _numbered(made, own)
     if published.apart:
-        label_of = np.full(size, len(sets))
-        inner = ~np.repeat(published.blank, published.covered)
-        label_of[members[inner]] = np.repeat(np.arange(len(sets)), published.covered)[inner]
-        level = None if own is None else np.append(published.middle(), np.nan)[label_of[leaf]]
-        if level is not None and own is not None:
-            level = np.where(label_of[leaf] == len(sets), own[leaf], level)
-        return replace(made, before=label_of[leaf], after=label, codes=len(sets) + 1, level=level)
+        at = made.label_of_value()[leaf]
+        level = None
+        if own is not None:
+            middle = np.where(published.blank, np.nan, published.middle())
+            level = np.where(at == len(sets), own[leaf], np.append(middle, np.nan)[at])
+        return replace(made, before=at, after=label, codes=len(sets) + 1, level=level)
     drawn = members[starts[label] + (rng.random(len(label)) * published.covered[label]).astype(np.int64)]
     return replace(made, before=leaf, after=drawn, codes=size, level=None if own is None else own[leaf])
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.api.compare.columns import ComparedColumn
+from shoal.api.compare.divergence import divergence
 from shoal.api.compare.result import ColumnChange, PairChange
 from shoal.kernels.group import count_by, group_codes
 from shoal.measures.utility.association import contingency, correlations, cramers_v, ranks, table_distance
@@ -205,7 +206,7 @@ def class_change(
         out["loss"] = float(np.expm1(np.mean(np.log1p(penalties))))
         out["ambiguity"] = _ambiguity(inside, lost)
         if all(c.is_exact for c in inside):
-            out["kl_divergence"] = _divergence(inside, after.n, lost)
+            out["kl_divergence"] = divergence(inside, lost)
     return out
 
 
@@ -227,24 +228,3 @@ def _ambiguity(inside: Sequence[ComparedColumn], lost: int) -> float:
         product = product * c.published.covered[c.label]
         every *= c.published.n_values
     return float((product.sum() + lost * every) / (len(product) + lost))
-
-
-def _divergence(inside: Sequence[ComparedColumn], n_classes: int, lost: int) -> float | None:
-    """Bits by which the original distribution differs from the one that the release suggests, classes spread evenly over their
-    values and left-out records over all (Kifer and Gehrke 2006); None where a published class cannot be that of its records."""
-    n, m = len(inside[0].leaf), len(inside[0].label)
-    both = group_codes([np.concatenate(_cells(c)[::-1]) for c in inside])
-    released = np.bincount(both.ids[:m], minlength=both.n)
-    own = group_codes([c.leaf for c in inside])
-    size = count_by(own.ids, own.n)
-    volume, every = np.ones(own.n), 1.0
-    for c in inside:
-        assert c.published is not None
-        at = np.minimum(_cells(c)[0][own.first], len(c.published.after) - 1)
-        volume = volume * c.published.covered[at]
-        every *= c.published.n_values
-    guess = released[both.ids[m:][own.first]] / volume / (m + lost) + lost / (m + lost) / every
-    if (guess <= 0).any():
-        return None
-    p = size / n
-    return max(0.0, float((p * np.log2(p / guess)).sum()))

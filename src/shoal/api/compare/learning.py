@@ -82,10 +82,19 @@ def learned(columns: Sequence[ComparedColumn], target: ComparedColumn, seed: int
     else:
         y, y_released = _classes(target.before[rows], target.after[released])
     same = [c for c in (*others, target) if c.is_exact or c.kind == "unchanged"]
-    keys = [c.before[rows] for c in same if c.before is not None], [c.after[released] for c in same if c.after is not None]
+    keys = [_key(c, c.before)[rows] for c in same], [_key(c, c.after)[released] for c in same]
     if not keys[0]:
         keys = [np.zeros(len(rows), np.int64)], [np.ones(len(released), np.int64)]
     return model_scores(target.name, Learned(own, level, after, y, y_released, keys, numeric), seed=seed)
+
+
+def _key(c: ComparedColumn, codes: IntArray | None) -> IntArray:
+    """Codes at the published detail, −1 for a blank."""
+    assert codes is not None
+    if c.published is None or not c.is_exact:
+        return codes
+    out: IntArray = np.where(np.append(c.published.blank, False)[codes], -1, codes)
+    return out
 
 
 def _classes(before: IntArray, after: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -32,7 +32,7 @@ class Learned:
 
     ``own`` are the features of the original rows, ``as_published`` the same rows at the detail of the release, ``released`` those
     of the released rows. ``y`` and ``y_released`` are the target as codes (or numbers, with ``numeric``; NaN missing). ``keys``
-    are codes that both tables have, for taking out test rows: original rows, released rows.
+    are codes that both tables have (−1 blank), for taking out test rows: original rows, released rows.
     """
 
     own: FloatArray
@@ -96,17 +96,36 @@ def _folds(target: str, data: Learned, makers: Mapping[str, Callable[[], Any]], 
 
 
 def _without(before: Sequence[IntArray], after: Sequence[IntArray], test: IntArray, rng: np.random.Generator) -> IntArray:
-    """Released rows without as many of each kind as the test rows have."""
-    n = len(after[0]) if after else 0
-    both = group_codes([np.concatenate((a, b[test])) for a, b in zip(after, before, strict=True)])
-    owed = np.bincount(both.ids[n:], minlength=both.n)
-    order = rng.permutation(n)
-    ids = both.ids[:n][order]
-    by_kind = np.argsort(ids, kind="stable")
-    start = np.searchsorted(ids[by_kind], ids[by_kind])
-    rank = np.arange(n) - start  # 0, 1, … within each kind
-    kept = rank >= owed[ids[by_kind]]
-    return np.sort(order[by_kind[kept]])
+    """Released rows without as many of each kind as the test rows have.
+
+    A test row takes out a row that is equal to it in all columns; if there is none, one that is equal but for blanks.
+    """
+    order = rng.permutation(len(after[0]))
+    published, people = [a[order] for a in after], [b[test] for b in before]
+    kept, owed = np.ones(len(order), np.bool_), np.ones(len(test), np.bool_)
+    blank = [a < 0 for a in published]
+    patterns = group_codes([b.astype(np.int64) for b in blank])
+    told = [[j for j in range(len(after)) if not blank[j][row]] for row in patterns.first]
+    everything = list(range(len(after)))
+    passes = [(everything, np.flatnonzero(kept))]
+    for i in sorted(range(patterns.n), key=lambda i: -len(told[i])):
+        if told[i] and told[i] != everything:
+            passes.append((told[i], np.flatnonzero(patterns.ids == i)))
+    for use, rows in passes:
+        rows, still = rows[kept[rows]], np.flatnonzero(owed)
+        both = group_codes([np.concatenate((published[j][rows], people[j][still])) for j in use])
+        mine, theirs = both.ids[: len(rows)], both.ids[len(rows) :]
+        kept[rows[_rank(mine) < np.bincount(theirs, minlength=both.n)[mine]]] = False
+        owed[still[_rank(theirs) < np.bincount(mine, minlength=both.n)[theirs]]] = False
+    return np.sort(order[kept])
+
+
+def _rank(kinds: IntArray) -> IntArray:
+    """0, 1, … within each kind, in the order given."""
+    by_kind = np.argsort(kinds, kind="stable")
+    out = np.empty(len(kinds), dtype=np.int64)
+    out[by_kind] = np.arange(len(kinds)) - np.searchsorted(kinds[by_kind], kinds[by_kind])
+    return out
 
 
 def _makers(*, numeric: bool, seed: int) -> Mapping[str, Callable[[], Any]]:
