@@ -11,8 +11,9 @@ from shoal.api.arguments import Names, Source, names, opened
 from shoal.api.compare.columns import Coded, matched_rows, read_columns
 from shoal.attack.tables.closest import closest_records, membership
 from shoal.attack.tables.continuous import distance_linkage, interval_disclosure, robust_intervals
+from shoal.attack.tables.control import overlaps
 from shoal.attack.tables.linking import inference, linkability
-from shoal.attack.tables.rows import Rows, drawn
+from shoal.attack.tables.rows import Rows, drawn, ordered
 from shoal.attack.tables.singling_out import singling_out
 from shoal.errors import DataError
 from shoal.model.attack import AttackResult, worst_first
@@ -38,7 +39,7 @@ def attack_table(
 
     ``original`` holds people that the table was made from, ``control`` people of the same kind that it was not made from. Both
     are drawn down to equally many, large tables to 10,000 records and 1,000 people. Columns are those that all three have;
-    ``leave_out`` names people and tells nothing.
+    ``leave_out`` names people and tells nothing. A control group with people of the original is refused.
     """
     three = [opened(t) for t in (table, original, control)]
     shared = [n for n in three[0].schema.names if n != leave_out and all(n in t.schema for t in three[1:])]
@@ -53,11 +54,16 @@ def attack_table(
         n = len(side[shared[0]].codes)
         if n < LEAST:
             raise DataError(f"table '{t.name}' has {n} records; at least {LEAST} are needed.", hint="Use more records.")
-    rows = _side_by_side(shared, sides)
+    rows = [ordered(r) for r in _side_by_side(shared, sides)]
     rng = np.random.default_rng(seed)
     pool = drawn(rows[0], MOST_POOL, rng)
     equal = min(rows[1].n, rows[2].n, MOST_POOL)
     inside, outside = (drawn(r, equal, rng) for r in rows[1:])
+    if overlaps(inside, outside):
+        raise DataError(
+            "the control group holds people of the original, so no attack could do better on the original.",
+            hint="Name people that the table was not made from.",
+        )
     few = [drawn(r, MOST_PEOPLE, rng) for r in (inside, outside)]
     places = [shared.index(s) for s in asked] or list(range(len(shared)))[:MOST_SECRETS]
     found: list[AttackResult | None] = [

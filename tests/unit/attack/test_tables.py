@@ -10,6 +10,7 @@ import pytest
 
 import shoal
 from shoal.attack.tables.closest import area_under
+from shoal.attack.tables.control import overlaps
 from shoal.attack.tables.excess import Excess, result_of, verdict_of
 from shoal.attack.tables.rows import Rows, distances, nearest
 from shoal.errors import DataError, MissingColumnError, UsageError
@@ -124,7 +125,7 @@ def test_what_is_missing_is_asked_for(tmp_path) -> None:
         shoal.attack(t, original=t, control=t, secrets="wage")
     with pytest.raises(DataError, match="at least 20"):
         shoal.attack(t, original={c: v[:19] for c, v in t.items()}, control=t)
-    shoal.attack({c: v[:20] for c, v in t.items()}, original=t, control=t)
+    shoal.attack({c: v[:20] for c, v in t.items()}, original=t, control=people(30, 2))
     with pytest.raises(DataError, match="in common"):
         shoal.attack({"a": list(range(30))}, original=t, control=t)
 
@@ -149,3 +150,28 @@ def test_the_command(tmp_path, capsys) -> None:
         main(["attack", str(files["fresh"]), *words])
     assert not stop.value.code
     assert "No attack did better than on people who were not in its making." in capsys.readouterr().out
+
+
+def test_a_control_group_with_people_of_the_original_is_refused() -> None:
+    original, control = people(400, 1), people(400, 2)
+    mixed = {c: [*v[:200], *control[c][:200]] for c, v in original.items()}
+    for wrong in (original, mixed):
+        with pytest.raises(DataError, match="the control group holds people of the original"):
+            shoal.attack(original, original=original, control=wrong)
+
+
+def test_people_who_are_alike_by_chance_are_no_overlap() -> None:
+    rng = np.random.default_rng(1)
+    one, two = (Rows((rng.integers(0, 2, 300), rng.integers(0, 40, 300) / 40.0)) for _ in range(2))
+    assert not overlaps(one, two)
+    for shared, found in ((55, False), (56, True)):  # the low end of the interval is on either side of a tenth
+        a = Rows((np.arange(400),))
+        b = Rows((np.concatenate((np.arange(shared), 1_000 + np.arange(400 - shared))),))
+        assert overlaps(a, b) is found
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    tables = [people(400, s) for s in (1, 2, 3)]
+    turned = [{c: v[::-1] for c, v in t.items()} for t in tables]
+    results = [shoal.attack(t, original=o, control=c).results for t, o, c in (tables, turned)]
+    assert results[0] == results[1]

@@ -36,6 +36,11 @@ class Rows:
         return Rows(tuple(c[rows] for c in self.columns))
 
 
+def ordered(rows: Rows) -> Rows:
+    """The rows in the order of what they hold, so that what is drawn of them does not depend on the order of a file."""
+    return rows.taken(np.lexsort(rows.columns))
+
+
 def drawn(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
     """At most so many rows, drawn without replacement."""
     return rows if rows.n <= most else rows.taken(np.sort(rng.choice(rows.n, size=most, replace=False)))
