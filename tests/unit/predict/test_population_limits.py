@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import shoal
 from shoal.model.estimate import Estimate
 from shoal.predict import population_risk
 from shoal.predict.population.class_size_models import SampledClasses
-from shoal.predict.population.fitted import pilot, risk
+from shoal.predict.population.fitted import limits, pilot, risk
 from shoal.predict.population.fitted.choose import choose
 from shoal.predict.population.fitted.sample import Sample
 from shoal.predict.population.without_model import alone_range, poisson_limits, right_matches_range, unique_share_range
@@ -135,7 +136,7 @@ def test_a_model_states_its_own_interval_exactly_inside_its_limits(people: int, 
     one = np.arange(people) % values
     s = Sample.of(*_two(one, one % 5), 10 * people)
     found = choose(s, "tree")
-    assert risk.grade_of(s, found) == grade
+    assert limits.grade_of(s, found) == grade
     assert pilot.Pilot(s, found).unique(50).grade == grade
 
 
@@ -149,6 +150,51 @@ def test_independence_is_a_model_of_one_column_only() -> None:
     assert alone.right_matches.grade == "B"
     codes, sizes = _two(values, values % 3)
     assert population_risk(codes, sizes, 6_000, model="independent").right_matches.grade == "C"
+
+
+def test_values_that_one_person_has_leave_the_model_outside_its_limits() -> None:
+    """At most a tenth of those who are alone may have a value of their own, exactly."""
+    for own, grade in ((3, "B"), (4, "C")):
+        one = np.concatenate((np.tile(np.arange(30), 20), 30 + np.arange(own), np.arange(30 - own)))
+        two = np.concatenate((np.repeat(np.arange(2), 300), np.zeros(own, int), np.full(30 - own, 2)))
+        s = Sample.of(*_two(one, two), 63_000)
+        alone, shared = int((s.sizes == 1).sum()), limits.rare(s)
+        assert (alone, int(shared.sum()), int(s.sizes[shared].sum())) == (30, own, own)
+        assert limits.rare_share(s) == own / 30
+        assert limits.grade_of(s, replace(choose(s, "tree"), shape=limits.FIRM)) == grade
+
+
+@pytest.mark.parametrize(
+    ("shape", "gain", "grade"),
+    [(limits.FIRM, 0.0, "B"), (limits.FIRM - 0.01, 0.0, "C"), (0.2, limits.GAIN, "B"), (0.2, limits.GAIN - 0.001, "C")],
+)
+def test_a_model_must_leave_little_open_or_do_better_than_independence(shape: float, gain: float, grade: str) -> None:
+    one = np.arange(500) % 50
+    s = Sample.of(*_two(one, one % 5), 5_000)
+    fit = replace(choose(s, "tree"), shape=shape, scores={"independent": 0.0, "tree": gain})
+    assert limits.grade_of(s, fit) == grade
+    assert limits.grade_of(s, replace(fit, scores={"tree": -1.0})) == ("B" if shape >= limits.FIRM else "C")
+
+
+def test_the_intervals_hold_for_amounts_with_a_long_tail() -> None:
+    """Rounded incomes: most of those who are alone have an amount of their own, which a model takes for too common."""
+    rng = np.random.default_rng(3)
+    everybody = np.stack([np.round(np.exp(rng.normal(3, 1, 40_000))).astype(int), rng.integers(0, 2, 40_000)], axis=1)
+    _, of, sizes = np.unique(everybody, axis=0, return_inverse=True, return_counts=True)
+    of = of.ravel()
+    chosen = rng.choice(40_000, 2_000, replace=False)
+    codes, f = classes_of(everybody[chosen])
+    r = population_risk(codes, f, 40_000, model="tree")
+    classes, counts = np.unique(of[chosen], return_counts=True)
+    true = sizes[classes]
+    for e, truth in (
+        (r.sample_uniques_alone, ((counts == 1) & (true == 1)).sum()),
+        (r.right_matches, (counts / true).sum()),
+        (r.population_uniques, (sizes == 1).sum()),
+    ):
+        assert e.low <= truth <= e.high
+        assert e.grade == "C"
+    assert (r.crowd_low <= true)[true == 1].all()
 
 
 def test_a_model_outside_the_range_without_one_does_not_state_its_own() -> None:

@@ -20,8 +20,9 @@ import numpy as np
 from shoal.model.estimate import Estimate, Grade
 from shoal.predict.distribution import Floats
 from shoal.predict.population.fitted.choose import Fit, choose
+from shoal.predict.population.fitted.limits import grade_of
 from shoal.predict.population.fitted.loglinear import MOST_CELLS, outer, two_way_table
-from shoal.predict.population.fitted.risk import LEVEL, OUTSIDE, Z, grade_of
+from shoal.predict.population.fitted.risk import LEVEL, OUTSIDE, Z
 from shoal.predict.population.fitted.sample import Sample
 from shoal.predict.population.without_model import unique_share_range
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.model.estimate import Estimate, Grade
+from shoal.model.estimate import Estimate
 from shoal.predict.distribution import Floats
 from shoal.predict.population.class_size_models import SampledClasses
 from shoal.predict.population.fitted import crowd
 from shoal.predict.population.fitted.choose import Fit, choose
+from shoal.predict.population.fitted.limits import grade_of, rare
 from shoal.predict.population.fitted.sample import Ints, Sample
 from shoal.predict.population.without_model import alone_range, right_matches_range, uniques_range
 
@@ -28,10 +29,6 @@ LEVEL = 0.95
 Z = 1.96
 STEPS = (0.05, 0.1, 0.2, 0.5)
 """Risks at and above which records are counted."""
-ENOUGH = 500
-"""People from which a fit is graded B."""
-PER_VALUE = 10
-"""People per value of the column with most values from which a fit is graded B; below five, a model's intervals failed."""
 OUTSIDE = "the model is outside its limits here: the interval is the one that holds without a model"
 
 
@@ -133,6 +130,7 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
     risk = crowd.match_chance(a, mean, f, rate)
     widest = fit.shape_range[0]  # how far the model is off is itself uncertain, and so is whether a record counts in its own fit
     low = crowd.crowd_range(widest, np.minimum(fit.left_out, mean), f, rate, LEVEL)[0]
+    low = np.where(rare(s), f, low)  # of a value that one person has, no model tells how common it is
     high = crowd.crowd_range(widest, np.maximum(fit.kept, mean), f, rate, LEVEL)[1]
     unique = np.where(f == 1, crowd.unique_chance(a, mean, f, rate), 0.0)
     alone = f == 1
@@ -169,12 +167,6 @@ def _assembled(s: Sample, fit: Fit) -> PopulationRisk:
         scores=fit.scores,
         refused=fit.refused,
     )
-
-
-def grade_of(s: Sample, fit: Fit) -> Grade:
-    """B where the intervals were seen to hold: enough people, and of each value, and a model of dependence."""
-    enough = s.people >= ENOUGH and s.people >= PER_VALUE * max(s.levels)
-    return "B" if enough and (fit.model != "independent" or s.columns == 1) else "C"
 
 
 def _inside_their_limits(s: Sample, fit: Fit, *found: Estimate) -> tuple[Estimate, ...]:
