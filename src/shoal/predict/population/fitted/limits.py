@@ -14,7 +14,7 @@ ENOUGH = 500
 PER_VALUE = 10
 """People per value of the column with most values from which a fit is graded B; below five, a model's intervals failed."""
 RARE = 0.1
-"""Share of those alone in the sample who have a value that nobody else of it has, above which no model tells how rare they are."""
+"""Share of those alone in the sample who have a value that nobody else of it has, above which no model tells how rare."""
 FIRM, GAIN = 2.0, 0.1
 """A shape from which the model misses little; below, it must foretell left-out people so much better than independence, each."""
 
