@@ -2,7 +2,8 @@
 
 A source is a path (by its ending: CSV/TSV, Parquet, JSON lines or array, Arrow/Feather, Excel, SPSS/Stata/SAS, packed with gzip,
 zstd or zip; a folder or pattern of Parquet or CSV files; the folder of a Delta or Iceberg table), a lake table at a version
-(``delta::folder@12``), ``-`` for standard input, an object store (``s3://…``, ``gs://…``, ``hdfs://…``), ``ENGINE-URL::table``
+(``delta::folder@12``), a table of an SQLite file (``sqlite:///FILE::table``), ``-`` for standard input, an object store
+(``s3://…``, ``gs://…``, ``hdfs://…``), ``ENGINE-URL::table``
 (``postgresql://…::patients``, ``mysql://…``, ``mssql://…`` (experimental), ``spark://…``, ``spark::path``,
 ``duckdb://file.db::t``), or a frame in memory (pandas, polars, pyarrow, a DuckDB relation).
 """
@@ -55,7 +56,7 @@ def open(
         For databases: a limit on the time of a statement (``"30s"``); refuse statements that would return rows or identifiers.
     **options
         Of the format: ``delimiter, quote, encoding, decimal, header, null, types, dates`` for CSV; ``sheet`` for Excel;
-        ``types`` everywhere.
+        ``table`` for SQLite; ``types`` everywhere.
 
     Returns
     -------

@@ -20,7 +20,7 @@ from shoal.engines.count.distinct import SHORT, as_counted, need_few, spilled_va
 from shoal.engines.count.in_order import in_order
 from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_missing
 from shoal.engines.duckdb.engine import DuckDB
-from shoal.engines.files.lake import is_lake_source
+from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import ArrowReader, ParquetReader
 from shoal.engines.recode.write import Recoded, recode, will_not_keep
 from shoal.errors import RoleError, UsageError
@@ -112,8 +112,7 @@ class Table:
     @property
     def in_database(self) -> bool:
         """Whether the table is read by statements that a database answers; files and lake tables are not."""
-        source = self._relation.source
-        return "::" in source and self._relation.reader is None and not is_lake_source(source)
+        return in_database(self._relation)
 
     @property
     def only_aggregates(self) -> bool:

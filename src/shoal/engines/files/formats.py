@@ -19,6 +19,7 @@ from shoal.engines.files.jsonl import open_jsonl
 from shoal.engines.files.lake import is_lake_source, lake_of, open_lake, open_lake_source
 from shoal.engines.files.packing import ending
 from shoal.engines.files.parquet import is_pattern, open_parquet
+from shoal.engines.files.sqlite import is_sqlite_source, open_sqlite, open_sqlite_source
 from shoal.engines.files.statistical.read import open_statistical
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.model.roles import check_names
@@ -48,6 +49,11 @@ ENDINGS = {
     ".dta": "stata",
     ".sas7bdat": "sas",
     ".xpt": "sas",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".db3": "sqlite",
+    ".gpkg": "sqlite",
 }
 """File endings and the formats they mean."""
 
@@ -86,6 +92,7 @@ def open_path(path: Path, options: dict[str, Any]) -> Opened:
         "spss": _statistical,
         "stata": _statistical,
         "sas": _statistical,
+        "sqlite": open_sqlite,
     }
     if kind not in openers:
         raise UsageError(
@@ -108,15 +115,23 @@ def _again(options: dict[str, Any], format: str | None) -> dict[str, Any]:
 
 
 def open_source(source: str, options: dict[str, Any]) -> Opened | None:
-    """A source that is no local path: ``-``, an address of an object store, ``delta::PATH``; None for any other."""
+    """A source that is no local path: ``-``, an object store, ``delta::PATH``, ``sqlite:///FILE::table``; None for others."""
     if is_lake_source(source):
         return open_lake_source(source, options)
+    if is_sqlite_source(source):
+        return open_sqlite_source(source, options)
     given = options.get("format")
     if source == "-":
         return brought("-", options, lambda folder: from_stdin(folder, given), open_path)
     if in_store(source):
         return brought(shown_store(source), options, lambda folder: from_store(source, folder), open_path)
     return None
+
+
+def in_database(relation: Relation) -> bool:
+    """Whether a table is read by statements that a database answers; files, lake tables and copies of SQLite's are not."""
+    source = relation.source
+    return "::" in source and relation.reader is None and not (is_lake_source(source) or is_sqlite_source(source))
 
 
 def _nothing() -> Any:

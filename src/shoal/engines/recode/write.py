@@ -16,6 +16,7 @@ from shoal.engines.connect import is_url, refuse_misspelt
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.memory import left_for_data
 from shoal.engines.duckdb.engine import DuckDB
+from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import expected_rows
 from shoal.engines.files.writers import output_format, write_file
 from shoal.engines.recode.by_codes import can_recode, recode_by_codes
@@ -253,7 +254,9 @@ def _target(out: str | Path, format: str | None) -> Path | str:
 
 
 def _keep_source(target: Path | str, relation: Relation) -> None:
-    """Refuse to write over the table that is being read."""
+    """Refuse to write over the table that is being read, or beside one that is in no database."""
+    if isinstance(target, str) and target.startswith("::") and not in_database(relation):
+        raise UsageError("a new table needs a table in a database as input.", hint="Name a file, or ENGINE-URL::table.")
     if isinstance(target, Path) and target.exists() and relation.source and Path(relation.source).exists():
         source = Path(relation.source)
         if target.samefile(source) or (source.is_dir() and source.resolve() in target.resolve().parents):

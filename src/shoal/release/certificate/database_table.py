@@ -29,8 +29,7 @@ def beside(table: Table, name: str) -> Table:
 
 def check_target(table: Table, name: str) -> None:
     """Refuse a table name for sources that are not in a database."""
-    source = str(table.source.get("source", ""))
-    if "://" not in source and "::" not in source:
+    if not table.in_database:
         raise UsageError(
             "--to-table needs a table in a database as input.", hint="Name it as ENGINE-URL::table, or use --format."
         )
