@@ -70,10 +70,11 @@ def test_numbers_one_after_the_other_raise_an_alarm(
 
 
 def test_a_step_below_the_line_is_no_sign(sqlite_house: House) -> None:
-    with sqlite_house.vault.store.write() as tx:
+    usage: limits.Usage = {}
+    with sqlite_house.vault.store.read() as tx:
 
         def watch(texts: list[str], missed: int = 0, time: float = 0.0) -> list[str]:
-            return enumeration.watch(tx, "Olga", "find", texts, missed, time)
+            return enumeration.watch(tx, usage, texts, missed, time)
 
         many = enumeration.MANY
         assert watch([str(10_000 + i) for i in range(many)]) == []  # one step fewer than numbers
@@ -83,11 +84,57 @@ def test_a_step_below_the_line_is_no_sign(sqlite_house: House) -> None:
         assert watch([f"{i * 7}x{i}" for i in range(2 * many)], time=7200.0) == []  # not numbers in a row
 
 
+def test_sequences_are_seen_in_both_directions_whatever_lies_between(sqlite_house: House) -> None:
+    """Against a slow definition: a call goes on where its lowest number follows the last highest, or its highest precedes."""
+    usage: limits.Usage = {}
+    with sqlite_house.vault.store.read() as tx:
+
+        def steps(*texts: str) -> int:
+            before = usage.get("enumeration", {}).get("steps", 0)
+            enumeration.watch(tx, usage, texts, 0, 0.0)
+            return int(usage["enumeration"]["steps"] - before)
+
+        assert [steps(str(n)) for n in (500, 501, 502, 501, 500, 499, 497)] == [0, 1, 1, 1, 1, 1, 0]
+        assert steps("x") == 0  # not a number: the ends stay
+        assert steps("498") == 1
+        assert steps("0499") == 0  # another form
+        assert [steps("0498", "0496"), steps("0495"), steps("0496"), steps("0498")] == [1, 1, 1, 0]
+        assert [steps("0"), steps("1"), steps("0"), steps("-1")] == [0, 1, 1, 0]
+        assert [steps("9"), steps("10"), steps("09"), steps("10"), steps("9")] == [0, 1, 1, 1, 0]
+        assert [steps("a5b"), steps("a6c"), steps("a6b"), steps("a7c")] == [0, 0, 0, 0]
+
+
+def test_what_was_answered_is_counted_also_after_a_restart(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes the service start anew does not begin at nought: neither the limit nor the signs."""
+    monkeypatch.setattr(enumeration, "MANY", 6)
+    house = sqlite_house
+    house.owner.create_domain("d")
+    house.set_limit("find", Limit(3600.0, 7, None))
+    for number in range(7):
+        with house.reopen() as again:
+            again.login(house.tokens["Olga"]).find("d", f"x{number * 2}")
+    with house.reopen() as again, pytest.raises(AccessError, match="over the limit"):
+        again.login(house.tokens["Olga"]).find("d", "x100")
+    assert alarms(house, "find") == ["misses", "limit"]
+
+
+def test_numbers_tried_out_at_the_intake_raise_an_alarm(sqlite_house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enumeration, "MANY", 3)
+    house = sqlite_house
+    house.owner.create_domain("d")
+    people = [{"given": f"G{i}", "family": "F", "number": f"70{i}"} for i in range(4)]
+    house.operator.intake("d", people[:3])
+    assert alarms(house, "intake") == []
+    house.operator.intake("d", people[3:])
+    assert alarms(house, "intake") == ["sequence"]
+
+
 def test_many_misses_raise_an_alarm(sqlite_house: House) -> None:
-    with sqlite_house.vault.store.write() as tx:
+    usage: limits.Usage = {}
+    with sqlite_house.vault.store.read() as tx:
 
         def watch(asked: int, missed: int, time: float) -> list[str]:
-            return enumeration.watch(tx, "Olga", "find", ["x"] * asked, missed, time)
+            return enumeration.watch(tx, usage, ["x"] * asked, missed, time)
 
         many = enumeration.MANY
         assert watch(many - 1, many - 1, 0.0) == []

@@ -13,10 +13,11 @@ import pytest
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
-from shoal.protector import care
+from shoal.protector import Limit, care
 from shoal.protector.crypto import blind_rsa
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.issuing import participant
+from shoal.protector.people import enumeration
 
 _READ = json.loads((Path(__file__).parent / "rfc9474.json").read_text())
 RFC = {name: "".join(text) for name, text in _READ.items()}
@@ -159,6 +160,41 @@ def test_forged_credentials_and_answers_to_other_requests_are_refused(members: H
     members.operator.pseudonymize("members", [new])
     with pytest.raises(DataError, match="blinded"):
         members.operator.issue("survey", new, "zz")
+
+
+def test_asking_for_credentials_is_no_way_to_try_identities_out(members: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refusals are kept: counted against the limit of look-ups, watched and logged; a spoilt request tells nothing."""
+    monkeypatch.setattr(enumeration, "MANY", 2)
+    members.set_limit("find", Limit(3600.0, 4, None))
+    (issuer,) = members.operator.issuers()
+    blinded = participant.begin(issuer)[0]["blinded"]
+    for identity in ("Anna", "Nobody"):
+        with pytest.raises(DataError, match="blinded"):
+            members.operator.issue("survey", identity, "zz")
+    members.operator.issue("survey", "Anna", blinded)
+    for number in (12, 11, 10):
+        with pytest.raises(AccessError, match="enrolled"):
+            members.operator.issue("survey", f"00{number}", blinded)
+    for call in (lambda: members.operator.issue("survey", "Bert", blinded), lambda: members.operator.find("members", "Bert")):
+        with pytest.raises(AccessError, match="over the limit"):
+            call()
+    found = [(e["outcome"], e.get("reason")) for e in care.read_log(members.auditor, actions=["issue"])]
+    assert found == [("done", None), *[("refused", "unknown")] * 2, ("alarm", "sequence"), ("refused", "unknown"), *LIMITED]
+
+
+LIMITED = [("refused", "limit"), ("alarm", "limit")]
+
+
+def test_a_narrowed_token_sees_and_uses_only_its_own_issuers(members: House) -> None:
+    held, _ = credential(members, "Anna")
+    members.owner.create_domain("far")
+    far = members.vault.login(members.token("Olga", domains=["far"]))
+    assert far.issuers() == []
+    with pytest.raises(AccessError, match="reach"):
+        far.redeem("survey", held["message"], held["signature"])
+    near = members.vault.login(members.token("Olga", domains=["members"]))
+    assert [one["name"] for one in near.issuers()] == ["survey"]
+    assert near.redeem("survey", held["message"], held["signature"]).startswith("C-")
 
 
 def test_a_refused_request_does_not_use_up_the_persons_turn(members: House) -> None:

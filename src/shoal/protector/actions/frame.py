@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from shoal.errors import AccessError, UsageError
 from shoal.protector.actions.open_vault import OpenVault
 from shoal.protector.log import audit, shares
-from shoal.protector.people import accounts, changes, factors, limits
+from shoal.protector.people import accounts, changes, enumeration, factors, limits
 from shoal.protector.people.accounts import Caller
 from shoal.protector.people.changes import Change, SecondPersonNeeded
+from shoal.protector.people.limits import Usage
 from shoal.protector.pseudonyms.minting import OpenDomain
 from shoal.protector.store.database import Tx
 
@@ -96,8 +97,36 @@ class Frame:
 
     def count(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> None:
         """Count records against the caller's limits: refused above the limit, an alarm above the alarm line."""
-        if limits.count(tx, self.name, action, purpose, records, now):
+        limits.keep(tx, self.name, action, self.counted(tx, now, action, purpose, records, **details))
+
+    def counted(self, tx: Tx, now: float, action: str, purpose: str, records: int, **details: Any) -> Usage:
+        """The same for an action that :meth:`watch` follows, which stores what was counted."""
+        usage, crossed = limits.count(tx, self.name, action, purpose, records, now)
+        if crossed:
             self.log(tx, now, action, outcome="alarm", reason="bulk", purpose=purpose, count=records, **details)
+        return usage
+
+    def watch(
+        self,
+        tx: Tx,
+        now: float,
+        action: str,
+        usage: Usage,
+        identities: Iterable[str | None],
+        *,
+        missed: int = 0,
+        planted: bool = False,
+        logged_as: str = "",
+        **details: Any,
+    ) -> None:
+        """Store what was counted; an alarm where identities look tried out, and where a planted one was asked for.
+
+        ``logged_as`` is the name of an action that is counted as another one.
+        """
+        signs = enumeration.watch(tx, usage, identities, missed, now)
+        limits.keep(tx, self.name, action, usage)
+        for reason in (*signs, *(("honeytoken",) if planted else ())):
+            self.log(tx, now, logged_as or action, outcome="alarm", reason=reason, **details)
 
     def open_domain(self, tx: Tx, name: str) -> OpenDomain:
         """A domain with its keys."""

@@ -40,11 +40,12 @@ def touched(tx: Tx, opened: OpenDomain, identities: Iterable[bytes | None]) -> b
     return bool(planted) and any(i is not None and opened.matched(i) in planted for i in identities)
 
 
-def touched_by(tx: Tx, opened: OpenDomain, column: Any) -> bool:
-    """The same for an Arrow column of identities as they came in."""
+def touched_by(tx: Tx, opened: OpenDomain, identities: Any) -> bool:
+    """The same for a list or an Arrow column of identities as they came in."""
     planted = _planted(tx, opened)
     if not planted:
         return False
+    column, _ = text_column(identities)
     return any(
         text is not None and opened.matched(text.encode()) in planted for text in opened.cleaned(column).unique().to_pylist()
     )

@@ -11,7 +11,6 @@ from shoal.protector.actions.frame import Frame, log_names, require_typed
 from shoal.protector.people import enumeration
 from shoal.protector.pseudonyms.domains import Context
 from shoal.protector.pseudonyms.identities import text_column
-from shoal.protector.store.database import Tx
 
 NAMES_LOGGED = 100
 """People whose audit pseudonyms are logged for one translation."""
@@ -32,12 +31,13 @@ class PseudonymActions:
         with frame.acting("pseudonymize", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
             asked = column.unique()
-            frame.count(tx, now, "pseudonymize", purpose, len(asked), domain=domain)
+            usage = frame.counted(tx, now, "pseudonymize", purpose, len(asked), domain=domain)
             made = opened.pseudonymize(tx, column, Context(role, relation), now)
             key = opened.domain.key_id
             frame.log(tx, now, "pseudonymize", domain=domain, count=len(column), key=key, purpose=purpose, source=source)
             planted = honeytokens.touched_by(tx, opened, asked)
-            self._watch(tx, now, "pseudonymize", domain, purpose, asked.slice(0, enumeration.SAMPLE).to_pylist(), planted=planted)
+            seen = asked.slice(0, enumeration.SAMPLE).to_pylist()
+            frame.watch(tx, now, "pseudonymize", usage, seen, planted=planted, domain=domain, purpose=purpose)
         return made.to_pylist() if as_list else made
 
     def find(self, domain: str, identity: str, *, purpose: str = "", role: str = "", relation: str = "") -> str | None:
@@ -51,11 +51,11 @@ class PseudonymActions:
         frame = self._frame
         with frame.acting("find", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
-            frame.count(tx, now, "find", purpose, len(identities), domain=domain)
+            usage = frame.counted(tx, now, "find", purpose, len(identities), domain=domain)
             found = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            planted = honeytokens.touched_by(tx, opened, text_column(list(identities))[0])
-            self._watch(tx, now, "find", domain, purpose, identities, missed=found.count(None), planted=planted)
+            told = {"domain": domain, "purpose": purpose, "planted": honeytokens.touched_by(tx, opened, list(identities))}
+            frame.watch(tx, now, "find", usage, identities, missed=found.count(None), **told)
         return found
 
     def translate(
@@ -97,20 +97,3 @@ class PseudonymActions:
             frame.log(tx, now, "translate", **told, subjects=log_names(tx, known, plain, most=NAMES_LOGGED))
         out: list[str | None] = made.to_pylist()
         return out
-
-    def _watch(
-        self,
-        tx: Tx,
-        now: float,
-        action: str,
-        domain: str,
-        purpose: str,
-        identities: Sequence[str | None],
-        *,
-        missed: int = 0,
-        planted: bool,
-    ) -> None:
-        """Raise an alarm when a planted identity was asked for, and when identities look tried out."""
-        signs = enumeration.watch(tx, self._frame.name, action, identities, missed, now)
-        for reason in (*signs, *(("honeytoken",) if planted else ())):
-            self._frame.log(tx, now, action, outcome="alarm", reason=reason, domain=domain, purpose=purpose)

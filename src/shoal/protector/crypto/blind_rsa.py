@@ -62,9 +62,7 @@ def blind(n: int, e: int, prepared: bytes, *, salt: bytes | None = None, r: int 
 def blind_sign(private: Secret, blinded: bytes) -> bytes:
     """The signer's part: a signature of a number it cannot read. The result is checked before it leaves."""
     n, e, d, p, q = _private(private)
-    z = int.from_bytes(blinded, "big")
-    if len(blinded) != size(n) or not 0 < z < n or math.gcd(z, n) != 1:
-        raise DataError("this is not a blinded message for this key.")
+    z = int.from_bytes(require_blinded(n, blinded), "big")
     own = _unit(n)
     hidden = z * pow(own, e, n) % n
     one, two = pow(hidden % p, d % (p - 1), p), pow(hidden % q, d % (q - 1), q)
@@ -72,6 +70,14 @@ def blind_sign(private: Secret, blinded: bytes) -> bytes:
     if pow(s, e, n) != z:
         raise TamperError("the signing key made a wrong signature.", hint="Nothing was issued; check the machine.")
     return s.to_bytes(size(n), "big")
+
+
+def require_blinded(n: int, blinded: bytes) -> bytes:
+    """A blinded message as it came, if it is one for this modulus."""
+    z = int.from_bytes(blinded, "big")
+    if len(blinded) != size(n) or not 0 < z < n or math.gcd(z, n) != 1:
+        raise DataError("this is not a blinded message for this key.")
+    return blinded
 
 
 def finalize(n: int, e: int, prepared: bytes, signed: bytes, inverse: int) -> bytes:

@@ -72,17 +72,18 @@ class IntakeActions:
         with frame.acting("intake", domain) as (tx, now):
             opened = frame.open_domain(tx, domain)
             require_fitting(opened.domain)
-            frame.count(tx, now, "pseudonymize", purpose, len(people), domain=domain)
+            usage = frame.counted(tx, now, "pseudonymize", purpose, len(people), domain=domain)
             register = Register.of(tx, opened)
             answers, changes = recognise(register, people, match=match, possible=possible)
             made, planted = self._settled(tx, opened, people, answers, now)
             register.keep(tx, opened, [(p, a.identity) for p, a in zip(people, answers, strict=True) if a.identity is not None])
             numbers = self._wait(tx, opened, people, answers, now)
             done = Intake(made, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
-            told = {"domain": domain, "purpose": purpose, "source": source, "count": len(people)}
-            frame.log(tx, now, "intake", **told, key=opened.domain.key_id, detail=_words(done.counts))
-            if planted:
-                frame.log(tx, now, "intake", outcome="alarm", reason="honeytoken", domain=domain, purpose=purpose)
+            told = {"domain": domain, "purpose": purpose}
+            counts = {"count": len(people), "detail": _words(done.counts)}
+            frame.log(tx, now, "intake", **told, source=source, key=opened.domain.key_id, **counts)
+            numbered = [text for person in people for kind, text in person.items() if kind.startswith("number")]
+            frame.watch(tx, now, "pseudonymize", usage, numbered, planted=planted, logged_as="intake", **told)
         return done
 
     def _settled(

@@ -61,33 +61,43 @@ class IssuingActions:
         return _public(body)
 
     def issuers(self) -> list[dict[str, str]]:
-        """The public keys of all issuers (for every role)."""
+        """The public keys of the issuers whose domain the token reaches (for every role)."""
         vault = self._frame.vault
         with vault.store.read() as tx:
-            self._frame.caller(tx, tx.now(vault.clock))
-            return sorted((_public(body) for body in tx.all(ISSUER)), key=lambda one: one["name"])
+            caller = self._frame.caller(tx, tx.now(vault.clock))
+            found = [_public(body) for body in tx.all(ISSUER) if caller.reaches(body["domain"])]
+        return sorted(found, key=lambda one: one["name"])
 
     def issue(self, name: str, identity: str, blinded: str, *, purpose: str = "") -> str:
-        """Sign a blinded request of an enrolled person, once for each person; the answer for her."""
+        """Sign a blinded request of an enrolled person, once for each person; the answer for her.
+
+        Asking for somebody who is not enrolled, or has her credential, tells just that: so it is counted, watched and logged
+        like a look-up, in a transaction that is kept, before it is refused.
+        """
         frame = self._frame
         with frame.acting("issue") as (tx, now):
             body = _load(tx, name)
-            frame.require(tx, now, "issue", body["domain"])
-            opened = frame.open_domain(tx, body["domain"])
-            frame.count(tx, now, "find", purpose, 1, domain=body["domain"])
-            person = _enrolled(tx, opened, identity, now)
+            domain = body["domain"]
+            frame.require(tx, now, "issue", domain)
+            request = _number(body, blinded)
+            opened = frame.open_domain(tx, domain)
+            usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
+            there, person = _enrolled(tx, opened, identity, now)
+            planted = honeytokens.touched(tx, opened, [person])
+            told = {"domain": domain, "purpose": purpose}
+            frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **told)
             mark = mark_of(body, opened, person)
-            if tx.get(SETTING, mark) is not None:
-                raise AccessError("this person has her credential already.", hint="Each gets one.", reason="replay")
-            try:
-                signed = blind_rsa.blind_sign(_key(tx, body), bytes.fromhex(blinded))
-            except ValueError:
-                raise DataError("this is not a blinded message for this key.") from None
-            tx.put(SETTING, mark, {})
-            subjects = log_names(tx, opened, [person], most=1)
-            frame.log(tx, now, "issue", domain=body["domain"], purpose=purpose, key=body["key"], subjects=subjects)
-            if honeytokens.touched(tx, opened, [person]):
-                frame.log(tx, now, "issue", outcome="alarm", reason="honeytoken", domain=body["domain"])
+            refusal = _refusal(there, used=tx.get(SETTING, mark) is not None)
+            signed = b""
+            if refusal is None:
+                signed = blind_rsa.blind_sign(_key(tx, body), request)
+                tx.put(SETTING, mark, {})
+                subjects = log_names(tx, opened, [person], most=1)
+                frame.log(tx, now, "issue", **told, key=body["key"], subjects=subjects)
+            else:
+                frame.log(tx, now, "issue", outcome="refused", reason=getattr(refusal, "reason", ""), **told)
+        if refusal is not None:
+            raise refusal
         return signed.hex()
 
     def redeem(self, name: str, message: str, signature: str, *, purpose: str = "") -> str:
@@ -95,6 +105,7 @@ class IssuingActions:
         frame = self._frame
         with frame.acting("redeem") as (tx, now):
             body = _load(tx, name)
+            frame.require(tx, now, "redeem", body["domain"])
             try:
                 prepared, proof = bytes.fromhex(message), bytes.fromhex(signature)
             except ValueError:
@@ -116,13 +127,26 @@ def mark_of(issuer: Mapping[str, Any], opened: OpenDomain, identity: bytes) -> s
     return f"issued {issuer['id']} {opened.subject(identity)}"
 
 
-def _enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> bytes:
-    """The identity that stands for a person of the domain; somebody unknown is refused."""
+def _enrolled(tx: Tx, opened: OpenDomain, identity: str, now: float) -> tuple[bool, bytes]:
+    """Whether somebody of that identity is in the domain, and the identity that stands for the person."""
     (there,) = opened.find(tx, [identity], Context(), now)
-    person = merges.standing(opened, merges.read(tx, opened), opened.plain(identity))
-    if there is None:
-        raise AccessError("nobody of that identity is enrolled.", hint="Pseudonymise her first.", reason="unknown")
-    return person
+    return there is not None, merges.standing(opened, merges.read(tx, opened), opened.plain(identity))
+
+
+def _refusal(there: bool, *, used: bool) -> AccessError | None:
+    if not there:
+        return AccessError("nobody of that identity is enrolled.", hint="Pseudonymise her first.", reason="unknown")
+    if used:
+        return AccessError("this person has her credential already.", hint="Each gets one.", reason="replay")
+    return None
+
+
+def _number(body: Mapping[str, Any], blinded: str) -> bytes:
+    """A blinded message as bytes; one that is none for this key is refused before anybody is looked up."""
+    try:
+        return blind_rsa.require_blinded(int(body["n"], 16), bytes.fromhex(blinded))
+    except ValueError:
+        raise DataError("this is not a blinded message for this key.") from None
 
 
 def _load(tx: Tx, name: str) -> dict[str, Any]:

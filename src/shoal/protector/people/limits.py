@@ -16,6 +16,9 @@ from shoal.protector.store.kinds import LIMIT, USAGE
 
 HOUR, DAY = 3600.0, 86400.0
 
+Usage = dict[str, Any]
+"""What a person's calls of one action are counted in: one entry for each limit, and one for signs of trying out."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -79,18 +82,23 @@ def check_limit(action: str, limit: Limit) -> None:
             )
 
 
-def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> bool:
-    """Count records against the limits; True when this crossed an alarm line. Above a limit: refused."""
+def count(tx: Tx, actor: str, action: str, purpose: str, records: int, time: float) -> tuple[Usage, bool]:
+    """Count records against the limits; what is counted, and whether this crossed an alarm line. Above a limit: refused.
+
+    Nothing is stored before :func:`keep`, so that all counters of a call are written at once.
+    """
     bounded = [(name, limit) for name, limit in read(tx, action, purpose) if limit.max is not None or limit.alarm is not None]
-    if not bounded:
-        return False
-    usage: dict[str, Any] = tx.get(USAGE, f"{actor}|{action}") or {}
+    usage: Usage = tx.get(USAGE, f"{actor}|{action}") or {}
     crossed = [_count_one(usage, f"{name}|{limit.seconds:g}", action, limit, records, time) for name, limit in bounded]
+    return usage, any(crossed)
+
+
+def keep(tx: Tx, actor: str, action: str, usage: Usage) -> None:
+    """Store what was counted."""
     tx.put(USAGE, f"{actor}|{action}", usage)
-    return any(crossed)
 
 
-def _count_one(usage: dict[str, Any], name: str, action: str, limit: Limit, records: int, time: float) -> bool:
+def _count_one(usage: Usage, name: str, action: str, limit: Limit, records: int, time: float) -> bool:
     window = int(time // limit.seconds)
     used = usage.get(name, {})
     if used.get("window") != window:
