@@ -37,6 +37,9 @@ class RemoteCare:
     def log_segment(self, session: Calling, after: int = 0) -> dict[str, Any]:
         return dict(session.call("POST", "/audit/segment", {"after": after}))
 
+    def retire_log(self, session: Calling, upto: int, head: str) -> dict[str, Any]:
+        return dict(session.call("POST", "/audit/retire", {"upto": upto, "head": head}))
+
     def report(self, session: Calling, *, period: str = "month", by: str = "actor") -> list[dict[str, Any]]:
         return list(session.call("GET", "/audit/report?" + urlencode({"period": period, "by": by}))["reveals"])
 

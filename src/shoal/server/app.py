@@ -36,6 +36,6 @@ def create_app(
     if vault is not None:
         from shoal.server.protector import api as protector_api
 
-        app.include_router(protector_api.create_router(vault))
+        app.router.routes.extend(protector_api.create_router(vault).routes)
         protector_api.install_errors(app)
     return app

@@ -56,7 +56,7 @@ def test_agrees_with_a_dictionary(house: House, small: None) -> None:
             which, found = made.find(array(few))
             assert {few[i]: slot for i, slot in zip(which, found, strict=True)} == {t: known[t] for t in few if t in known}
             for tag in asked[:3] + asked[-3:]:
-                slot, there = made.find_one(tag)
+                ((slot, there),) = made.find_each([tag])
                 assert (slot if there else None) == known.get(tag)
         stored = made.entries()
         assert dict(zip(stored["tag"].tolist(), stored["slot"].tolist(), strict=True)) == known
@@ -92,8 +92,8 @@ def test_tags_that_begin_alike(house: House) -> None:
         nonces = np.array([7, 9], dtype=">u8")
         made = entries.append(tx, keys, entries.pairs(b"".join(lookups)), nonces, b"", [b"one", b"two"])
         for lookup, block in zip(lookups, made, strict=True):
-            assert entries.find_one(tx, keys, 1, lookup) == (block.tobytes(), True)
-        assert entries.find_one(tx, keys, 1, start + b"\2" * 8)[1] is False
+            assert entries.find_each(tx, keys, 1, [lookup]) == [(block.tobytes(), True)]
+        assert entries.find_each(tx, keys, 1, [start + b"\2" * 8])[0][1] is False
         which, found = entries.find_many(tx, keys, 1, entries.pairs(start + b"\2" * 8 + lookups[1] + lookups[0]))
         assert dict(zip(which.tolist(), found[:, 1].tolist(), strict=True)) == {1: 9, 2: 7}
 

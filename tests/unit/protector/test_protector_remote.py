@@ -219,6 +219,17 @@ def test_the_commands_need_no_key(
     assert json.loads((tmp_path / "who.json").read_text())["identities"] == {first: "0012"}
     change = shoal("rotate", "--domain", "study", who="Otto", code=1)["error"]["message"].split()[0]
     shoal("confirm", change, who="Udo")
+    archive = shoal("audit", "--segments", "log", who="Udo")
+    change = shoal("retire", "log", who="Otto", code=1)["error"]["message"].split()[0]
+    (waiting,) = [c for c in shoal("changes", who="Udo")["changes"] if c["id"] == change]
+    assert waiting["what"] == {"upto": archive["events"], "head": archive["head"]}
+    shoal("confirm", change, who="Udo")
+    left = shoal("retire", "log", who="Otto")
+    assert (left["events"], left["upto"]) == (archive["events"], archive["events"])
+    assert shoal("audit", "--segments", "log", who="Udo")["ok"]
+    signed = json.loads((tmp_path / "log" / archive["written"][-1]).read_text())["checkpoint"]
+    (tmp_path / "many.jsonl").write_text((json.dumps(signed) + "\n") * 101)
+    assert shoal("audit", "--against", "many.jsonl", who="Udo")["ok"]
     assert shoal("rotate", "--domain", "study", who="Otto")["key_id"]
     change = shoal("actor", "add", "Nina", "--role", "operator", "--code-out", "n.one", who="Otto")["change"]
     shoal("confirm", change, "--code-out", "n.two", who="Udo")

@@ -153,6 +153,7 @@ ACTIONS: dict[str, Any] = {
     "issuer": lambda s: s.create_issuer("k", "k"),
     "issue": lambda s: s.issue("none", "x", "00"),
     "redeem": lambda s: s.redeem("none", "00", "00"),
+    "retire": lambda s: care.retire_log(s, 0, ""),
 }
 
 

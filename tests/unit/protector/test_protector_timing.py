@@ -90,13 +90,13 @@ def test_a_look_up_that_stops_early_would_be_found(
 ) -> None:
     """The comparison can fail: a look-up that is content when the index does not know the tag gives itself away."""
     house, known, _ = asked
-    careful = entries.find_one
+    careful = entries.find_each
 
-    def hasty(tx: Any, keys: Any, version: int, lookup: bytes) -> tuple[bytes, bool]:
-        _, indexed = entries.index_of(tx, keys, version).find_one(int.from_bytes(lookup[:8], "big"))
-        return careful(tx, keys, version, lookup) if indexed else (bytes(16), False)
+    def hasty(tx: Any, keys: Any, version: int, lookups: list[bytes]) -> list[tuple[bytes, bool]]:
+        ((_, indexed),) = entries.index_of(tx, keys, version).find_each([int.from_bytes(lookups[0][:8], "big")])
+        return careful(tx, keys, version, lookups) if indexed else [(bytes(16), False)]
 
-    monkeypatch.setattr(entries, "find_one", hasty)
+    monkeypatch.setattr(entries, "find_each", hasty)
     with house.vault.store.read() as tx:
         opened = house.vault.keyring.opened(tx, house.vault.keyring.domain(tx, "d"))
         misses = [f"{i:06d}" for i in range(500_000, 500_000 + len(known))]
@@ -112,5 +112,5 @@ def test_misses_are_looked_for_among_the_people_who_are_there(house: House) -> N
         assert (tx.rows(keys.number).used, tx.rows(keys.number).slots) == (3, 1024)
         slots = entries.slots_of(tx, keys, entries.pairs(os.urandom(16 * 500)))
         assert set(slots.tolist()) == {1, 2, 3}
-        blocks = [entries.find_one(tx, keys, 1, os.urandom(16)) for _ in range(100)]
+        blocks = entries.find_each(tx, keys, 1, [os.urandom(16) for _ in range(100)])
         assert {int.from_bytes(block[:8], "big") - (keys.number << 40) for block, there in blocks if not there} == {1, 2, 3}

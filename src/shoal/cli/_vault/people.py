@@ -39,6 +39,7 @@ def register(vault: typer.Typer) -> None:
     vault.command("reveal")(reveal)
     vault.command("audit")(audit)
     vault.command("segments")(segments)
+    vault.command("retire")(retire)
     vault.command("reveals")(reveals)
     vault.command("resolve")(resolve)
 
@@ -215,6 +216,24 @@ def segments(
     require_ok(found.ok, found.problems)
     words = f"The segments hold: {found.segments} with {found.events} events of vault {found.vault[:8]}."
     tell(found.to_json(), f"{words} Signed by {', '.join(found.keys)}: compare with `shoal vault status`.", as_json=json)
+
+
+@acting
+def retire(
+    session: Any, folder: Annotated[Path, typer.Argument(help="Folder that holds the log so far (`audit --segments`).")]
+) -> Answer:
+    """Let events that lie in an archive leave the database: proposed by an owner, done after a second person agreed.
+
+    The archive is checked first; who agrees compares its last event and hash (`shoal vault segments FOLDER`).
+    Reveals, refusals, alarms and changes of rights stay readable in the vault.
+    """
+    from shoal.protector.log import segments as archive
+
+    found = archive.check(folder)
+    require_ok(found.ok, found.problems)
+    done = care_of(session).retire_log(session, found.events, found.head)
+    words = f"{done['events']:,} events left the database; {done['kept']:,} of them stay readable there, all of them in {folder}."
+    return done, words
 
 
 @acting

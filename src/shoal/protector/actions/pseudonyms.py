@@ -54,8 +54,9 @@ class PseudonymActions:
             usage = frame.counted(tx, now, "find", purpose, len(identities), domain=domain)
             found = opened.find(tx, identities, Context(role, relation), now)
             frame.log(tx, now, "find", domain=domain, count=len(identities), purpose=purpose)
-            told = {"domain": domain, "purpose": purpose, "planted": honeytokens.touched_by(tx, opened, list(identities))}
-            frame.watch(tx, now, "find", usage, identities, missed=found.count(None), **told)
+            planted = honeytokens.touched_by(tx, opened, list(identities))
+            missed = found.count(None)
+            frame.watch(tx, now, "find", usage, identities, missed=missed, planted=planted, domain=domain, purpose=purpose)
         return found
 
     def translate(

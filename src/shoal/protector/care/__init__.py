@@ -11,6 +11,7 @@ from shoal.protector.care.correcting import merge, split
 from shoal.protector.care.forgetting import export, forget
 from shoal.protector.care.naming import resolve, subject_of
 from shoal.protector.care.reports import log_segment, read_log, report, reveals
+from shoal.protector.care.retiring import retire_log
 from shoal.protector.care.rotation import destroy_key, rotate_domain, rotate_master, rotate_signer
 from shoal.protector.care.shredding import check_shred, shred
 
@@ -30,6 +31,7 @@ __all__ = [
     "report",
     "resolve",
     "restore",
+    "retire_log",
     "reveals",
     "rotate_domain",
     "rotate_master",

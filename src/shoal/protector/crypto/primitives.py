@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,12 +94,17 @@ class Blocks(Opaque):
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         self._cipher = Cipher(algorithms.AES(secret.expose()), modes.ECB())  # noqa: S305  single blocks, never a message
+        self._kept = threading.local()  # whole blocks leave nothing behind, so each thread goes on with its own
 
     def encrypt(self, blocks: bytes) -> bytes:
-        return self._cipher.encryptor().update(blocks)
+        if not hasattr(self._kept, "encryptor"):
+            self._kept.encryptor = self._cipher.encryptor()
+        return bytes(self._kept.encryptor.update(blocks))
 
     def decrypt(self, blocks: bytes) -> bytes:
-        return self._cipher.decryptor().update(blocks)
+        if not hasattr(self._kept, "decryptor"):
+            self._kept.decryptor = self._cipher.decryptor()
+        return bytes(self._kept.decryptor.update(blocks))
 
 
 def row_sum(blocks: Blocks, tags: bytes) -> Sum:

@@ -79,7 +79,7 @@ class IntakeActions:
             register.keep(tx, opened, [(p, a.identity) for p, a in zip(people, answers, strict=True) if a.identity is not None])
             numbers = self._wait(tx, opened, people, answers, now)
             done = Intake(made, [a.outcome for a in answers], numbers, {name: c.to_json() for name, c in changes.items()})
-            told = {"domain": domain, "purpose": purpose}
+            told: dict[str, Any] = {"domain": domain, "purpose": purpose}
             counts = {"count": len(people), "detail": _words(done.counts)}
             frame.log(tx, now, "intake", **told, source=source, key=opened.domain.key_id, **counts)
             numbered = [text for person in people for kind, text in person.items() if kind.startswith("number")]

@@ -84,7 +84,7 @@ class IssuingActions:
             usage = frame.counted(tx, now, "find", purpose, 1, domain=domain)
             there, person = _enrolled(tx, opened, identity, now)
             planted = honeytokens.touched(tx, opened, [person])
-            told = {"domain": domain, "purpose": purpose}
+            told: dict[str, Any] = {"domain": domain, "purpose": purpose}
             frame.watch(tx, now, "find", usage, [identity], missed=not there, planted=planted, logged_as="issue", **told)
             mark = mark_of(body, opened, person)
             refusal = _refusal(there, used=tx.get(SETTING, mark) is not None)

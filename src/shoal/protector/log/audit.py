@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.errors import TamperError
 from shoal.protector.crypto import base32
+from shoal.protector.log import kept
 from shoal.protector.log.beginning import is_trial
 from shoal.protector.log.checkpoints import opened_body, read_signed, sign_checkpoint, signing_keys
 from shoal.protector.store.connection import blob
@@ -26,7 +28,9 @@ from shoal.protector.store.state import State, padded
 EVERY = 128
 """Events between two checkpoints at most; reveals, approvals and key events are signed at once."""
 
-SIGNED_AT_ONCE = frozenset("reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance".split())
+SIGNED_AT_ONCE = frozenset(
+    "reveal approve shred rotate resolve create checkpoint grant agreed anchor enrol maintenance retire".split()
+)
 _BLOCK = 128
 _CHUNK = 2000
 ZERO = b"\0" * 32
@@ -91,10 +95,17 @@ def append(tx: Tx, time: float, events: Sequence[Mapping[str, Any]]) -> None:
 def events(tx: Tx, *, first: int = 1, actions: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """The events of the log, opened, in order, each with its number ``n``."""
     wanted = None if actions is None else set(actions)
+    for event in _all_events(tx, first):
+        if event["n"] >= first and (wanted is None or event["action"] in wanted):
+            yield event
+
+
+def _all_events(tx: Tx, first: int) -> Iterator[dict[str, Any]]:
+    """Events from a number on, and perhaps earlier ones; of those that left the database, the ones that were kept."""
+    if first <= tx.state.retired_seq:
+        yield from kept.read(tx)
     for seq, sealed, _ in _stored(tx, first):
-        event = json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))
-        if wanted is None or event["action"] in wanted:
-            yield {"n": seq, **event}
+        yield {"n": seq, **json.loads(tx.store.audit_box.open(sealed, _place(tx.store, seq), what="log event"))}
 
 
 def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: int = 0) -> Verdict:
@@ -107,9 +118,10 @@ def verify(tx: Tx, *, anchors: Sequence[Mapping[str, Any]] = (), acknowledged: i
     hashes = _check_chain(tx, problems)
     state = tx.state
     _check_end(state, hashes, problems)
-    before = tx.first("SELECT count(*) FROM vault_audit WHERE seq < 1")[0]
+    before = tx.first("SELECT count(*) FROM vault_audit WHERE seq <= ?", state.retired_seq)[0]
     if before:
         problems.append(f"{before} events were added from outside, before the first one.")
+    _check_kept(tx, problems)
     keys = {k["id"]: bytes.fromhex(k["public"]) for k in signing_keys(tx)}
     signed = _check_checkpoints(tx, keys, hashes, problems)
     for given in anchors:
@@ -138,11 +150,11 @@ def _told(acceptance: Mapping[str, Any]) -> str:
 
 
 def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
-    """Walk the chain; the hash after each event that is needed later (all of them: 32 bytes each)."""
-    hashes = {0: ZERO}
-    expected = 1
-    head = ZERO
-    for seq, sealed, stored in _stored(tx, 1):
+    """Walk the chain from where it begins; the hash after each event that is needed later (all of them: 32 bytes each)."""
+    begin, head = tx.state.retired_seq, bytes.fromhex(tx.state.retired_head)
+    hashes = {begin: head}
+    expected = begin + 1
+    for seq, sealed, stored in _stored(tx, expected):
         if seq != expected:
             problems.append(f"event {expected} is missing: the log jumps to {seq}.")
         head = chained(head, seq, sealed)
@@ -156,6 +168,15 @@ def _check_chain(tx: Tx, problems: list[str]) -> dict[int, bytes]:
     return hashes
 
 
+def _check_kept(tx: Tx, problems: list[str]) -> None:
+    """Whether the events that were kept are all there and unaltered."""
+    try:
+        for _ in kept.read(tx):
+            pass
+    except TamperError as error:
+        problems.append(error.message)
+
+
 def _check_end(state: State, hashes: Mapping[int, bytes], problems: list[str]) -> None:
     last = max(hashes)
     if last < state.audit_seq:
@@ -166,7 +187,8 @@ def _check_end(state: State, hashes: Mapping[int, bytes], problems: list[str]) -
         problems.append("the newest event is not the one the vault wrote.")
 
 
-def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, bytes], problems: list[str]) -> int:
+def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: dict[int, bytes], problems: list[str]) -> int:
+    """Check every stored checkpoint; those of events that left the database join ``hashes``, on the word of their signature."""
     from shoal.protector.store.schema import checkpoints
 
     found = tx.connection.execute(checkpoints.select().order_by(checkpoints.c.seq)).all()
@@ -174,6 +196,8 @@ def _check_checkpoints(tx: Tx, keys: Mapping[str, bytes], hashes: Mapping[int, b
         body = read_signed(opened_body(tx.store, row.seq, blob(row.body)), blob(row.signature), keys)
         if body is None or body["seq"] != row.seq or body["vault"] != tx.store.vault_id:
             problems.append(f"the checkpoint at event {row.seq} has no valid signature.")
+        elif row.seq < tx.state.retired_seq:
+            hashes[row.seq] = bytes.fromhex(body["head"])
         elif hashes.get(row.seq, b"").hex() != body["head"]:
             problems.append(f"the log at event {row.seq} is not the one that was signed.")
     if (found[-1].seq if found else 0) != tx.state.checkpoint_seq:

@@ -47,12 +47,16 @@ class Archive:
 def cut(tx: Tx, after: int, now: float, *, most: int = MOST) -> Segment:
     """The segment behind event ``after``: it ends at a checkpoint, which is signed now where the log ends within it."""
     end = tx.state.audit_seq
+    retired = tx.state.retired_seq
     if not 0 <= after < end:
         raise UsageError(f"the log ends at event {end}.", hint="Name the last event of the segment before.")
+    if after < retired:
+        raise UsageError(f"the events up to {retired} have left the database.", hint="Go on in the folder that holds them.")
     checkpoint = checkpoints.sign_checkpoint(tx, now) if end - after <= most else checkpoints.newest_checkpoint(tx, after + most)
     if checkpoint is None or checkpoint["seq"] <= after:
         raise TamperError("a checkpoint of the log is missing.", hint="Run `shoal vault audit --verify`.")
-    before = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", after) if after else (audit.ZERO,)
+    begins = (bytes.fromhex(tx.state.retired_head),)
+    before = tx.first("SELECT hash FROM vault_audit WHERE seq = ?", after) if after > retired else begins
     rows = tx.all_of("SELECT sealed FROM vault_audit WHERE seq > ? AND seq <= ? ORDER BY seq", after, checkpoint["seq"])
     if before is None or len(rows) != checkpoint["seq"] - after:
         raise TamperError("events of the log are missing.", hint="Run `shoal vault audit --verify`.")

@@ -43,6 +43,7 @@ PERMITS: Mapping[str, frozenset[str]] = {
             "export",
             "correct",
             "witness",
+            "retire",
         }
     ),
 }

@@ -25,7 +25,7 @@ _UNTIDY = (
 )
 _TIDY = re.compile(r"[!-~]+(?: [!-~]+)*")
 """Plain characters with single blanks between them: as tidy as they can be."""
-FEW = 8
+FEW = 256
 """Identities of which each is looked at before Arrow is asked: a single look-up costs less so."""
 
 

@@ -105,7 +105,7 @@ class OpenDomain(Opaque):
         frame = self.frame(context, time)
         column = merges.replaced(tx, self, self.cleaned(text_column(list(identities))[0]))
         identities = [text or "" for text in column.to_pylist()]
-        found = [references.find(tx, self.keys, frame, self.matched(plain)) for plain in encoded(identities)]
+        found = references.find(tx, self.keys, frame, [self.matched(plain) for plain in encoded(identities)])
         made = references.tokens(self.keys, pairs(b"".join([block for block, _ in found]))).tobytes()
         texts = [self.spelled(made[16 * i : 16 * i + 16]) for i in range(len(found))]
         return [text if there else None for text, (_, there) in zip(texts, found, strict=True)]

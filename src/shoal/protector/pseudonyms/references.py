@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 Frames = bytes | Sequence[bytes]
 
 
-def find(tx: Tx, keys: DomainKeys, frame: bytes, identity: bytes) -> tuple[bytes, bool]:
-    """The block of an identity and True, or some other block and False, by the same work for both."""
-    found = None
+def find(tx: Tx, keys: DomainKeys, frame: bytes, identities: Sequence[bytes]) -> list[tuple[bytes, bool]]:
+    """For each identity its block and True, or some other block and False, by the same work for both."""
+    found = [(b"", False)] * len(identities)
     for version in sorted(keys.versions, reverse=True):
-        lookup = keys.versions[version].index.digest(frame + identity)[: entries.LOOKUP_BYTES]
-        block, there = entries.find_one(tx, keys, version, lookup)
-        if found is None or there:
-            found = (block, there)
-    assert found is not None
+        lookups = keys.versions[version].index.many(frame, identities, entries.LOOKUP_BYTES)
+        for place, (block, there) in enumerate(entries.find_each(tx, keys, version, lookups)):
+            if there or not found[place][0]:
+                found[place] = (block, there)
     return found
 
 

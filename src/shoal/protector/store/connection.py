@@ -92,28 +92,23 @@ def engine_errors() -> Iterator[None]:
 
     try:
         yield
-    except OperationalError as error:
-        kind = type(error.orig).__name__
-        text = str(error.orig)
-        if "malformed" in text or "not a database" in text or "disk I/O" in text:
-            raise _damaged() from None
-        hint = "Another writer holds it; try again." if "locked" in text else "Is the server running, and the disk not full?"
-        raise EngineError(f"the vault's database refused ({kind}).", hint=hint) from None
     except DatabaseError as error:
-        text = str(error.orig)
-        if "malformed" in text or "not a database" in text:
-            raise _damaged() from None
-        raise EngineError(f"the vault's database refused ({type(error.orig).__name__}).") from None
+        raise _refused(error.orig, operational=isinstance(error, OperationalError)) from None
     except SQLAlchemyError as error:
         raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
-    except sqlite3.DatabaseError as error:  # bulk work goes past SQLAlchemy
-        if "malformed" in str(error) or "not a database" in str(error):
-            raise _damaged() from None
-        raise EngineError(f"the vault's database refused ({type(error).__name__}).") from None
+    except sqlite3.DatabaseError as error:  # work done often goes past SQLAlchemy
+        raise _refused(error, operational=isinstance(error, sqlite3.OperationalError)) from None
 
 
-def _damaged() -> TamperError:
-    return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")
+def _refused(error: Any, *, operational: bool) -> EngineError | TamperError:
+    """A driver's error in our words."""
+    text = str(error)
+    if "malformed" in text or "not a database" in text or (operational and "disk I/O" in text):
+        return TamperError("the vault's database file is damaged.", hint="Restore it from a trusted copy.")
+    hint = ""
+    if operational:
+        hint = "Another writer holds it; try again." if "locked" in text else "Is the server running, and the disk not full?"
+    return EngineError(f"the vault's database refused ({type(error).__name__}).", hint=hint)
 
 
 def blob(cell: Any) -> bytes:

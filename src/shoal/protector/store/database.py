@@ -59,6 +59,7 @@ class Store:
         self._seen = 0
         self._lock = threading.Lock()
         self._plain: dict[bytes, tuple[bytes, bytes]] = {}
+        self._tags: dict[tuple[int, str], bytes] = {}
         self._guarded: tuple[Any, Objects] = (None, {})
         self.kept_registers: dict[str, tuple[Any, Any]] = {}
         self.kept_index: tuple[Any, Any] = (None, None)
@@ -73,7 +74,7 @@ class Store:
         floor = self._seen
         with engine_errors(), self.engine.connect() as connection:
             if self.dialect == "sqlite":
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                execute(connection, self.dialect, "BEGIN IMMEDIATE")
             if prepare is not None:
                 prepare(connection)
             if self.dialect == "sqlite":  # nobody else can write from here on
@@ -88,7 +89,10 @@ class Store:
                 guard.require_own_tables(connection, self.dialect)
             guard.require_logged(connection, self.dialect, before, tx.state)
             step("before-commit")
-            connection.commit()
+            if self.dialect == "sqlite":
+                execute(connection, self.dialect, "COMMIT")
+            else:
+                connection.commit()
             step("after-commit")
         self._keep(tx)
         self._advance(tx.state.mark)
@@ -100,11 +104,14 @@ class Store:
         floor = self._seen
         with engine_errors(), self.engine.connect() as connection:
             if self.dialect == "sqlite":
-                connection.exec_driver_sql("BEGIN")
+                execute(connection, self.dialect, "BEGIN")
             else:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield Tx(self, connection, self._read_state(connection, floor))
-            connection.rollback()
+            if self.dialect == "sqlite":
+                execute(connection, self.dialect, "ROLLBACK")
+            else:
+                connection.rollback()
 
     def require_own_tables(self) -> None:
         """Refuse a database into which somebody put triggers, views or other tables."""
@@ -181,7 +188,13 @@ class Store:
 
     def tag(self, kind: int, name: str) -> bytes:
         """The keyed tag under which an object is stored."""
-        return self.tags.digest(bytes([kind]) + name.encode("utf-8", "surrogatepass"))[:16]
+        known = self._tags.get((kind, name))
+        if known is None:
+            if len(self._tags) >= 4096:
+                self._tags.clear()
+            known = self.tags.digest(bytes([kind]) + name.encode("utf-8", "surrogatepass"))[:16]
+            self._tags[kind, name] = known
+        return known
 
     def masked(self, tag: bytes, kind: int) -> int:
         """The kind of an object as it stands open beside it: without the key it tells only whether it is written once."""

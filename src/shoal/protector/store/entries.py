@@ -70,14 +70,23 @@ def find_many(tx: Tx, keys: DomainKeys, version: int, lookups: Pairs) -> tuple[N
     return which[same], blocks
 
 
-def find_one(tx: Tx, keys: DomainKeys, version: int, lookup: bytes) -> tuple[bytes, bool]:
-    """The block under a lookup tag and True, or some other block and False, by the same work for both.
+def find_each(tx: Tx, keys: DomainKeys, version: int, lookups: Sequence[bytes]) -> list[tuple[bytes, bool]]:
+    """For each lookup tag its block and True, or some other block and False, by the same work for both.
 
     The index names a slot (any, when the tag is not there), and that record is fetched, opened and compared in constant time.
     """
-    slot, indexed = index_of(tx, keys, version).find_one(int.from_bytes(lookup[:8], "big"))
-    slot = (slot - 1) % max(1, tx.rows(keys.number).used) + 1  # misses read where hits do: among the slots in use
-    record = pages.one(tx, keys, slot)
+    indexed = index_of(tx, keys, version).find_each([int.from_bytes(lookup[:8], "big") for lookup in lookups])
+    used = max(1, tx.rows(keys.number).used)  # misses read where hits do: among the slots in use
+    slots = [(slot - 1) % used + 1 for slot, _ in indexed]
+    records = pages.each(tx, keys, slots)
+    hits = [there for _, there in indexed]
+    return [_compared(tx, keys, version, *one) for one in zip(lookups, slots, hits, records, strict=True)]
+
+
+def _compared(
+    tx: Tx, keys: DomainKeys, version: int, lookup: bytes, slot: int, indexed: bool, record: bytes
+) -> tuple[bytes, bool]:
+    """The block of a record, and whether it is the one under this lookup tag."""
     there = compare_digest(record[1:17], lookup) & (record[0] == version)
     block = ((keys.number << SLOT_BITS) + slot).to_bytes(8, "big") + record[17:25]
     if indexed and not there:  # another tag with the same start, or a record that has a newer key by now

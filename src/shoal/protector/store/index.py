@@ -17,6 +17,7 @@ Differs  a tag cut to 8 bytes may meet another one: entries are candidates, and 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,20 +79,24 @@ class Index:
             slots.append(found[ranges(left, right - left)])
         return np.concatenate(which), np.concatenate(slots).astype(np.int64)
 
-    def find_one(self, tag: int) -> tuple[int, bool]:
-        """The slot of a tag and True, or any number and False; hits and misses take the same steps."""
+    def find_each(self, tags: Sequence[int]) -> list[tuple[int, bool]]:
+        """For each tag its slot and True, or any number and False; hits and misses take the same steps."""
         shelf = self._shelf.buckets
-        keys = [self._base + (tier << 31) + ((tag >> 32) * shelf[tier] >> 32) for tier in (OLD, YOUNG) if shelf[tier]]
-        slot, there = tag, False
-        for row in self._fetch(keys):
-            bucket = self._open(row[0] >> 31 & 1, [row])
-            count = int(bucket["count"][0])
-            entries = bucket["entries"][0]
-            at = min(int(entries["tag"][:count].searchsorted(np.uint64(tag))), ROOM - 1)
-            found, where = entries[at].item()
-            same = (found == tag) & (at < count)
-            slot, there = (where, True) if same else (slot, there)
-        return slot, there
+        tiers = [tier for tier in (OLD, YOUNG) if shelf[tier]]
+        keys = [[self._base + (tier << 31) + ((tag >> 32) * shelf[tier] >> 32) for tier in tiers] for tag in tags]
+        rows = {row[0]: row for row in self._fetch(sorted({key for own in keys for key in own}))}
+        out = []
+        for tag, own in zip(tags, keys, strict=True):
+            slot, there = tag, False
+            for key in own:
+                bucket = self._open(key >> 31 & 1, [rows[key]])[0]
+                count, entries = int(bucket["count"]), bucket["entries"]
+                at = min(int(entries["tag"][:count].searchsorted(np.uint64(tag))), ROOM - 1)
+                found, where = entries[at].item()
+                same = (found == tag) & (at < count)
+                slot, there = (where, True) if same else (slot, there)
+            out.append((slot, there))
+        return out
 
     def add(self, tags: Tags, slots: Numbers) -> None:
         """Add entries, all of them new; without any, the index only grows to the size of the domain."""

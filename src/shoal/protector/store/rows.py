@@ -14,7 +14,6 @@ from shoal.protector.store.guard import chained
 from shoal.protector.store.state import State
 
 _CHUNK = 2048
-_ZERO = b"\0" * 32
 Rows = list[tuple[Any, ...]]
 
 
@@ -50,7 +49,8 @@ class Whole:
         self._meta: dict[str, bytes] = {}
         self._tags: dict[str, list[bytes]] = {"vault_objects": [], "vault_entries": [], "vault_index": []}
         self._sealed_state = b""
-        self._log = (0, _ZERO)
+        self._log = (0, b"")
+        self._begins: tuple[int, bytes, bytes] | None = None
         self._checkpoints = 0
         self._broken = False
         self.rows = 0
@@ -69,9 +69,11 @@ class Whole:
             self._checkpoints += len(rows)
         else:
             for seq, sealed, stored in rows:
-                head = chained(self._log[1], int(seq), blob(sealed))
-                self._broken |= int(seq) != self._log[0] + 1 or head != blob(stored)
-                self._log = (int(seq), head)
+                if self._begins is None:  # what came before is known to the state alone
+                    self._begins = (int(seq), blob(sealed), blob(stored))
+                elif int(seq) != self._log[0] + 1 or chained(self._log[1], int(seq), blob(sealed)) != blob(stored):
+                    self._broken = True
+                self._log = (int(seq), blob(stored))
 
     def require(self) -> State:
         """The state, if everything is as it says."""
@@ -82,9 +84,17 @@ class Whole:
         found = {table: crypto.row_sum(sums, b"".join(tags)) for table, tags in self._tags.items()}
         wanted = {"vault_objects": state.objects_sum, "vault_entries": _pages(state), "vault_index": _buckets(state)}
         log = (state.audit_seq, bytes.fromhex(state.audit_head))
+        self._broken |= not self._begins_after(state)
         if found != wanted or self._broken or self._log != log or self._checkpoints != state.checkpoints:
             raise TamperError("rows of the vault are missing, added, altered or older than its state.", hint="Use another copy.")
         return state
+
+    def _begins_after(self, state: State) -> bool:
+        """Whether the log begins with the event behind those that left the database."""
+        if self._begins is None:
+            return False
+        seq, sealed, stored = self._begins
+        return seq == state.retired_seq + 1 and chained(bytes.fromhex(state.retired_head), seq, sealed) == stored
 
 
 def _pages(state: State) -> Sum:

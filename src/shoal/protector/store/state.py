@@ -56,6 +56,9 @@ class State:
     audit_head: str = "00" * 32
     checkpoint_seq: int = 0
     checkpoints: int = 0
+    retired_seq: int = 0
+    retired_head: str = "00" * 32
+    kept_parts: int = 0
     clock: float = 0.0
     next_domain: int = 1
     objects: int = 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shoal.protector.vault import Vault
 
 Model = TypeVar("Model", bound=BaseModel)
+Handler = Callable[[Request], Awaitable[Response]]
 
 MOST_BYTES = 64_000_000
 """The largest body of a request: 10,000 identities of the longest kind, and some room."""
@@ -62,26 +63,25 @@ class Admission:
         return session
 
     def route_class(self, *, everybody: bool = False) -> type[APIRoute]:
-        """Routes that admit the caller (or ``everybody``) first and only then read the body, up to :data:`MOST_BYTES`.
-
-        An endpoint with an attribute ``lean`` (a handler of requests) is served by that, without the framework's own reading
-        and checking: for the one call that is made very often.
-        """
+        """Routes that admit the caller (or ``everybody``) first and only then read the body, up to :data:`MOST_BYTES`."""
         admission = self
 
         class Guarded(APIRoute):
-            def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-                inner = getattr(self.endpoint, "lean", None) or super().get_route_handler()
-
-                async def handle(request: Request) -> Response:
-                    if not everybody:
-                        request.state.vault_session = await admission.admit(request)
-                    most = MOST_OPEN_BYTES if everybody else MOST_BYTES
-                    return await inner(Request(request.scope, _bounded(request.receive, most)))
-
-                return handle
+            def get_route_handler(self) -> Handler:  # type: ignore[override]
+                return admission.guarded(super().get_route_handler(), everybody=everybody)
 
         return Guarded
+
+    def guarded(self, inner: Handler, *, everybody: bool = False) -> Handler:
+        """A handler of requests behind the same admission."""
+        most = MOST_OPEN_BYTES if everybody else MOST_BYTES
+
+        async def handle(request: Request) -> Response:
+            if not everybody:
+                request.state.vault_session = await self.admit(request)
+            return await inner(Request(request.scope, _bounded(request.receive, most)))
+
+        return handle
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:

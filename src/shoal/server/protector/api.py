@@ -20,6 +20,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPBearer
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import Route
 
 from shoal.protector import care
 from shoal.server.common import LOOPBACK, new_app, run
@@ -72,7 +73,7 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
         dependencies=[Depends(_bearer)],  # describes the token in OpenAPI; admission has checked it before
         route_class=admission.route_class(),
     )
-    _add_find(router, FindBatcher())
+    _add_find(router, admission, FindBatcher())
     _add_operator_routes(router)
     add_intake_routes(router)
     add_issuing_routes(router)
@@ -82,17 +83,15 @@ def create_router(vault: Vault, *, prefix: str = "/vault/v1") -> APIRouter:
     _add_audit_routes(router)
     add_owner_routes(router, vault)
     add_people_routes(router)
-    both = APIRouter()
-    both.include_router(outer)
-    both.include_router(router)
-    return both
+    router.routes.extend(outer.routes)  # one level: routers inside routers are searched again for every call
+    return router
 
 
-def _add_find(router: APIRouter, batcher: FindBatcher) -> None:
+def _add_find(router: APIRouter, admission: Admission, batcher: FindBatcher) -> None:
     """The single look-up, the call made most often: the first route, served by ``lean``.
 
-    ``lean`` reads and answers without the framework's own parsing, to save time; the function ``find`` beside it
-    only describes the route in OpenAPI. Both use the same models, so what is refused is the same.
+    ``lean`` reads and answers without the framework's own parsing, to save time; the route ``find`` behind it
+    only describes it in OpenAPI. Both use the same models, so what is refused is the same.
     """
 
     async def lean(request: Request) -> Response:
@@ -104,8 +103,9 @@ def _add_find(router: APIRouter, batcher: FindBatcher) -> None:
     async def find(domain: str, body: models.Find) -> models.Found:
         raise NotImplementedError  # only describes the route; ``lean`` serves it
 
-    find.lean = lean  # type: ignore[attr-defined]
-    router.post("/domains/{domain}/find", summary="The pseudonym an identity has, without making one (operator)")(find)
+    path = "/domains/{domain}/find"
+    router.routes.append(Route(router.prefix + path, admission.guarded(lean), methods=["POST"], include_in_schema=False))
+    router.post(path, summary="The pseudonym an identity has, without making one (operator)")(find)
 
 
 def _add_operator_routes(router: APIRouter) -> None:
@@ -228,6 +228,10 @@ def _add_audit_routes(router: APIRouter) -> None:
     async def segment(session: CurrentSession, after: Annotated[int, Body(ge=0, le=2**53, embed=True)] = 0) -> dict[str, Any]:
         return await run_in_threadpool(care.log_segment, session, after)
 
+    @router.post("/audit/retire", summary="Events that lie in an archive leave the database (owner, with a second person)")
+    async def retire(body: models.ArchiveEnd, session: CurrentSession) -> models.Retired:
+        return models.Retired(**await run_in_threadpool(care.retire_log, session, body.upto, body.head))
+
     @router.get("/audit/report", summary="Reveals per person (actor or subject), purpose and period (auditor)")
     async def report(
         session: CurrentSession,
@@ -267,7 +271,7 @@ def create_app(vault: Vault, *, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
         vault.close()
 
     app = new_app("Shoal vault", hosts=hosts, lifespan=lifespan)
-    app.include_router(create_router(vault))
+    app.router.routes.extend(create_router(vault).routes)
     install_errors(app)
     return app
 

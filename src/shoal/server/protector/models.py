@@ -73,8 +73,22 @@ class NewLimit(_Body):
 class Check(_Body):
     """Checkpoints kept outside, and the number of accepted older states that are known."""
 
-    anchors: Annotated[list[dict[str, Any]], Field(max_length=100)] = []
+    anchors: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = []
     acknowledged: Annotated[int, Field(ge=0, le=1000)] = 0
+
+
+class ArchiveEnd(_Body):
+    """The last event of an archive of the log, and the hash there."""
+
+    upto: Annotated[int, Field(ge=1, le=2**53)]
+    head: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+class Retired(ArchiveEnd):
+    """How many events left the database, and how many of them stay readable in it."""
+
+    events: int
+    kept: int
 
 
 class Approval(_Body):
