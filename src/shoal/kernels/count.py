@@ -9,6 +9,7 @@ Cost     O(n): a direct table when the space is at most four times the number of
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ from shoal.kernels.jit import HAVE_NUMBA
 from shoal.model.counts.classes import IntArray
 
 FEW = 1 << 16
-"""Below this many keys numpy is quick enough, and nothing needs to be compiled."""
+"""Below this many keys numpy is quick enough to do without numba, unless it is loaded already."""
+
+
+def compiled_pays(n: int) -> bool:
+    """Whether a loop over ``n`` rows should be compiled: numba is loaded already, or saves more time than loading it takes."""
+    return HAVE_NUMBA and (n >= FEW or "numba" in sys.modules)
 
 
 def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
@@ -29,7 +35,7 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
     >>> keys.tolist(), counts.tolist()
     ([1, 5], [1, 2])
     """
-    if not HAVE_NUMBA or len(key) < FEW:
+    if not compiled_pays(len(key)):
         distinct, counts = np.unique(key, return_counts=True)
         return distinct, counts.astype(np.int64)
     from shoal.kernels import _count_loops as loops
@@ -39,7 +45,7 @@ def count_keys(key: KeyArray, space: int) -> tuple[KeyArray, IntArray]:
         table = loops.count_direct(key, space)
         keys = np.flatnonzero(table)
         return keys.view(np.uint64), table[keys].astype(np.int64)
-    if mostly_distinct(key):
+    if n < FEW or mostly_distinct(key):
         return _sorted_runs(key, space)
     distinct, counts = loops.count_hash(key, n // 8)  # beyond that a hash table takes more memory than sorting
     if len(distinct) == 0:
@@ -67,7 +73,7 @@ def add_digit(
     >>> key.tolist(), np.flatnonzero(used).tolist()
     ([3, 7], [3, 7])
     """
-    if not HAVE_NUMBA or len(key) < FEW:
+    if not compiled_pays(len(key)):
         used[lookup[np.bincount(digits, minlength=len(lookup)) > 0]] = True
         key *= np.uint64(width)
         key += lookup.astype(np.uint64).take(digits)

@@ -29,6 +29,8 @@ from shoal.model.progress import Progress
 from shoal.steps import ExpressionStep
 
 BYTES_PER_ROW = 32
+ONE_CHUNK = 1 << 17
+"""Tables of at most so many rows come in one chunk: there is nothing to read ahead."""
 KINDS = ("text", "integer", "float", "boolean", "date", "timestamp", "time", "decimal", "binary")
 
 
@@ -78,9 +80,9 @@ def count_by_codes(relation: Relation, requests: Sequence[CountRequest], progres
 def read_codes(relation: Relation, names: Sequence[str], progress: Progress | None) -> dict[str, CodedColumn]:
     """The codes of the named columns; the next chunk is read while one is coded."""
     coded = {n: CodedColumn(relation.column(n)) for n in names}
-    total = int(relation.reader.rows()) if progress is not None else 0
-    seen = 0
-    for chunk in read_ahead(relation.reader.chunks(names)):
+    total = int(relation.reader.rows())
+    seen, chunks = 0, relation.reader.chunks(names)
+    for chunk in read_ahead(chunks) if total > ONE_CHUNK else chunks:
         for name, values in zip(names, chunk, strict=True):
             coded[name].add(values)
         seen += len(chunk[0])

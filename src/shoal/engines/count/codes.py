@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.core.kinds import normalize
 from shoal.engines.count.assemble import sorted_categories
+from shoal.engines.count.few_texts import few_texts
 from shoal.kernels.arrow import from_numpy, from_texts, is_missing, positions, to_numpy
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
@@ -59,7 +60,10 @@ class CodedColumn:
             return
         if numbers is None or self.column.kind in ("integer", "date"):
             values = normalize(values, self.column.kind)
-        self._add_dictionary(values.dictionary_encode())
+        if pa.types.is_string(values.type) and (few := few_texts(values)) is not None:
+            self._add_codes(few[0], values.take(from_numpy(few[1])))
+        else:
+            self._add_dictionary(values.dictionary_encode())
 
     def _numbers(self, values: Any) -> Any:
         """Whole numbers and dates as an Arrow integer array; None for other kinds."""
@@ -99,12 +103,14 @@ class CodedColumn:
         return True
 
     def _add_dictionary(self, encoded: Any) -> None:
-        places = positions(encoded.indices)
-        values = encoded.dictionary
+        self._add_codes(narrow(positions(encoded.indices), 1, len(encoded.dictionary)), encoded.dictionary)
+
+    def _add_codes(self, codes: Codes, values: Any) -> None:
+        """One more chunk of codes, 0 for missing, else 1 + the position among ``values``."""
         if self._last is None or not self._last.equals(values):
             self._last = values
             self._dictionaries.append(normalize(values, self.column.kind))
-        self.chunks.append(narrow(places, 1, len(values)))
+        self.chunks.append(codes)
         self._meaning.append(len(self._dictionaries) - 1)
 
     @property

@@ -9,7 +9,7 @@ Missing  a missing value stays missing (a group of its own that covers one leaf)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,6 @@ from shoal.kernels.text import canonical_text
 from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
-from shoal.search.kernels.dense import dense_codes
 
 
 def joins_missing(hierarchy: Hierarchy, level: int) -> bool:
@@ -133,23 +132,26 @@ def up_to(column: Column, level: int) -> Column:
 
 
 def _levels(
-    hierarchy: Hierarchy, leaves: IntArray, levels: Iterable[int]
+    hierarchy: Hierarchy, leaves: IntArray, levels: Sequence[int]
 ) -> tuple[npt.NDArray[np.int32], tuple[int, ...], FloatArray]:
-    """For each level: the group of each code; the number of groups; the leaves below the group of a code."""
-    made = [_groups_at(hierarchy, level, leaves) for level in levels]
-    groups = np.ascontiguousarray(np.stack([group for group, _ in made]))
-    cards = tuple(int(group.max(initial=0)) + 1 for group, _ in made)
-    return groups, cards, np.stack([cover for _, cover in made])
+    """For each level: the group of each code, numbered densely; the number of groups; the leaves below the group of a code.
 
-
-def _groups_at(hierarchy: Hierarchy, level: int, leaves: IntArray) -> tuple[CodeArray, FloatArray]:
-    """Group of each code at a level, numbered densely, and the leaves it covers. The last code is the missing value."""
-    at = hierarchy.levels[level]
-    raw = at.groups[leaves[:-1]]
-    present, dense = dense_codes(raw, len(at.labels))
-    joined = joins_missing(hierarchy, level)
-    group = np.append(dense, np.int32(0 if joined else len(present)))
-    return group, np.append(at.leaf_counts[raw].astype(np.float64), float(hierarchy.n_leaves) if joined else 1.0)
+    The last code is the missing value.
+    """
+    chosen, here = [hierarchy.levels[level] for level in levels], leaves[:-1]
+    starts = np.cumsum([0, *(len(at.labels) for at in chosen)])
+    labels = np.stack([at.groups[here] for at in chosen]) + starts[:-1, None]  # numbered through all levels
+    seen = np.zeros(starts[-1] + 1, dtype=np.int32)
+    seen[labels + 1] = 1
+    number = np.cumsum(seen, dtype=np.int32)  # of labels below each one that occur
+    present = np.diff(number[starts])
+    joined = np.array([joins_missing(hierarchy, level) for level in levels])
+    groups, covered = np.empty((len(chosen), len(leaves)), dtype=np.int32), np.empty((len(chosen), len(leaves)))
+    groups[:, :-1] = number[labels] - number[starts[:-1], None]
+    groups[:, -1] = np.where(joined, 0, present)
+    covered[:, :-1] = np.concatenate([at.leaf_counts for at in chosen])[labels]
+    covered[:, -1] = np.where(joined, float(hierarchy.n_leaves), 1.0)
+    return groups, tuple(np.maximum(present + ~joined, 1).tolist()), covered
 
 
 def _level_bounds(name: str, hierarchy: Hierarchy, bound: tuple[int | None, int | None]) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.kernels.jit import lean_njit
-from shoal.search.kernels.compiled.loops import copy_groups, number_direct, number_hashed, set_keys
+from shoal.search.kernels.compiled.loops import copy_groups, number_direct, number_hashed, set_keys, set_slots
 from shoal.search.kernels.compiled.state import (
     CARD,
     CARDS,
@@ -104,10 +104,11 @@ def group(s: State, source: int, most: int) -> None:
     found, start = 0, begin
     while start < begin + n and found <= most:
         stop = min(start + TILE, begin + n)
-        set_keys(n_blocks, s.blocks, s.maps, s.cell_codes, s.cell_numbers, start, stop)
         if direct:
+            set_slots(n_blocks, s.blocks, s.maps, s.cell_codes, start, stop, start - begin)
             found = number_direct(s.slots, s.cell_codes, s.cell_numbers, start, stop, base, found, start - begin)
         else:
+            set_keys(n_blocks, s.blocks, s.maps, s.cell_codes, s.cell_numbers, start, stop)
             found = number_hashed(s.slots, s.cell_codes, s.cell_numbers, start, stop, base, found, start - begin, size - 1)
         start = stop
     s.numbers[SLOT_BASE] += n

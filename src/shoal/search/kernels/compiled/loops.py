@@ -47,13 +47,42 @@ def set_keys(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, numbers: In
 
 
 @lean_njit
+def set_slots(n_blocks: int, blocks: Ints, maps: Codes, codes: Codes, start: int, stop: int, out: int) -> None:
+    """The keys of a tile where they are small, in the places of the groups that :func:`number_direct` puts there."""
+    groups = codes[codes.shape[0] - 3 + GID, out : out + stop - start]
+    b = n_blocks % 3
+    if b > 0:
+        one, table, k = codes[0, start:stop], maps[blocks[TABLE, 0] :], np.int32(blocks[KEY_STRIDE, 0])
+        for c in range(len(groups)):
+            groups[c] = table[np.uint32(one[c])] * k
+    if b > 1:
+        one, table, k = codes[1, start:stop], maps[blocks[TABLE, 1] :], np.int32(blocks[KEY_STRIDE, 1])
+        for c in range(len(groups)):
+            groups[c] += table[np.uint32(one[c])] * k
+    while b < n_blocks:
+        one, two, three = codes[b, start:stop], codes[b + 1, start:stop], codes[b + 2, start:stop]
+        table, table2, table3 = maps[blocks[TABLE, b] :], maps[blocks[TABLE, b + 1] :], maps[blocks[TABLE, b + 2] :]
+        k, k2 = np.int32(blocks[KEY_STRIDE, b]), np.int32(blocks[KEY_STRIDE, b + 1])
+        k3 = np.int32(blocks[KEY_STRIDE, b + 2])
+        if b == 0:
+            for c in range(len(groups)):
+                key = table[np.uint32(one[c])] * k + table2[np.uint32(two[c])] * k2
+                groups[c] = key + table3[np.uint32(three[c])] * k3
+        else:
+            for c in range(len(groups)):
+                key = table[np.uint32(one[c])] * k + table2[np.uint32(two[c])] * k2
+                groups[c] += key + table3[np.uint32(three[c])] * k3
+        b += 3
+
+
+@lean_njit
 def number_direct(slots: Codes, codes: Codes, numbers: Ints, start: int, stop: int, base: int, found: int, out: int) -> int:
     """Number the keys of a tile, each being its own slot; its first cell is number ``out`` of the source. The groups so far."""
     row, n = codes.shape[0] - 3, stop - start
-    keys, records, sums = numbers[TILE_KEYS, :n], numbers[RECORDS, start:stop], numbers[SUMS]
+    records, sums = numbers[RECORDS, start:stop], numbers[SUMS]
     groups, first = codes[row + GID, out : out + n], codes[row + ONE]
     for c in range(n):
-        at = np.uint64(keys[c])
+        at = np.uint32(groups[c])
         g = slots[at] - base
         if g < 0:
             g = found
@@ -97,11 +126,11 @@ def number_hashed(
 @lean_njit
 def count_small(numbers: Ints, cell_numbers: Ints) -> None:
     """Records in, and number of, the groups of the last grouping that are too small."""
-    least, lost, small = numbers[LEAST], 0, 0
+    least, lost, small, sums = numbers[LEAST], 0, 0, cell_numbers[SUMS]
     for g in range(numbers[FOUND]):
-        if cell_numbers[SUMS, g] < least:
-            lost += cell_numbers[SUMS, g]
-            small += 1
+        few = sums[np.uint64(g)] < least
+        lost += few * sums[np.uint64(g)]
+        small += few
     numbers[LOST], numbers[SMALL] = lost, small
 
 
@@ -148,10 +177,11 @@ def add_by_code(tallies: Ints, codes: Codes, numbers: Ints, maps: Codes, b: int,
 def copy_groups(codes: Codes, numbers: Ints, blocks: Ints, maps: Codes, at: int, found: int) -> None:
     """Write the groups of the last grouping as cells from ``at`` on; equal groups of a block get one combination."""
     row = codes.shape[0] - 3
+    first, sums, records = codes[row + ONE, :found], numbers[SUMS, :found], numbers[RECORDS, at : at + found]
     for b in range(row):
-        table = blocks[TABLE, b]
-        chosen = table + blocks[COMBINATIONS, b]
+        table, chosen = maps[blocks[TABLE, b] :], maps[blocks[TABLE, b] + blocks[COMBINATIONS, b] :]
+        mine, copied = codes[b], codes[b, at : at + found]
         for g in range(found):
-            codes[b, at + g] = maps[chosen + maps[table + codes[b, codes[row + ONE, g]]]]
+            copied[g] = chosen[np.uint32(table[np.uint32(mine[np.uint32(first[g])])])]
     for g in range(found):
-        numbers[RECORDS, at + g] = numbers[SUMS, g]
+        records[g] = sums[g]
