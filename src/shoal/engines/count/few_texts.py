@@ -66,7 +66,7 @@ def _word(words: Any, at: Any, left: Any) -> Any:
 
 
 @lean_njit
-def _number(words: Any, ends: Any, missing: Any, codes: Any, table: Any, first: Any) -> int:
+def _number(words: Any, ends: Any, missing: Any, codes: Any, table: Any, first: Any) -> Any:
     """Number the texts through an open hash table; how many values there are, −1 where they are too many."""
     mask, found, begin, start = np.uint64(len(table) - 1), _0, np.uint64(ends[0]), _0
     for r in range(len(codes)):
