@@ -16,9 +16,9 @@ N = 40_000
 
 
 def test_draws_by_position_are_uniform_and_independent():
-    u = random.uniforms(random.derive(1, "a"), 0, N)
+    u = random.uniforms(random.derive(1, "a"), random.places(0, N))
     assert stats.kstest(u, "uniform").pvalue > 0.01
-    v = random.uniforms(random.derive(1, "b"), 0, N)
+    v = random.uniforms(random.derive(1, "b"), random.places(0, N))
     assert abs(np.corrcoef(u, v)[0, 1]) < 4 / np.sqrt(N)
     assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 4 / np.sqrt(N)
 

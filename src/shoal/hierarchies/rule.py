@@ -176,7 +176,7 @@ class Generalize(StreamStep):
     kind: ClassVar[str] = "generalize"
     publishes: ClassVar[Publishes] = "groups"
     codes_apart: ClassVar[bool] = False
-    by_position: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
     @classmethod
@@ -201,10 +201,10 @@ class Generalize(StreamStep):
         """The published label of one value."""
         return self.labels([text])[0]
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         known: dict[str, str] = {}
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: Any) -> Any:
             import pyarrow as pa
 
             encoded = canonical_text(table.column(self.column)).dictionary_encode()

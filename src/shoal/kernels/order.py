@@ -136,6 +136,31 @@ def row_hashes(columns: Sequence[Any], rows: int, seed: int) -> HashArray:
     return hashes
 
 
+def row_numbers(columns: Sequence[Any], rows: int) -> HashArray:
+    """Two words per row (n × 2) that no other row has: the hash of its content, and how many equal rows come before it.
+
+    The same rows in another order have the same numbers: equal rows may exchange theirs.
+
+    >>> import pyarrow as pa
+    >>> row_numbers([pa.array(["a", "b", "a"])], 3)[:, 1].tolist()
+    [0, 0, 1]
+    """
+    hashes = row_hashes(columns, rows, 0)
+    order = np.argsort(hashes, kind="stable")
+    out = np.empty((rows, 2), np.uint64)
+    out[:, 0] = hashes
+    out[order, 1] = times_before(hashes[order])
+    return out
+
+
+def times_before(hashes: HashArray) -> HashArray:
+    """How many equal hashes come before each, of hashes in order."""
+    new = np.ones(len(hashes), np.bool_)
+    new[1:] = hashes[1:] != hashes[:-1]
+    place = np.arange(len(hashes), dtype=np.uint64)
+    return place - np.maximum.accumulate(np.where(new, place, np.uint64(0)))
+
+
 def start_hashes(n: int, seed: int) -> HashArray:
     """One value per row to begin with, from the seed."""
     return np.full(n, text_hashes(from_texts([f"shoal:{seed}"]))[0], np.uint64)

@@ -5,7 +5,7 @@ and the same plan with the same input and seed gives the same bytes. Four famili
 
 * *expression steps* (:mod:`shoal.steps`): a function of one value; the engine carries them out in SQL (keep, constant, value
   map, cut points, prefix, round, clamp);
-* *stream steps* (:class:`StreamStep`): a function of one row's values and its row key; carried out on Arrow batches;
+* *stream steps* (:class:`StreamStep`): a function of one row's values and its number; carried out on Arrow batches;
 * *whole-column steps* (:class:`ColumnStep`): need all rows of a few columns at once (rank swapping, MDAV); only those
   columns are read into memory, in a canonical order;
 * *row steps* (:class:`RowStep`): choose which rows there are at all (a sample); carried out before every other step.
@@ -86,12 +86,12 @@ class Step:
 class StreamStep(Step):
     """A step that sees batches: :meth:`start` returns a function from Arrow columns to the new column(s).
 
-    The function receives a pyarrow Table with :attr:`columns` (and :attr:`needs`) of one batch of rows in canonical order and
-    the number of rows seen before; it returns a table with :attr:`columns` replaced, of the same length. ``by_position`` says
-    that the result depends on that number (noise) and not on the row's values alone (a keyed hash).
+    The function receives a pyarrow Table with :attr:`columns` (and :attr:`needs`) of one batch of rows and a number per row (two
+    words, see :func:`shoal.kernels.order.row_numbers`); it returns a table with :attr:`columns` replaced, of the same length.
+    ``by_row`` says that the result depends on that number (noise) and not on the row's values alone (a keyed hash).
     """
 
-    by_position: ClassVar[bool] = True
+    by_row: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     @property
@@ -103,7 +103,7 @@ class StreamStep(Step):
         """None, or what sees every row before the step starts: ``add(table)`` takes some, ``step()`` gives the step to start."""
         return None
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
 
 
@@ -138,11 +138,11 @@ class ColumnStep(Step):
 class RowStep(Step):
     """A step that chooses rows: :meth:`start` returns a function that says of each row of a batch whether it stays.
 
-    It names no column of its own. The function receives the columns :attr:`needs` of a batch and the number of rows before it.
+    It names no column of its own. The function receives the columns :attr:`needs` of a batch and a number per row.
     """
 
     column: str = ""
-    by_position: ClassVar[bool] = True
+    by_row: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
     @property
@@ -153,7 +153,7 @@ class RowStep(Step):
     def needs(self) -> tuple[str, ...]:
         return ()
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         raise UsageError(f"step '{self.kind}' cannot be carried out on batches.")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.request import gap_error
 from shoal.errors import UsageError
+from shoal.kernels.order import row_numbers
 from shoal.kernels.text import canonical_text, same_cells
 from shoal.model.plan import ColumnStep, RowStep, Step, StreamStep
 from shoal.model.roles import Column
@@ -57,17 +58,24 @@ def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int) -> Any:
     if look is not None:
         look.add(table)
         step = look.step()
-    run = step.start(seed)
-    parts = [run(table.slice(start, batch_size), start) for start in range(0, max(table.num_rows, 1), batch_size)]
+    run, rows = step.start(seed), _numbers(step, table)
+    starts = range(0, max(table.num_rows, 1), batch_size)
+    parts = [run(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
     return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _chosen(step: RowStep, table: Any, seed: int, batch_size: int) -> Any:
     import pyarrow as pa
 
-    stays = step.start(seed)
-    batches = [(table.slice(start, batch_size), start) for start in range(0, table.num_rows, batch_size)]
-    return table.filter(pa.array(np.concatenate([np.zeros(0, dtype=np.bool_), *(stays(b, at) for b, at in batches)])))
+    stays, rows = step.start(seed), _numbers(step, table)
+    starts = range(0, table.num_rows, batch_size)
+    parts = [stays(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
+    return table.filter(pa.array(np.concatenate([np.zeros(0, dtype=np.bool_), *parts])))
+
+
+def _numbers(step: StreamStep | RowStep, table: Any) -> Any:
+    """The number of each row, for steps that draw by it."""
+    return row_numbers(table.columns, table.num_rows) if step.by_row else np.zeros((table.num_rows, 2), np.uint64)
 
 
 def _expression(step: Step, table: Any) -> Any:

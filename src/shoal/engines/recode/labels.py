@@ -57,6 +57,6 @@ def label_steps(plan: Plan, steps: Mapping[str, ExpressionStep], schema: Schema)
 
 
 def _only_labels(step: Step) -> bool:
-    """Whether the new value is a label of the old one: the same at every position, with nothing drawn and no other column."""
+    """Whether the new value is a label of the old one: the same in every row, with nothing drawn and no other column."""
     alone = step.columns == (step.column,) and not getattr(step, "needs", ()) and not step.draws
-    return alone and not getattr(step, "by_position", True) and callable(getattr(step, "labels", None))
+    return alone and not getattr(step, "by_row", True) and callable(getattr(step, "labels", None))

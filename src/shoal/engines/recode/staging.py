@@ -1,8 +1,9 @@
 """Steps that SQL cannot express: rows go through Arrow batches, one step after the other, and are never in memory all at once.
 
-Where a step depends on a row's position, rows come in the order of a hash of their content, so that the same table and seed give
-the same noise and the same sample on every engine. That order is never published: it depends on the original values, and would
-tell about them. Rows are chosen first, then changed. Whole-column steps read only their columns, from rows that wait on disk.
+Random steps draw by a number of the row's content, so that the same table and seed give the same noise and the same sample on
+every engine and in any order. Steps on whole columns take the rows in the order of a hash of their content; it is never
+published, as it depends on the original values and would tell about them. Rows are chosen first, then changed. Whole-column steps
+read only their columns, from rows that wait on disk.
 """
 
 from __future__ import annotations
@@ -22,20 +23,15 @@ from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import one_type, restored
 from shoal.engines.recode.codes import beside_codes, column_after, with_codes, without_codes
 from shoal.engines.recode.groups import Groups, seen_by
+from shoal.engines.recode.numbers import BEFORE, HASH, ROW, as_they_come, by_hash, hashed, numbers_of, places
 from shoal.engines.recode.spill import HELD, KEY, Held, Spill, in_order
 from shoal.engines.recode.sql import Published, published, untouched
 from shoal.errors import InternalError
 from shoal.kernels.arrow import from_numpy
-from shoal.kernels.order import row_hashes
 from shoal.kernels.text import same_cells
 from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import Column
 from shoal.steps import ExpressionStep
-
-ROW = "row"
-"""The number of a row in the source, where rows are not shuffled: they are put back into its order after the steps."""
-SPREAD = 30
-"""Bits that a row number is moved up by, so that rows go to different files when they are ordered."""
 
 
 def is_staged(step: Step) -> bool:
@@ -78,22 +74,23 @@ class Staging:
         needs = [n for s in self.steps for n in s.needs]  # type: ignore[attr-defined]
         needs += [c for s in self.steps for c in s.columns if c not in self.names]
         self.originals = list(dict.fromkeys([*needs, *touched]))
-        ordered = any(getattr(s, "by_position", True) for s in self.steps) or not (self.plan.shuffle or engine.stable_order)
+        ordered = any(isinstance(s, ColumnStep) for s in self.steps) or not (self.plan.shuffle or engine.stable_order)
+        drawn = any(s.by_row for s in self.steps if isinstance(s, StreamStep | RowStep))
         self.unordered = ordered and not engine.stable_order
         self._numbered = ordered and engine.stable_order and not self.plan.shuffle
         mapped = class_map.column_names if class_map is not None else []
         changed = [c.name for c in relation.columns if c.name not in self.names or c.name in steps or c.name in mapped]
-        originals = [*self.originals, *(n for n in changed if ordered and n not in self.originals)]
+        originals = [*self.originals, *(n for n in changed if (ordered or drawn) and n not in self.originals)]
         source = published(engine, relation, self.names, steps, unit, class_map, stack, originals, compared)
         self.raw = untouched(relation, self.names, [*steps, *originals, *compared])
         self.known = source.columns
         self.flagged = sorted({*source.flagged, *(self.names.index(n) for n in touched)})
         tables = self._described(engine.stream(source.query), engine, relation, source, originals)
-        if ordered:
+        if ordered or drawn:
             beside = {c for s in self.plan.steps if not getattr(s, "in_order", True) for c in s.columns}
             order = [self._place(c.name, originals) for c in relation.columns if c.name not in beside]
-            keyed = _keyed(self._looked_at(tables), order, len(originals) - len(self.originals))
-            tables = in_order(keyed, self.folder, self.held)
+            hashes = hashed(self._looked_at(tables), order, len(originals) - len(self.originals))
+            tables = (by_hash if ordered else as_they_come)(hashes, self.folder, self.held)
         tables = self._chosen(tables, [s for s in self.steps if isinstance(s, RowStep)])
         for i, group in enumerate(self._groups()):
             one = group[0]
@@ -135,7 +132,7 @@ class Staging:
                 data["u"] = batch.column("u")
             if self._numbered:
                 first = self.rows_read - batch.num_rows
-                data[ROW] = from_numpy(np.arange(first, self.rows_read, dtype=np.uint64) << np.uint64(SPREAD))
+                data[ROW] = from_numpy(places(first, batch.num_rows))
             table = pa.table(data)
             schema = schema or table.schema
             yield table.cast(schema)
@@ -145,26 +142,23 @@ class Staging:
     def _chosen(self, tables: Iterator[Any], steps: Sequence[RowStep]) -> Iterator[Any]:
         """The rows that every row step lets stay; the others are counted in ``left_out``."""
         running = [(s, s.start(self._seed(s))) for s in steps]
-        seen = [0] * len(steps)
         for table in tables:
             before = table.num_rows
-            for i, (step, stays) in enumerate(running):
+            for step, stays in running:
                 view = self._view(table, step) if step.needs else table
-                seen[i], here = seen[i] + table.num_rows, seen[i]
-                table = table.filter(pa.array(stays(view, here)))
+                table = table.filter(pa.array(stays(view, numbers_of(table))))
             self.left_out += before - table.num_rows
             yield table
 
     def _streamed(self, tables: Iterator[Any], steps: Sequence[Step]) -> Iterator[Any]:
         running: list[Any] = []
-        seen, schema = 0, None
+        schema = None
         for table in tables:
-            rows = table.num_rows
             running = running or [(s, self._started(s)) for s in steps]
+            rows = numbers_of(table) if any(s.by_row for s, _ in running) else None
             for step, function in running:
                 view, declared = self._view(table, step), self._declared(step)
-                table = self._replace(table, step, with_codes(function(without_codes(view, declared), seen), view, declared))
-            seen += rows
+                table = self._replace(table, step, with_codes(function(without_codes(view, declared), rows), view, declared))
             schema = schema or table.schema
             yield table.cast(schema)
 
@@ -258,7 +252,7 @@ class Staging:
         kinds = {c.name: c.kind for c in columns_of(schema)}
         known = {n: g.in_order() for n, g in orders.items()}
         self.columns = tuple(self._after(kinds[f"p{i}"], c, known) for i, c in enumerate(self.known))
-        wanted = [n for n in schema.names if n[0] != "o"]
+        wanted = [n for n in schema.names if n[0] != "o" and n not in (HASH, BEFORE)]
         picked = (t.select(wanted) for t in tables)
         if not self._numbered:
             return picked
@@ -276,14 +270,6 @@ class Staging:
                     column = replace(column, order=orders[column.name])
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
         return column if column.kind == kind or wide else replace(column, kind=kind)
-
-
-def _keyed(tables: Iterator[Any], order: Sequence[str], unneeded: int) -> Iterator[Any]:
-    """The tables with a hash of the original row beside them, and without the last columns ``o…`` that only it is made of."""
-    for table in tables:
-        keys = from_numpy(row_hashes([table[n] for n in order], table.num_rows, 0))
-        last = [n for n in table.column_names if n[0] == "o"]
-        yield table.drop_columns(last[len(last) - unneeded :]).append_column(KEY, keys)
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -37,13 +37,14 @@ class Pseudonymize(StreamStep):
     relation: str = ""
     kind: ClassVar[str] = "pseudonymize"
     truthful: ClassVar[bool] = True
+    by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.domain:
             raise PolicyError(f"the pseudonymisation of '{self.column}' names no domain.")
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         session = _session.get() or from_environment()
         found = next((d for d in session.domains() if d.name == self.domain), None)
         if found is None:
@@ -54,7 +55,7 @@ class Pseudonymize(StreamStep):
                 hint="Make the plan again, or use the vault as it was.",
             )
 
-        def replace(table: Any, seen: int) -> Any:
+        def replace(table: Any, rows: Any) -> Any:
             from shoal.kernels.text import canonical_text
 
             made = session.pseudonymize(

@@ -251,13 +251,13 @@ class Represent(StreamStep):
     kind: ClassVar[str] = "represent"
     publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
-    by_position: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
     def start(self, seed: int) -> Any:
         points, centres = np.asarray(self.points), np.asarray(self.centres)
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: Any) -> Any:
             x, present = numbers(table, self.column)
             return with_numbers(table, self.column, centres[np.searchsorted(points, x, side="right")], present)
 

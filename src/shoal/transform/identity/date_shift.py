@@ -40,7 +40,7 @@ class DateShift(StreamStep):
     kind: ClassVar[str] = "date_shift"
     publishes: ClassVar[Publishes] = "numbers"
     truthful: ClassVar[bool] = False
-    by_position: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -56,10 +56,10 @@ class DateShift(StreamStep):
         number = int.from_bytes(keyed_digest(key, self.domain, person)[:8], "big") % (2 * self.days)
         return number - self.days if number < self.days else number - self.days + 1
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         key = read_key(self.key)
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: Any) -> Any:
             import pyarrow as pa
 
             from shoal.kernels.text import canonical_text

@@ -46,7 +46,7 @@ class _Keyed(StreamStep):
     key: str = "env:SHOAL_KEY"
     domain: str = ""
     truthful: ClassVar[bool] = False
-    by_position: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
     def replacement(self) -> Callable[[str], str]:
@@ -56,10 +56,10 @@ class _Keyed(StreamStep):
     def _domain(self) -> str:
         return self.domain or self.column
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
         replace = lru_cache(REMEMBERED)(self.replacement())
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: Any) -> Any:
             import pyarrow as pa
 
             from shoal.kernels.text import canonical_text

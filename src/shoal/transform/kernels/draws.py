@@ -1,8 +1,9 @@
-"""Random numbers by position: row i always gets the same draw, whatever the size of the batches.
+"""Random numbers that belong to a row: the same draw for it, whatever the order of the rows and the size of the batches.
 
-A draw is 64 bits of SHAKE-128 of (key, block of rows), so rows can be treated in any order, on any machine, with the same
-result, and knowing some draws tells nothing about the others: whoever knows one person's value and the published one knows that
-person's noise and no more. Keys are derived from a seed and words by BLAKE2.
+A row has a number of 128 bits: a hash of its content and how many equal rows came before it
+(:func:`shoal.kernels.order.row_numbers`), or its place among all (:func:`places`). A draw is 64 bits of AES-256 of that number
+under a key, so that knowing some draws tells nothing about the others: whoever knows one person's value and the published one
+knows that person's noise and no more. Keys are derived from a seed and words by BLAKE2.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-
-BLOCK = 4096
-"""Rows that share one call of the hash."""
+RowNumbers = npt.NDArray[np.uint64]
+"""Two words per row, which no other row has."""
 
 
 def derive(seed: int, *words: str) -> bytes:
@@ -29,35 +29,44 @@ def derive(seed: int, *words: str) -> bytes:
     return hashlib.blake2b(text, digest_size=32, person=b"shoal draws").digest()
 
 
-def bits(key: bytes, start: int, n: int) -> npt.NDArray[np.uint64]:
-    """64 random bits for each of the counters start, start + 1, …, start + n − 1."""
-    first, last = start // BLOCK, -(-(start + n) // BLOCK)
-    raw = b"".join(hashlib.shake_128(key + b.to_bytes(8, "little")).digest(8 * BLOCK) for b in range(first, last))
-    return np.frombuffer(raw, "<u8")[start - first * BLOCK :][:n].astype(np.uint64)
-
-
-def uniforms(key: bytes, start: int, n: int) -> FloatArray:
-    """Uniform numbers strictly between 0 and 1.
-
-    >>> key = derive(7)
-    >>> bool((uniforms(key, 0, 5000)[4000:] == uniforms(key, 4000, 1000)).all())
-    True
-    """
-    out: FloatArray = ((bits(key, start, n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return np.minimum(out, 1 - 2.0**-53)  # one draw in 2⁵³ would round up to 1
-
-
-def normals(key: bytes, start: int, n: int) -> FloatArray:
-    """Standard normal numbers, by inversion."""
-    from scipy.special import ndtri
-
-    out: FloatArray = ndtri(uniforms(key, start, n))
+def places(start: int, n: int) -> RowNumbers:
+    """The numbers of the rows start, start + 1, …, start + n − 1, where their place is all that counts."""
+    out = np.zeros((n, 2), np.uint64)
+    out[:, 0] = np.arange(start, start + n, dtype=np.uint64)
     return out
 
 
-def laplaces(key: bytes, start: int, n: int) -> FloatArray:
+def bits(key: bytes, rows: RowNumbers) -> npt.NDArray[np.uint64]:
+    """64 random bits for each row."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    blocks = np.ascontiguousarray(rows, "<u8")
+    made = Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks.data.cast("B") if len(blocks) else b"")  # noqa: S305
+    return np.frombuffer(made, "<u8")[::2].astype(np.uint64)
+
+
+def uniforms(key: bytes, rows: RowNumbers) -> FloatArray:
+    """Uniform numbers strictly between 0 and 1.
+
+    >>> key = derive(7)
+    >>> bool((uniforms(key, places(0, 5000))[4000:] == uniforms(key, places(4000, 1000))).all())
+    True
+    """
+    out: FloatArray = ((bits(key, rows) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.minimum(out, 1 - 2.0**-53)  # one draw in 2⁵³ would round up to 1
+
+
+def normals(key: bytes, rows: RowNumbers) -> FloatArray:
+    """Standard normal numbers, by inversion."""
+    from scipy.special import ndtri
+
+    out: FloatArray = ndtri(uniforms(key, rows))
+    return out
+
+
+def laplaces(key: bytes, rows: RowNumbers) -> FloatArray:
     """Standard Laplace numbers (density ½ e^{−|x|}, variance 2), by inversion."""
-    u = uniforms(key, start, n) - 0.5
+    u = uniforms(key, rows) - 0.5
     out: FloatArray = -np.sign(u) * np.log1p(-2.0 * np.abs(u))
     return out
 
@@ -68,7 +77,7 @@ def permutation(key: bytes, n: int) -> npt.NDArray[np.int64]:
     >>> sorted(permutation(derive(1, "swap"), 4).tolist())
     [0, 1, 2, 3]
     """
-    return np.argsort(bits(key, 0, n), kind="stable").astype(np.int64)
+    return np.argsort(bits(key, places(0, n)), kind="stable").astype(np.int64)
 
 
 def share_of(key: bytes, text: str) -> float:

@@ -32,7 +32,7 @@ Rows = Callable[[], Iterator[Any]]
 
 def permuted(rows: Rows, spill: Any, key: bytes, columns: Sequence[str], within: Sequence[str]) -> Iterator[Any]:
     """The columns in the order of random numbers, one per row; inside the strata of ``within``, if any."""
-    mixed = spill.order((t, random.bits(key, at, t.num_rows)) for t, at in _counted(rows()))
+    mixed = spill.order((t, random.bits(key, random.places(at, t.num_rows))) for t, at in _counted(rows()))
     if not within:
         return (t.select(list(columns)) for t in mixed)
     values = spill.order((t.select(list(columns)), _strata(t, within)) for t in mixed)
@@ -44,7 +44,8 @@ def rank_swapped(rows: Rows, spill: Any, column: str, percent: float, ties: byte
     """The column with every number at the place of its partner; missing values where they were."""
     from shoal.transform.kernels.swap import Swap
 
-    mixed = spill.order((t, random.bits(ties, before, t.num_rows)) for t, before in _counted(_present(rows(), column)))
+    there = _counted(_present(rows(), column))
+    mixed = spill.order((t, random.bits(ties, random.places(before, t.num_rows))) for t, before in there)
     ranked = spill.keep(spill.order((t, _rank_keys(t, column)) for t in mixed))
     count = sum(t.num_rows for t in ranked.tables())
     need_values(column, count)
@@ -52,7 +53,7 @@ def rank_swapped(rows: Rows, spill: Any, column: str, percent: float, ties: byte
 
     def moved() -> Iterator[Any]:
         for table, first in _counted(ranked.tables()):
-            partner = swap.partners(first, random.uniforms(partners, first, table.num_rows))
+            partner = swap.partners(first, random.uniforms(partners, random.places(first, table.num_rows)))
             yield table.select([column]), partner.astype(np.uint64) << SPREAD
 
     swapped = _back(spill.order(moved()), (t.select([PLACE]) for t in ranked.tables()), spill)

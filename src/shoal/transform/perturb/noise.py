@@ -1,7 +1,7 @@
 """Noise on numbers: additive, multiplicative, or with the correlations of the columns. Every scale is stated in the plan.
 
 Takes    numeric columns and a scale
-Returns  steps on batches; row i always gets the same noise under the same seed, whatever the batches
+Returns  steps on batches; a row always gets the same noise under the same seed, whatever the batches and the order of the rows
 Keeps    means (in expectation); correlated noise keeps correlations, and the plan says by how much variances grow
 Source   Kim 1986 (correlated noise); Laplace and Gaussian by inversion; Mironov 2012 (why the result is rounded)
 
@@ -23,6 +23,7 @@ from shoal.errors import DataError, PolicyError
 from shoal.model.plan import Publishes, StreamStep, register_step
 from shoal.transform.columns import numbers, with_numbers
 from shoal.transform.kernels import draws as random
+from shoal.transform.kernels.draws import RowNumbers
 from shoal.transform.perturb.spread import Spread, decimals_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ class Noise(StreamStep):
 
     >>> import pyarrow as pa
     >>> t = pa.table({"pay": [100.0, 200.0, None]})
-    >>> out = Noise("pay", scale=5.0).start(seed=1)(t, 0)["pay"]
+    >>> out = Noise("pay", scale=5.0).start(seed=1)(t, random.places(0, 3))["pay"]
     >>> out.null_count, abs(out[0].as_py() - 100) < 30
     (1, True)
     """
@@ -64,13 +65,13 @@ class Noise(StreamStep):
         """Sees the whole column before :meth:`start`: its own decimals, and whether rounding to them leaves any noise."""
         return Precision(self)
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
         key = random.derive(seed, self.kind, self.column, self.distribution, self.mode)
         draw = _DRAWS[self.distribution]
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: RowNumbers) -> Any:
             x, present = numbers(table, self.column)
-            e = self.scale * draw(key, rows_before, len(x))
+            e = self.scale * draw(key, rows)
             own = own_decimals(table.schema.field(self.column).type)
             if self.mode == "additive":
                 need_steps(self.column, self.variance**0.5, own)
@@ -126,15 +127,15 @@ class CorrelatedNoise(StreamStep):
                 need_steps(name, float(np.sqrt((row**2).sum())), own)
         return cls(columns[0], tuple(columns[1:]), factor, share, tuple(spread.decimals))
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
         keys = [random.derive(seed, self.kind, *self.columns, str(i)) for i in range(len(self.columns))]
         factor = np.asarray(self.factor)
         sizes = np.sqrt((factor**2).sum(axis=1))
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: RowNumbers) -> Any:
             found = [numbers(table, name) for name in self.columns]
             with np.errstate(over="ignore"):
-                e = factor @ np.array([random.normals(key, rows_before, table.num_rows) for key in keys])
+                e = factor @ np.array([random.normals(key, rows) for key in keys])
                 noisy = [found[i][0] + e[i] for i in range(len(self.columns))]
             for i, name in enumerate(self.columns):
                 own = own_decimals(table.schema.field(name).type)
@@ -239,11 +240,11 @@ def rounded(values: FloatArray, decimals: int | None, size: FloatArray) -> Float
     return out
 
 
-def _symmetric(key: bytes, start: int, n: int) -> FloatArray:
-    return 2 * random.uniforms(key, start, n) - 1
+def _symmetric(key: bytes, rows: RowNumbers) -> FloatArray:
+    return 2 * random.uniforms(key, rows) - 1
 
 
-_DRAWS: dict[str, Callable[[bytes, int, int], FloatArray]] = {
+_DRAWS: dict[str, Callable[[bytes, RowNumbers], FloatArray]] = {
     "gaussian": random.normals,
     "laplace": random.laplaces,
     "uniform": _symmetric,

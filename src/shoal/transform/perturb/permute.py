@@ -100,7 +100,7 @@ class RankSwap(ColumnStep):
         ]  # ties get their ranks by chance
         ranked = mixed[np.argsort(x[mixed], kind="stable")]
         key = random.derive(seed, self.kind, "partner", self.column)
-        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), random.uniforms(key, 0, len(ranked)))
+        partner = swap_ranks(len(ranked), window(len(ranked), self.percent), random.uniforms(key, random.places(0, len(ranked))))
         source = np.arange(table.num_rows)
         source[ranked] = ranked[partner]
         return with_column(table, self.column, table.column(self.column).take(pa.array(source)))

@@ -21,6 +21,7 @@ from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, OnGap, Publishes, StreamStep, register_step
 from shoal.transform.columns import with_column
 from shoal.transform.kernels import draws as random
+from shoal.transform.kernels.draws import RowNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -72,14 +73,14 @@ class Pram(StreamStep):
         published = n @ matrix
         return float(1 - np.max(n * matrix.diagonal() / np.where(published > 0, published, 1.0)))
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
         key = random.derive(seed, self.kind, self.column)
         position = {c: i for i, c in enumerate(self.categories)}
         bounds = np.cumsum(np.asarray(self.matrix), axis=1)
         bounds[:, -1] = 1.0
         labels = (*self.categories, SUPPRESSED)
 
-        def run(table: Any, rows_before: int) -> Any:
+        def run(table: Any, rows: RowNumbers) -> Any:
             import pyarrow as pa
 
             encoded = canonical_text(table.column(self.column)).dictionary_encode()
@@ -95,7 +96,7 @@ class Pram(StreamStep):
             codes = np.array([position.get(t, len(position)) for t in texts] + [-1])[
                 encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
             ]
-            u = random.uniforms(key, rows_before, len(codes))
+            u = random.uniforms(key, rows)
             known = (codes >= 0) & (codes < len(position))
             out = codes.copy()
             for i in np.unique(codes[known]):

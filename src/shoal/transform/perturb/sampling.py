@@ -1,8 +1,8 @@
 """Sampling: publish some of the records, so that nobody knows who is in the table.
 
-A record (or, with ``unit``, a person) is in the sample when a random number by position (or a keyed number of the person) is
-below the share. The same seed gives the same sample; whoever knows it, and the table, knows who is in the sample. RECODE draws
-the sample before any other step and counts k afterwards, on the records that are published.
+A record (or, with ``unit``, a person) is in the sample when a keyed number of its content (or of the person) is below the share.
+The same seed gives the same sample; whoever knows it, and the table, knows who is in the sample. RECODE draws the sample before
+any other step and counts k afterwards, on the records that are published.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from shoal.errors import PolicyError
 from shoal.model.plan import RowStep, register_step
 from shoal.model.seed import safe_seed
 from shoal.transform.kernels import draws as random
+from shoal.transform.kernels.draws import RowNumbers
 
 
 @register_step
@@ -45,13 +46,13 @@ class Sample(RowStep):
     def needs(self) -> tuple[str, ...]:
         return (self.unit,) if self.unit is not None else ()
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
+    def start(self, seed: int) -> Callable[[Any, RowNumbers], Any]:
         key = random.derive(seed, "sample", self.unit or "")
 
-        def chosen(rows: Any, rows_before: int) -> npt.NDArray[np.bool_]:
+        def chosen(table: Any, rows: RowNumbers) -> npt.NDArray[np.bool_]:
             if self.unit is None:
-                return np.asarray(random.uniforms(key, rows_before, rows.num_rows) < self.share)
-            return _people(rows.column(self.unit), key, self.share)
+                return np.asarray(random.uniforms(key, rows) < self.share)
+            return _people(table.column(self.unit), key, self.share)
 
         return chosen
 
@@ -70,7 +71,7 @@ def sample(batches: Iterable[Any], share: float, *, seed: int = 0, unit: str | N
     choose = Sample(share=share, unit=unit).start(safe_seed(seed))
     before = 0
     for batch in batches:
-        chosen = choose(batch, before)
+        chosen = choose(batch, random.places(before, batch.num_rows))
         before += batch.num_rows
         yield batch.filter(pa.array(chosen))
 

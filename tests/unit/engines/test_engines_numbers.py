@@ -1,0 +1,107 @@
+"""Numbers of rows: made of the content, different for every row, the same in any order and whatever is held in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.recode import numbers, write
+from shoal.kernels.order import row_hashes, row_numbers, times_before
+from shoal.transform.kernels import draws
+
+SEED = 10**15 + 3
+
+
+def slow(values):
+    """Each row's content, and how often it was seen before: by counting."""
+    seen, out = Counter(), []
+    for v in values:
+        out.append(seen[v])
+        seen[v] += 1
+    return out
+
+
+def tables(values, size):
+    parts = [values[i : i + size] for i in range(0, max(len(values), 1), size)]
+    return [pa.table({"p0": pa.array(p, pa.int64()), "o0": pa.array(p, pa.int64())}) for p in parts]
+
+
+@pytest.mark.parametrize("held", [1, 400, 1 << 20])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_equal_rows_are_counted_as_they_come(tmp_path, held, size):
+    values = np.random.default_rng(4).integers(0, 60, 150).tolist() if size > 1 else [5, 5, 6, 5, 6]
+    hashed = numbers.hashed(iter(tables(values, size)), ["p0"], 1)
+    made = list(numbers.as_they_come(hashed, tmp_path, held))
+    assert [v for t in made for v in t["p0"].to_pylist()] == values
+    assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(values)
+    assert "o0" not in made[0].column_names
+    assert not list(tmp_path.iterdir()), "nothing is left on disk"
+
+
+@pytest.mark.parametrize("held", [1, 1 << 20])
+def test_equal_rows_are_counted_in_the_order_of_their_hashes(tmp_path, held):
+    values = np.random.default_rng(5).integers(0, 9, 100).tolist()
+    made = list(numbers.by_hash(numbers.hashed(iter(tables(values, 13)), ["p0"], 0), tmp_path, held))
+    rows = [v for t in made for v in t["p0"].to_pylist()]
+    keys = row_hashes([pa.array(rows)], len(rows), 0)
+    assert sorted(rows) == sorted(values)
+    assert (np.diff(keys.astype(object)) >= 0).all()
+    assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(rows)
+
+
+def test_numbers_of_a_table_in_memory():
+    values = ["a", "b", "a", None, "a", None]
+    found = row_numbers([pa.array(values)], len(values))
+    assert found[:, 1].tolist() == slow(values)
+    assert len({tuple(r) for r in found.tolist()}) == len(values)
+    assert times_before(np.array([1, 1, 2, 3, 3, 3], np.uint64)).tolist() == [0, 1, 0, 0, 1, 2]
+    assert row_numbers([pa.array([], pa.int64())], 0).shape == (0, 2)
+
+
+STEPS = {
+    "noise": {"steps": [{"column": "pay", "noise": {"scale": 40}}]},
+    "correlated": {"steps": [{"column": "pay", "correlated_noise": {"others": ["debt"], "share": 0.3}}]},
+    "pram": {"steps": [{"column": "town", "pram": {"keep": 0.5}}]},
+    "sample": {"sample": {"share": 0.5}, "steps": []},
+    "sampled noise": {"sample": {"share": 0.5}, "steps": [{"column": "pay", "noise": {"scale": 40}}]},
+    "permuted noise": {"steps": [{"column": "pay", "noise": {"scale": 40}}, {"column": "debt", "permute": {}}]},
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_the_order_of_the_rows_and_the_memory_change_nothing(kind, tmp_path, monkeypatch):
+    """Few different rows, most of them several times: equal rows have draws of their own, and no order matters."""
+    rng = np.random.default_rng(6)
+    table = pa.table({"pay": rng.integers(0, 9, 400), "debt": rng.integers(0, 4, 400), "town": rng.choice(["A", "B"], 400)})
+    plan = shoal.transform(table, STEPS[kind]).plan
+    shoal.transform(table, plan, tmp_path / "a.parquet", seed=SEED)
+    shoal.transform(table.take(rng.permutation(400)), plan, tmp_path / "b.parquet", seed=SEED)
+    monkeypatch.setattr(write, "HELD", 2000)
+    shoal.transform(table.take(rng.permutation(400)), plan, tmp_path / "c.parquet", seed=SEED)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes() == (tmp_path / "c.parquet").read_bytes()
+    assert len(set(pq.read_table(tmp_path / "a.parquet")["pay"].to_pylist())) > (9 if "noise" in kind else 1)
+
+
+def test_equal_rows_have_noise_of_their_own(tmp_path):
+    table = pa.table({"pay": [1000] * 200})
+    shoal.transform(table, {"steps": [{"column": "pay", "noise": {"scale": 40}}]}, tmp_path / "o.parquet")
+    made = pq.read_table(tmp_path / "o.parquet")["pay"].to_pylist()
+    assert len(set(made)) > 50, "one draw for all of them would be taken off at once"
+
+
+def test_draws_are_those_of_aes_and_belong_to_the_number_alone():
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    key = draws.derive(SEED, "noise")
+    rows = np.array([[7, 0], [7, 1], [2**64 - 1, 3]], np.uint64)
+    block = (7).to_bytes(8, "little") + (1).to_bytes(8, "little")
+    made = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(block)
+    assert int(draws.bits(key, rows)[1]) == int.from_bytes(made[:8], "little")
+    assert draws.bits(key, rows[::-1]).tolist() == draws.bits(key, rows)[::-1].tolist()
+    assert len(set(draws.bits(key, rows).tolist())) == 3
+    assert draws.bits(key, rows[:0]).tolist() == []
