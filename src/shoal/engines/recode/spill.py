@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shoal.engines.recode.threads import ahead, behind
 from shoal.errors import OutputError
 from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.order import sorted_order
@@ -65,7 +66,11 @@ def _sorted(tables: Iterator[Any], folder: Path, held: int, shift: int) -> Itera
         if waiting:
             yield from _pieces(_in_memory(pa.concat_tables(waiting)))
         return
-    for part in _split(chain(waiting, tables), folder, shift):
+    yield from ahead(_parts_sorted(_split(chain(waiting, tables), folder, shift), folder, held, shift))
+
+
+def _parts_sorted(parts: Iterator[_Part], folder: Path, held: int, shift: int) -> Iterator[Any]:
+    for part in parts:
         yield from part.read() if part.alike else _sorted(part.read(), folder, held, shift - BITS)
         part.remove()
 
@@ -82,16 +87,19 @@ def _pieces(table: Any) -> Iterator[Any]:
 def _split(tables: Iterator[Any], folder: Path, shift: int) -> Iterator[_Part]:
     """All rows on disk, in one file per value of the next bits of their keys; the files in the order of these bits."""
     parts = [_Part(folder / f"{shift}-{i}.arrows") for i in range(1 << BITS)]
+
+    def spread(table: Any) -> None:
+        keys = to_numpy(table[KEY].combine_chunks())
+        where = ((keys >> np.uint64(shift)) & np.uint64((1 << BITS) - 1)).astype(np.uint8)
+        order = np.argsort(where, kind="stable")
+        rows = table.combine_chunks().take(from_numpy(order)).combine_chunks()
+        ends = np.cumsum(np.bincount(where, minlength=len(parts)))
+        for part, start, end in zip(parts, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            if end > start:
+                part.write(rows.slice(start, end - start), keys[order[start:end]])
+
     with _room():
-        for table in tables:
-            keys = to_numpy(table[KEY].combine_chunks())
-            where = ((keys >> np.uint64(shift)) & np.uint64((1 << BITS) - 1)).astype(np.uint8)
-            order = np.argsort(where, kind="stable")
-            rows = table.combine_chunks().take(from_numpy(order)).combine_chunks()
-            ends = np.cumsum(np.bincount(where, minlength=len(parts)))
-            for part, start, end in zip(parts, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-                if end > start:
-                    part.write(rows.slice(start, end - start), keys[order[start:end]])
+        behind(tables, spread)
         for part in parts:
             part.close()
     return (p for p in parts if p.rows)
