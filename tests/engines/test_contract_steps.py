@@ -14,7 +14,7 @@ import pytest
 import shoal
 import shoal.transform as tf
 from engines.targets import Target
-from shoal.kernels.order import row_hashes
+from shoal.kernels.order import row_hashes, row_numbers
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.steps import Clamp, Cut, Drop, Prefix, Round
@@ -48,7 +48,7 @@ ROWS = people()
 
 
 def in_order(table: pa.Table | None = None, seed: int = 0) -> pa.Table:
-    """The rows in the order of a hash of their content: positions count in it; with the seed it is the published order."""
+    """The rows in the order of a hash of their content, as whole-column steps take them; with the seed: the published order."""
     table = pa.Table.from_pylist(ROWS, ARROW) if table is None else table
     return table.take(pa.array(np.argsort(row_hashes(table.columns, table.num_rows, seed), kind="stable")))
 
@@ -83,8 +83,13 @@ def texts(table: pa.Table) -> list[tuple[str | None, ...]]:
 
 def by_definition(steps: tuple[Step, ...]) -> pa.Table:
     out = in_order()
+    numbers = row_numbers(out.columns, out.num_rows)
     for step in sorted(steps, key=lambda s: s.kind != "sample"):  # rows are chosen first
-        out = tf.apply(step, out, seed=STRONG + 5).table
+        stays = tf.apply(step, out, seed=STRONG + 5, rows=numbers).table
+        if step.kind == "sample":
+            marked = out.append_column("place", pa.array(range(out.num_rows)))
+            numbers = numbers[tf.apply(step, marked, seed=STRONG + 5, rows=numbers).table["place"].to_numpy()]
+        out = stays
     return out
 
 

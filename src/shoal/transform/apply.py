@@ -27,8 +27,11 @@ class Applied:
     changed: dict[str, float]
 
 
-def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) -> Applied:
+def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536, rows: Any = None) -> Applied:
     """``table`` (pyarrow) after ``step``; where it draws and no seed is stated, from a secret one that is forgotten.
+
+    ``rows`` are the numbers that random steps draw by (:func:`shoal.kernels.order.row_numbers`): those of this table, unless it
+    comes from an earlier step and the numbers of its original are given.
 
     >>> import pyarrow as pa
     >>> from shoal.steps import Round
@@ -43,38 +46,40 @@ def apply(step: Step, table: Any, *, seed: int = 0, batch_size: int = 65_536) ->
     if isinstance(step, ColumnStep):
         out = step.run(table, seed)
     elif isinstance(step, StreamStep):
-        out = _streamed(step, table, seed, batch_size)
+        out = _streamed(step, table, seed, batch_size, rows)
     elif isinstance(step, RowStep):
-        out = _chosen(step, table, seed, batch_size)
+        out = _chosen(step, table, seed, batch_size, rows)
     else:
         out = _expression(step, table)
     return Applied(out, {name: _changed(table, out, name) for name in step.columns})
 
 
-def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int) -> Any:
+def _streamed(step: StreamStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
     import pyarrow as pa
 
     look = step.look()
     if look is not None:
         look.add(table)
         step = look.step()
-    run, rows = step.start(seed), _numbers(step, table)
+    run, rows = step.start(seed), _numbers(step, table, rows)
     starts = range(0, max(table.num_rows, 1), batch_size)
     parts = [run(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
     return pa.concat_tables(parts, promote_options="permissive")
 
 
-def _chosen(step: RowStep, table: Any, seed: int, batch_size: int) -> Any:
+def _chosen(step: RowStep, table: Any, seed: int, batch_size: int, rows: Any) -> Any:
     import pyarrow as pa
 
-    stays, rows = step.start(seed), _numbers(step, table)
+    stays, rows = step.start(seed), _numbers(step, table, rows)
     starts = range(0, table.num_rows, batch_size)
     parts = [stays(table.slice(start, batch_size), rows[start : start + batch_size]) for start in starts]
     return table.filter(pa.array(np.concatenate([np.zeros(0, dtype=np.bool_), *parts])))
 
 
-def _numbers(step: StreamStep | RowStep, table: Any) -> Any:
+def _numbers(step: StreamStep | RowStep, table: Any, rows: Any) -> Any:
     """The number of each row, for steps that draw by it."""
+    if rows is not None:
+        return rows
     return row_numbers(table.columns, table.num_rows) if step.by_row else np.zeros((table.num_rows, 2), np.uint64)
 
 
