@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,10 @@ import pytest
 
 import shoal
 from engines.comparing import multiset, read_parquet
-from shoal.engines.spark import answers
+from shoal.engines.spark import answers, parts
 from shoal.engines.spark import engine as spark_engine
 from shoal.errors import MemoryBudgetError
+from shoal.model.certificate.certificate import Certificate
 from shoal.steps import MapValues
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("spark")]
@@ -91,6 +94,7 @@ def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch:
         assert table.about_classes([], beside=["town", "age"]) == pytest.approx(38, abs=3), "the most that one of them makes"
         assert table.class_sizes(["town", "age"]) == {n: sizes.count(n) for n in sorted(set(sizes))}
     monkeypatch.setattr(spark_engine, "MOST_CLASSES", 150)
+    monkeypatch.setattr(parts, "PART_ROWS", 300)
     words: dict[str, Any] = {"k": 3, "allow": {"suppress": 0.05, "loss": 1}, "format": "parquet"}
     release = shoal.anonymize(people, quasi=QUASI, **words)
     began = release.prepared.coarser
@@ -105,3 +109,44 @@ def test_too_many_classes_are_counted_at_higher_levels(people: str, monkeypatch:
     assert multiset(read_parquet(tmp_path / "spark" / "data.parquet")) == multiset(
         read_parquet(tmp_path / "file" / "data.parquet")
     )
+    assert release.certificate.after == plain.certificate.after
+    assert sorted(release.certificate.attacks, key=str) == sorted(plain.certificate.attacks, key=str)
+    _proven_part_by_part(tmp_path / "spark", release.certificate)
+
+
+def _proven_part_by_part(folder: Path, certificate: Certificate) -> None:
+    """The executors wrote three files; each has an entry in the certificate, and whatever is done to one of them is found."""
+    names = [f"data.parquet/part-{i:05d}.parquet" for i in range(3)]
+    assert [f.name for f in certificate.files] == [*names, "plan.json", "report.html"]
+    assert all(hashlib.sha256((folder / f.name).read_bytes()).hexdigest() == f.sha256 for f in certificate.files)
+    assert shoal.verify(folder).ok
+    assert shoal.attack(folder).holds
+    first, second = folder / names[0], folder / names[1]
+    for spoil, undo in (
+        (lambda: first.rename(folder / "away"), lambda: (folder / "away").rename(first)),
+        (lambda: shutil.copy(first, folder / "data.parquet" / "part-00003.parquet"), None),
+        (lambda: _exchange(first, second), lambda: _exchange(first, second)),
+        (lambda: (folder / "data.parquet").rename(folder.parent / "moved") and _link(folder), None),
+    ):
+        spoil()
+        assert not shoal.verify(folder).ok
+        undo() if undo else _mended(folder)
+    assert shoal.verify(folder).ok
+
+
+def _exchange(one: Path, other: Path) -> None:
+    held = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(held)
+
+
+def _link(folder: Path) -> None:
+    (folder / "data.parquet").symlink_to(folder.parent / "moved")
+
+
+def _mended(folder: Path) -> None:
+    data = folder / "data.parquet"
+    if data.is_symlink():
+        data.unlink()
+        (folder.parent / "moved").rename(data)
+    (data / "part-00003.parquet").unlink(missing_ok=True)

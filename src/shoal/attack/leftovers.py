@@ -6,6 +6,7 @@ metadata that the original or its author left behind.
 
 from __future__ import annotations
 
+import json
 import math
 import zipfile
 from pathlib import Path
@@ -18,11 +19,12 @@ from shoal.kernels.arrow import to_numpy
 from shoal.model.attack import AttackResult
 
 QUESTION = "Do row order, row numbers or file metadata tell anything that the cells do not?"
+SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 LIMIT = 6.0  # standard deviations: about one false alarm in a thousand million columns
 
 
 def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
-    """Look at a published table (pyarrow) and the files that hold it."""
+    """Look at a published table (pyarrow) and the files that hold it; a folder of them is one of ``files``."""
     found, tries = [], 0
     ranks = {name: _ranks(table[name]) for name in table.column_names}
     fresh = _new_rows(list(ranks.values()))
@@ -35,7 +37,8 @@ def leftovers(table: Any, files: tuple[Path, ...] = ()) -> AttackResult:
             found.append(f"column '{name}' numbers the rows")
     for file in files:
         tries += 1
-        found.extend(metadata_of(file))
+        inside = sorted(p for p in file.iterdir() if p.is_file()) if file.is_dir() else [file]
+        found.extend(dict.fromkeys(line for part in inside for line in metadata_of(part)))
     rate = len(found) / max(tries, 1)
     sentence = "; ".join(found) + "." if found else "Row order and file metadata tell nothing."
     return AttackResult(
@@ -124,8 +127,26 @@ def _parquet_metadata(file: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     entries = pq.read_metadata(file).metadata or {}
-    names = sorted(k.decode(errors="replace") for k in entries if k != b"ARROW:schema")
+    plain = {b"ARROW:schema", b"org.apache.spark.version"}
+    if _is_plain_schema(entries.get(SPARK_SCHEMA, b"")):
+        plain.add(SPARK_SCHEMA)
+    names = sorted(k.decode(errors="replace") for k in entries if k not in plain)
     return [f"the Parquet file carries metadata '{name}'" for name in names]
+
+
+def _is_plain_schema(text: bytes) -> bool:
+    """Whether Spark's form of the schema says names and types only: comments and other notes about columns stand in it too.
+
+    >>> _is_plain_schema(b'{"fields": [{"name": "a", "type": "long", "nullable": true, "metadata": {}}]}')
+    True
+    >>> _is_plain_schema(b'{"fields": [{"name": "a", "type": "long", "nullable": true, "metadata": {"comment": "of B."}}]}')
+    False
+    """
+    try:
+        fields = json.loads(text)["fields"]
+        return all(isinstance(f["type"], str) and f["metadata"] == {} for f in fields)
+    except (ValueError, LookupError, TypeError):
+        return False
 
 
 def _office_metadata(file: Path) -> list[str]:

@@ -236,7 +236,12 @@ class Table:
 
     def class_sizes(self, columns: Sequence[str]) -> dict[int, int]:
         """How many classes there are of each size; counted in the engine, which keeps the classes."""
-        return class_sizes(self._engine, self._relation, self._request(columns, None, (), None, None, None).columns)
+        given, missing = self.class_sizes_apart(columns, None)
+        return dict(sorted({n: given.get(n, 0) + missing.get(n, 0) for n in (*given, *missing)}.items()))
+
+    def class_sizes_apart(self, columns: Sequence[str], by: str | None) -> tuple[dict[int, int], dict[int, int]]:
+        """As :meth:`class_sizes`, in two: classes with a value of ``by``, one of the columns, and classes without one."""
+        return class_sizes(self._engine, self._relation, self._request(columns, None, (), None, None, None).columns, by)
 
     def numbers(self, column: str) -> tuple[int, int]:
         """How many different values a column has, and rows without one: two numbers, counted in the engine."""
@@ -267,6 +272,10 @@ class Table:
         plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in first]
         return [a.slice(0, rows) for a in plain]
 
+    def sum_of_macs(self, secret: bytes) -> tuple[int, int] | None:
+        """Number of rows, and the sum of the HMAC of each, added up where the data are; None where rows must be read for it."""
+        return self._engine.sum_of_macs(self._relation, self._schema.names, secret)
+
     def hold(self, *, write: bool = False) -> Held:
         """Begin a run on one state of the data (see :mod:`shoal.engines.core.state`); the engine's ends with :meth:`close`."""
         return state.hold(self._engine, self._relation, write=write)
@@ -289,6 +298,7 @@ class Table:
         format: str | None = None,
         raw: bool = False,
         progress: Progress | None = None,
+        parts: bool = False,
     ) -> Recoded:
         """Write the table through a plan: a file, or ``ENGINE-URL::table`` for a new table; whole or not at all.
 
@@ -305,8 +315,10 @@ class Table:
             Local recoding: the original quasi-identifier columns and, for each, ``"<column>\\u0000published"``.
         raw : bool
             CSV only: write text cells as they are, for machines; without it cells that a spreadsheet would run are made inert.
+        parts : bool
+            A Parquet output may be a folder of files, where the engine's own machines (Spark's executors) can write it.
         """
-        return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress)
+        return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts)
 
     def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
         """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""

@@ -10,21 +10,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
+from shoal.engines.core.inline import inline
 from shoal.engines.core.kinds import normalize
 from shoal.engines.core.stored import RAW
-from shoal.errors import UsageError
+from shoal.errors import InternalError, UsageError
 from shoal.model.roles import Column
 from shoal.steps.sql import cast, column, string
 from shoal.steps.sqlglot import exp
 
 BATCH_ROWS = 131_072
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -224,18 +227,38 @@ class Engine(ABC):
 
         Gives an expression for FROM/JOIN **without alias**; its columns have the names of ``data``.
         """
-        return _inline(data)
+        return inline(data)
 
     def lasting(self, data: Any) -> exp.Expr:
         """A :meth:`mapping` that stays until :meth:`let_go`."""
+        return self.stays(self.mapping(data))
+
+    def stays(self, context: AbstractContextManager[T]) -> T:
+        """What a context gives, kept until :meth:`let_go`."""
         stack: ExitStack = self.__dict__.setdefault("_lasting", ExitStack())
-        return stack.enter_context(self.mapping(data))
+        return stack.enter_context(context)
 
     def let_go(self) -> None:
         """Give back what :meth:`lasting` holds; before :meth:`close`."""
         held = self.__dict__.pop("_lasting", None)
         if held is not None:
             held.close()
+
+    def writes_parts(self, out: Path) -> bool:
+        """Whether the engine's own machines can write Parquet files that are brought to ``out`` (:meth:`write_parts`)."""
+        return False
+
+    def write_parts(self, query: exp.Expr, names: Sequence[str], out: Path, expected: int) -> str:
+        """The rows of a query as a folder of Parquet files in the order of ``x``: whole or not at all; where the engine sees it.
+
+        The query gives the columns ``p0, p1 …``, written under their ``names``, and a hash ``x`` as hexadecimal digits.
+        ``expected`` rows were counted; where others are written, the table has changed.
+        """
+        raise InternalError(f"{self.name} writes no folders of files.")
+
+    def sum_of_macs(self, relation: Relation, names: Sequence[str], secret: bytes) -> tuple[int, int] | None:
+        """Number of rows, and the sum of their keyed hashes modulo 2²⁵⁶, added up in the engine; None where it cannot."""
+        return None
 
     def most_classes(self, columns: int) -> int | None:
         """Classes of so many columns that may leave the engine; None where it sets no limit."""
@@ -256,24 +279,3 @@ class Engine(ABC):
         for batch in self.stream(query if most is None else query.limit(most), batch_rows=batch_rows):
             arrays = [self.decode(batch.column(i), known[n]) for i, n in enumerate(names)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
-
-
-@contextmanager
-def _inline(data: Any) -> Iterator[exp.Expr]:
-    """SELECT … UNION ALL SELECT …: plain SQL that needs no right to create anything."""
-    rows = data.to_pylist()
-    names = data.column_names
-    selects = [
-        exp.select(*[exp.alias_(exp.convert(row[n]), n, quoted=True) for n in names]) for row in rows or [dict.fromkeys(names)]
-    ]
-    if not rows:
-        selects[0] = selects[0].where(exp.false())
-    yield exp.Subquery(this=_balanced(selects))
-
-
-def _balanced(selects: Sequence[exp.Select]) -> exp.Expr:
-    """UNION ALL as a balanced tree, so that long lists do not nest deeply."""
-    if len(selects) == 1:
-        return selects[0]
-    half = len(selects) // 2
-    return exp.Union(this=_balanced(selects[:half]), expression=_balanced(selects[half:]), distinct=False)

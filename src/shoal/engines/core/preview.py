@@ -53,11 +53,16 @@ class Recorder:
             next(batches)
             self._note(f"CREATE TABLE {engine.render(exp.table_(name, quoted=True))} …, filled row by row", "nothing")
 
+        def parted(query: exp.Expr, names: Sequence[str], *_: object) -> str:
+            self._note(f"{engine.render(query)} …, written as Parquet files by {engine.name}", "nothing")
+            return ""
+
         replaced: dict[str, Callable[..., Any]] = {
             "stream": streamed,
             "fetch": lambda query: pa.Table.from_batches(list(streamed(query))),
             "create_table": created,
             "load_table": loaded,
+            "write_parts": parted,
             "decode": lambda values, column: pa.nulls(len(values), _TYPES.get(column.kind, pa.string())),
         }
         send = getattr(engine, "_run", None)

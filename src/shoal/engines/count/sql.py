@@ -71,16 +71,23 @@ def about_classes(engine: Engine, relation: Relation, request: CountRequest) -> 
     return max(int(found[name][0].as_py() or 0) for name in found.column_names)
 
 
-def class_sizes(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[int, int]:
-    """How many classes there are of each size; the classes themselves stay in the engine."""
+def class_sizes(
+    engine: Engine, relation: Relation, columns: Sequence[str], apart: str | None
+) -> tuple[dict[int, int], dict[int, int]]:
+    """How many classes there are of each size, with a value of column ``apart`` and without one; they stay in the engine."""
     keys = [_named(engine.fingerprint(column(f"c{i}", "s"), relation.column(n)), f"k{i}") for i, n in enumerate(columns)]
     rows = exp.select(*keys).from_(aliased(exp.Subquery(this=cleaned(engine, relation, columns)), "s"))
-    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n")), rows).group_by(
+    given: exp.Expr = exp.convert(1) if apart is None else exp.Count(this=column(f"k{columns.index(apart)}", "p"))
+    sizes = _from(exp.select(_named(exp.Count(this=exp.Star()), "n"), _named(given, "g")), rows).group_by(
         *[column(f"k{i}", "p") for i in range(len(columns))]
     )
-    counted = exp.select(column("n", "p"), _named(exp.Count(this=exp.Star()), "m"))
-    found = engine.fetch(_from(counted, sizes).group_by(column("n", "p")))
-    return dict(sorted(zip(found["n"].cast("int64").to_pylist(), found["m"].cast("int64").to_pylist(), strict=True)))
+    there = exp.Case(ifs=[exp.If(this=exp.EQ(this=column("g", "p"), expression=exp.convert(0)), true=exp.convert(0))])
+    there.set("default", exp.convert(1))
+    flagged = _from(exp.select(column("n", "p"), _named(there, "there")), sizes)
+    counted = exp.select(column("n", "p"), column("there", "p"), _named(exp.Count(this=exp.Star()), "m"))
+    found = engine.fetch(_from(counted, flagged).group_by(column("n", "p"), column("there", "p")))
+    lines = sorted(zip(*(found[name].cast("int64").to_pylist() for name in ("n", "m", "there")), strict=True))
+    return {n: m for n, m, has in lines if has}, {n: m for n, m, has in lines if not has}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from shoal.engines.core.stored import stored_or_decoded
 from shoal.engines.files.writers import write_file
 from shoal.engines.recode.former import Former
 from shoal.engines.recode.spill import KEY, Held, in_order
-from shoal.engines.recode.sql import Rows, facts, final
+from shoal.engines.recode.sql import Rows, facts, final, hashed
 from shoal.kernels.arrow import from_numpy
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
@@ -57,12 +57,31 @@ class Job:
         first = next(batches)
         write_file(path, format, first.schema, _chain(first, batches), self.columns, raw=raw, hidden=hidden)
 
+    def can_be_parts(self, home: Engine, out: Path) -> bool:
+        """Whether the source's own engine can write the rows as a folder of files: they come from one query, in its types."""
+        apart = len({c.name.lower() for c in self.columns}) == len(self.columns)
+        plain = self.rows is not None and self.engine is home and self.plan.shuffle and not Former(self.columns)
+        return plain and apart and home.writes_parts(out)
+
+    def to_parts(self, out: Path) -> str:
+        """A folder of Parquet files that the engine's own machines write; where they see it."""
+        assert self.rows is not None
+        self._tell(0.1)
+        self._add_up(self.rows)
+        self._tell(0.4)
+        names = [c.name for c in self.columns]
+        return self.engine.write_parts(hashed(self.engine, self.rows, self.plan), names, out, self.written)
+
+    def _add_up(self, rows: Rows) -> None:
+        """Rows and flags, counted by the engine."""
+        found = self.engine.fetch(facts(rows))
+        self.written = int(found["n"][0].as_py())
+        self.flags = {f: int(found[f][0].as_py() or 0) for f in self.flags}
+
     def to_table(self, home: Engine, out: str) -> None:
         """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
         if self.rows is not None and self.engine is home and out.startswith("::"):
-            found = home.fetch(facts(self.rows))
-            self.written = int(found["n"][0].as_py())
-            self.flags = {f: int(found[f][0].as_py() or 0) for f in self.flags}
+            self._add_up(self.rows)
             home.create_table(out[2:], _named(final(home, self.rows, self.plan), self.columns))
             return
         target, name = (home, out[2:]) if out.startswith("::") else connect(out)

@@ -261,9 +261,18 @@ def final(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
     names = [f"p{i}" for i in range(len(rows.columns))]
     query = exp.select(*[column(n, "f") for n in names]).from_(_sub(rows.query, "f"))
     if plan.shuffle:
-        texts = [engine.text(column(n, "f"), c) for n, c in zip(names, rows.columns, strict=True)]
-        query = query.order_by(engine.row_hash(texts, plan.seed), *[column(n, "f") for n in names])
+        query = query.order_by(_hash(engine, rows, plan), *[column(n, "f") for n in names])
     return query
+
+
+def hashed(engine: Engine, rows: Rows, plan: Plan) -> exp.Select:
+    """The published columns in no order, with the hash to order them by as ``x``."""
+    terms = [column(f"p{i}", "f") for i in range(len(rows.columns))]
+    return exp.select(*terms, exp.alias_(_hash(engine, rows, plan), "x", quoted=True)).from_(_sub(rows.query, "f"))
+
+
+def _hash(engine: Engine, rows: Rows, plan: Plan) -> exp.Expr:
+    return engine.row_hash([engine.text(column(f"p{i}", "f"), c) for i, c in enumerate(rows.columns)], plan.seed)
 
 
 def facts(rows: Rows) -> exp.Select:

@@ -45,7 +45,7 @@ class Recoded:
     ``suppressed`` counts records left out (scope ``rows``) or with blanked quasi-identifiers (``cells``). Records outside a
     sample are neither: they are in ``unsampled``. ``drawn`` is the seed of random steps where none was stated; for a file it is
     kept in ``private_file`` beside it, for a table the caller must keep it. ``not_kept`` says what the format of the file
-    cannot hold, or what was not carried over.
+    cannot hold, or what was not carried over. ``parts_at`` is where the engine sees the folder of files that it wrote itself.
     """
 
     records_in: int
@@ -58,6 +58,7 @@ class Recoded:
     drawn: int | None = field(default=None, repr=False)
     private_file: str | None = None
     not_kept: tuple[str, ...] = ()
+    parts_at: str = ""
 
 
 def recode(
@@ -71,6 +72,7 @@ def recode(
     format: str | None,
     raw: bool,
     progress: Progress | None,
+    parts: bool = False,
 ) -> Recoded:
     """See :meth:`shoal.engines.table.Table.recode`."""
     seeded = plan.seeded()
@@ -102,17 +104,20 @@ def recode(
         stack.enter_context(engine.snapshot())
         stack.enter_context(engine.sparing())
         job, counted = _job(engine, relation, plan, names, steps, unit, class_map, kept, stack, compared, progress)
-        private, told = None, tuple[str, ...]()
+        private, told, parts_at = None, tuple[str, ...](), ""
         if isinstance(target, Path):
             with kept_beside(target, drawn) as private:
                 form = output_format(target, format)
-                job.to_file(target, form, raw, _hidden(plan, names, kept))
+                if parts and form == "parquet" and job.can_be_parts(engine, target):
+                    parts_at = job.to_parts(target)
+                else:
+                    job.to_file(target, form, raw, _hidden(plan, names, kept))
                 told = told_after(relation, job.columns, plan, form)
         else:
             job.to_table(engine, str(target))
         records, unsampled = counted()
     done = _report(job, schema, names, records, unsampled, str(out), target, dropped)
-    return replace(done, drawn=drawn, private_file=None if private is None else str(private), not_kept=told)
+    return replace(done, drawn=drawn, private_file=None if private is None else str(private), not_kept=told, parts_at=parts_at)
 
 
 def _by_codes(

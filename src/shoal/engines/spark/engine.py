@@ -20,7 +20,7 @@ from sqlglot import exp
 from shoal.disk.folder import staged
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.core.memory import bytes_of_class, left_for_data
-from shoal.engines.servers.tables import Reading, build_relation, spellings, table_expression
+from shoal.engines.servers.tables import build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
     ddl_of,
@@ -32,29 +32,20 @@ from shoal.engines.spark.answers import (
     shared_folder,
     streamed,
 )
+from shoal.engines.spark.digest import can_add_up, rows_and_sum
 from shoal.engines.spark.errors import condition_of, spark_errors, translate
+from shoal.engines.spark.parts import number_of_parts, place_of_parts, publish_parts, write_parts
 from shoal.engines.spark.session import disconnect, session, shown
-from shoal.errors import EngineError, OutputError, UnreadableError
+from shoal.engines.spark.types import reading
+from shoal.errors import EngineError, InternalError, OutputError, UnreadableError
 from shoal.model.roles import Column
-from shoal.steps.sql import column, string
+from shoal.steps.sql import string
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 MOST_CLASSES = 2_000_000
 """Classes that a plan is searched over where nobody allowed more: about 1.5 GB."""
-
-_WORDS_OF = {
-    "integer": "tinyint smallint int bigint",
-    "float": "float double",
-    "boolean": "boolean",
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "time": "time",
-    "text": "string",
-    "binary": "binary",
-}
-_KINDS = {word: kind for kind, words in _WORDS_OF.items() for word in words.split()}
 
 
 class Spark(Engine):
@@ -83,7 +74,7 @@ class Spark(Engine):
 
     def relation(self, table: str, **options: Any) -> Relation:
         source, frame = self._source(table, options)
-        readings = [_reading(f) for f in frame.schema.fields]
+        readings = [reading(f) for f in frame.schema.fields]
         return build_relation(source, readings, f"{shown(self.url)}::{table}", options, table)
 
     def _source(self, table: str, options: dict[str, Any]) -> tuple[exp.Expr, Any]:
@@ -219,6 +210,23 @@ class Spark(Engine):
                 self._spark.sql(f"DROP TABLE IF EXISTS `{passing}`")
             raise
 
+    def writes_parts(self, out: Path) -> bool:
+        return place_of_parts(self._spark, self.url, out) is not None
+
+    def write_parts(self, query: exp.Expr, names: Sequence[str], out: Path, expected: int) -> str:
+        place = place_of_parts(self._spark, self.url, out)
+        if place is None:
+            raise InternalError("the executors share no folder with us.")
+        with ExitStack() as stack:
+            here = place == out.absolute().parent
+            folder = stack.enter_context(staged(place)) if here else self.stays(staged(place))
+            made = folder / "data.parquet"
+            made.mkdir()
+            with self._errors(), self._utc():
+                write_parts(self._spark.sql(self.render(query)), names, made, number_of_parts(expected))
+            publish_parts(made, out, expected)
+        return str(out.absolute() if here else made)
+
     # -- the dialect --------------------------------------------------------------------------------------------------
 
     def text(self, value: exp.Expr, column: Column) -> exp.Expr:
@@ -237,6 +245,9 @@ class Spark(Engine):
     def most_classes(self, columns: int) -> int:
         """What fits in the memory that was allowed; a round number where nobody said."""
         return MOST_CLASSES if self.memory is None else max(1, left_for_data(self.memory) // bytes_of_class(columns))
+
+    def sum_of_macs(self, relation: Relation, names: Sequence[str], secret: bytes) -> tuple[int, int] | None:
+        return rows_and_sum(self, relation, names, secret) if can_add_up(relation, names) else None
 
     def set_of(self, value: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this="ARRAY_SORT", expressions=[exp.Anonymous(this="COLLECT_LIST", expressions=[value])])
@@ -264,26 +275,3 @@ class Spark(Engine):
         if data.num_rows == 0:  # Spark Connect takes no table without rows
             return self._spark.createDataFrame([], ddl_of(data.schema))
         return self._spark.createDataFrame(data)
-
-
-def _reading(field: Any) -> Reading:
-    """How a column is read, from its Spark type."""
-    native = field.dataType.simpleString()
-    declared = (field.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", "")
-    value: exp.Expr = column(field.name, "r")
-    if native.startswith("decimal"):
-        return Reading(Column(field.name, "decimal"), None, native)
-    if declared.startswith("char"):
-        return Reading(Column(field.name, "text"), exp.Anonymous(this="RTRIM", expressions=[value]), declared)
-    if native.startswith("string collate"):
-        plain = exp.Anonymous(this="COLLATE", expressions=[value, string("UTF8_BINARY")])
-        return Reading(Column(field.name, "text"), plain, native)
-    if native == "timestamp":
-        return Reading(Column(field.name, "timestamp"), _cast(value, "TIMESTAMP_NTZ"), native)
-    if native in _KINDS:
-        return Reading(Column(field.name, _KINDS[native]), None, native)
-    return Reading(Column(field.name, "text"), exp.Anonymous(this="TO_JSON", expressions=[value]), native)
-
-
-def _cast(value: exp.Expr, to: str) -> exp.Expr:
-    return exp.Cast(this=value, to=exp.DataType.build(to, dialect="spark"))

@@ -65,6 +65,7 @@ class Written:
     unsampled: int
     changed: Mapping[str, float]
     data: Data
+    place: Path
     files: Sequence[Path]
     commitment: str | None
     input_hash: str | None
@@ -79,7 +80,7 @@ class Written:
 def certificate_of(prepared: Prepared, decision: Decision, made: Written) -> Certificate:
     """Everything that is claimed of a release, not signed yet."""
     policy = prepared.policy
-    entries = tuple(file_entry(f) for f in made.files)
+    entries = tuple(file_entry(f, made.place) for f in made.files)
     before = class_numbers(facts_of_counts(prepared.base) if prepared.coarser is None else prepared.coarser.before)
     after, people = published_numbers(made.facts), published_numbers(made.people[0]) if made.people else None
     whole = Certificate(

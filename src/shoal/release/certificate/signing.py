@@ -15,9 +15,10 @@ from shoal.model.certificate.parts import FileEntry, Key
 C = TypeVar("C", Certificate, EventCertificate)
 
 
-def file_entry(path: Path) -> FileEntry:
-    """Name, size and hash of a file of the release."""
-    return FileEntry(path.name, path.stat().st_size, sign.sha256_file(path))
+def file_entry(path: Path, place: Path | None = None) -> FileEntry:
+    """Name, size and hash of a file of the release; the name is that in ``place``, where the file may lie deeper."""
+    name = path.name if place is None else path.relative_to(place).as_posix()
+    return FileEntry(name, path.stat().st_size, sign.sha256_file(path))
 
 
 def signed(certificate: C, signer: sign.Signer) -> C:

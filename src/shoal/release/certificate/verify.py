@@ -9,22 +9,21 @@ Cost     reads each file once for its hash and the data once more to count; a mi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
-from shoal.model.certificate.certificate import NAME, PLAN, REPORT, Certificate
+from shoal.model.certificate.certificate import NAME, PLAN, Certificate
 from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
-from shoal.model.certificate.parts import FileEntry
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
 from shoal.release.certificate.consistency import check_claims, check_columns, check_counts, check_report
 from shoal.release.certificate.database_table import digest, facts_of_table
+from shoal.release.certificate.files import check_files, check_ordinary, signed_digest
 from shoal.release.certificate.identifiers import check_preset_columns
 from shoal.release.certificate.labels import check_labels
 from shoal.release.certificate.outcome import Check, Verification, tried
@@ -32,14 +31,11 @@ from shoal.release.certificate.signing import check_signature
 from shoal.release.gate.estimates import estimates
 from shoal.release.make.objections import check_objections, private_of
 from shoal.release.make.seed import check as check_seed
-from shoal.release.proof import bounds, trees
 from shoal.release.proof import read as recount_read
+from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.release.proof.recount import SMALL_FILE, recount
-
-MOST_FILES = 1_000
-"""Entries of a folder that are looked at; a release has six at most."""
 
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 
@@ -124,45 +120,6 @@ def check_key(certificate: Certificate | EventCertificate, expected: str | None)
     return f"the signature fits and the key {key.fingerprint} is the one expected"
 
 
-def check_ordinary(place: Path, listed: int) -> str:
-    """Nothing in the folder that would be read for ever: pipes, devices, texts of absurd length."""
-    for path in islice(place.iterdir(), MOST_FILES):
-        if not path.is_symlink() and not path.is_dir():
-            bounds.check_regular(path)
-    for path in (place / PLAN, place / REPORT, place / trees.NAME):
-        if path.exists() and not path.is_symlink():
-            bounds.check_text(path)
-    return f"{listed:,} files are listed"
-
-
-def check_files(place: Path, files: tuple[FileEntry, ...], file: str | None) -> str:
-    """The files of the folder are those that were signed, byte for byte; ``file`` holds the data, where they are a file."""
-    listed = {entry.name: entry for entry in files}
-    if len(listed) != len(files):
-        raise TamperError("the certificate lists a file twice.")
-    for name in listed:
-        if Path(name).is_absolute() or ".." in Path(name).parts or name == NAME:
-            raise TamperError("the certificate lists a file outside the folder.")
-    data = [] if file is None else [file]
-    if data and (Path(data[0]).stem != "data" or Path(data[0]).name != data[0] or not Path(data[0]).suffix):
-        raise TamperError("the certificate names data outside the folder.")
-    if set(listed) - {trees.NAME} != {*data, PLAN, REPORT}:
-        raise TamperError("the certificate lists other files than a release has.")
-    there = {str(p.relative_to(place)) for p in islice(place.rglob("*"), MOST_FILES)}
-    extra, lacking = there - set(listed) - {NAME}, set(listed) - there
-    if extra or lacking:
-        raise TamperError(
-            f"the folder has {len(extra)} files that the certificate does not list and lacks {len(lacking)} that it lists."
-        )
-    for name, entry in listed.items():
-        path = place / name
-        if path.is_symlink():
-            raise TamperError(f"'{name}' is a link, not a file.")
-        if path.stat().st_size != entry.bytes or sign.sha256_file(path) != entry.sha256:
-            raise TamperError(f"'{name}' was changed after the certificate was signed.")
-    return f"all {len(listed)} files have the bytes that were signed"
-
-
 def _read_plan(place: Path) -> Plan:
     return Plan.from_json((place / PLAN).read_text(encoding="utf-8"))
 
@@ -223,8 +180,7 @@ def _known(place: Path, certificate: Certificate, counted: tuple[str, Facts] | N
     name = certificate.data.file
     if counted is None or name is None or recount_read.size(place / name) <= SMALL_FILE:
         return None
-    signed = {entry.name: entry.sha256 for entry in certificate.files}
-    return counted[1] if signed.get(name) == counted[0] else None
+    return counted[1] if signed_digest(certificate.files, name) == counted[0] else None
 
 
 def _count(place: Path, certificate: Certificate, table: Any, counted: tuple[str, Facts] | None) -> str:

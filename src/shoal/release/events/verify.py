@@ -20,8 +20,9 @@ from shoal.model.certificate.form import plain
 from shoal.model.progress import Progress
 from shoal.model.requirement.compare import equal
 from shoal.release.certificate.consistency import objections_fit
+from shoal.release.certificate.files import check_files, check_ordinary
 from shoal.release.certificate.outcome import Check, Verification, tried
-from shoal.release.certificate.verify import NOT_COUNTED, check_files, check_key, check_ordinary
+from shoal.release.certificate.verify import NOT_COUNTED, check_key
 from shoal.release.events.contents import VERIFY, limits_of, proof_of, verdict_of
 from shoal.release.events.plan_file import EventPlan
 from shoal.release.make.objections import check_list, private_of

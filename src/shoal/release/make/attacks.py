@@ -18,6 +18,7 @@ from shoal.model.progress import Progress, silent
 from shoal.model.requirement import DistinctDiversity, Linkage, TCloseness
 from shoal.model.written import written
 from shoal.release.earlier.composition import composition
+from shoal.release.make.by_engine import ByEngine
 from shoal.release.plan.hardened import structure, tells
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
@@ -51,6 +52,7 @@ def run_attacks(
     earlier: tuple[Path, ...],
     links: Sequence[ValueLink],
     progress: Progress = silent,
+    seen: ByEngine | None = None,
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
     from shoal.attack import ATTACKING, Scene, run_all
@@ -59,8 +61,11 @@ def run_attacks(
     made = structure(prepared, decision) if decision.codes else None
     table = published_table(data, int(decision.released.n_records), prepared.schema.names)
     kept = _kept(prepared, decision)
-    why_not = _too_much(prepared, int(decision.released.n_records), len(kept)) if kept else ""
-    counted = {} if why_not else _alone(prepared, kept, data)
+    why_not = _too_much(prepared, int(decision.released.n_records), len(kept)) if kept and seen is None else ""
+    if seen is not None:
+        counted = {c: seen.kept(c).alone for c in kept}
+    else:
+        counted = {} if why_not else _alone(prepared, kept, data)
     scene = Scene(
         released=decision.released,
         k=prepared.policy.smallest_class,
@@ -69,7 +74,7 @@ def run_attacks(
         recoded=made if decision.finer else None,
         table=table,
         alone={**counted, **{n.column: round(n.found_in_class) for n in links if n.changed}},
-        files=(data,) if data.is_file() else (),
+        files=(data,),
         seed=prepared.policy.seed,
     )
     results = [r for r in run_all(scene, progress) if not (earlier and r.name == "intersection")]

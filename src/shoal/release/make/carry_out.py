@@ -21,6 +21,7 @@ from shoal.release.certificate.sentences import today
 from shoal.release.make import seed
 from shoal.release.make.analyses import run_analyses
 from shoal.release.make.attacks import run_attacks
+from shoal.release.make.by_engine import by_engine
 from shoal.release.make.certify import Certified, certify, input_hash
 from shoal.release.make.count_again import Counted, count_again, count_people, require_same, trees_of
 from shoal.release.make.links import check_links
@@ -86,10 +87,11 @@ def carry_out(
     progress(0.6, "writing the data")
     done = recode(prepared, decision, data)
     progress(0.75, "looking for people by their values")
-    links = value_links(prepared, decision, data, stage)
+    seen = by_engine(prepared.table, done, prepared.quasi)
+    links = value_links(prepared, decision, data, stage, seen)
     decision = replace(decision, given={**decision.given, ("linkage",): share_found(links)})
     progress(0.8, "counting the written file again")
-    counted = count_again(prepared, decision, data, done)
+    counted = count_again(prepared, decision, data, done, seen)
     people = count_people(prepared, decision, stage, counted)
     shown = published_plan(prepared, decision)
     objected = objections(output.left_out, signer)
@@ -100,7 +102,9 @@ def carry_out(
     identifiers = classings(prepared, data, written_data.columns, today(prepared.policy.about.get("date")))
     tree_files = _write_trees(prepared, stage, data)
     progress(0.9, "attacking")
-    attacks = run_attacks(prepared, decision, data, output.earlier, links, lambda done, what: progress(0.9 + 0.04 * done, what))
+    attacks = run_attacks(
+        prepared, decision, data, output.earlier, links, lambda done, what: progress(0.9 + 0.04 * done, what), seen
+    )
     progress(0.94, "certifying")
     written = Written(
         facts=counted.facts,
@@ -111,6 +115,7 @@ def carry_out(
         unsampled=done.unsampled,
         changed=done.changed,
         data=written_data,
+        place=stage,
         files=[*(_files(data) if output.to_table is None else []), plan_file, *tree_files],
         commitment=kept.commitment if kept else None,
         input_hash=input_hash(prepared.table, signer),

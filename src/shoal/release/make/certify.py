@@ -71,14 +71,19 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _rows_hash(table: Table, signer: sign.Signer) -> str:
-    total = rows = 0
     secret = signer.secret("input")
+    rows, total = table.sum_of_macs(secret) or _read_and_added_up(table, secret)
+    return signer.keyed_hash([f"{rows}:{total % 2**256:064x}".encode()], purpose="input")
+
+
+def _read_and_added_up(table: Table, secret: bytes) -> tuple[int, int]:
+    total = rows = 0
     for batch in table.scan():
         texts = [canonical_text(batch.column(i)) for i in range(batch.num_columns)]
         for line in pc.binary_join_element_wise(*[_spelled(t) for t in texts], "\x1f").to_pylist():
             total += int.from_bytes(hmac.digest(secret, line.encode("utf-8"), "sha256"), "big")
         rows += batch.num_rows
-    return signer.keyed_hash([f"{rows}:{total % 2**256:064x}".encode()], purpose="input")
+    return rows, total
 
 
 def _spelled(texts: Any) -> Any:

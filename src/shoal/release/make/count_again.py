@@ -13,12 +13,13 @@ import numpy as np
 
 from shoal.engines.core.state import Held, changed
 from shoal.errors import VerificationError
-from shoal.kernels.signatures import sha256_file
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
 from shoal.model.written import written
+from shoal.release.certificate.files import digest_of_data
 from shoal.release.gate.estimates import estimates
+from shoal.release.make.by_engine import ByEngine
 from shoal.release.make.recode import published_unit, recode
 from shoal.release.plan.begin_coarser import count_at
 from shoal.release.plan.prepare import Prepared
@@ -41,7 +42,7 @@ class Counted:
     sha256: str = ""  # of the bytes that were counted
 
 
-def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded) -> Counted:
+def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recoded, seen: ByEngine | None) -> Counted:
     """The records of the written file; all of them there, every requirement met, no more suppressed than is allowed."""
     unit = published_unit(prepared, decision.plan)
     if prepared.sampled is None and done.records_in != prepared.base.n_records:
@@ -49,6 +50,8 @@ def count_again(prepared: Prepared, decision: Decision, data: Path, done: Recode
     found = _counted(prepared, decision, data, unit)
     if found.facts.records != done.records_out:
         raise VerificationError("the written file has another number of records than the engine said; nothing was released.")
+    if seen is not None:
+        seen.require_same(found.facts)
     check_suppressed(done.suppressed, done.records_in - done.unsampled, prepared.policy.suppress)
     return found
 
@@ -96,7 +99,7 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Cou
 
 def _counted(prepared: Prepared, decision: Decision, data: Path, unit: str | None) -> Counted:
     asked = prepared.policy.requirements
-    before = sha256_file(data) if data.is_file() else ""
+    before = digest_of_data(data)
     facts = recount(
         data,
         prepared.quasi,

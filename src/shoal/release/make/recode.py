@@ -36,14 +36,17 @@ ENDINGS = {
 
 
 def recode(prepared: Prepared, decision: Decision, out: Path, *, keep_unit: bool = False) -> Recoded:
-    """The plan carried out into a file; ``keep_unit`` leaves the person column as it is, for the private count of people."""
+    """The plan carried out into a file, or into a folder of Parquet files where the engine's own machines can write them.
+
+    ``keep_unit`` leaves the person column as it is, for the private count of people.
+    """
     plan = decision.plan
     if keep_unit:
         unit = prepared.policy.unit
         steps = tuple(Keep(s.column) if isinstance(s, Drop) and s.column == unit else s for s in plan.steps)
         plan = Plan(steps, plan.suppression, plan.seed, plan.shuffle)
     try:
-        return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map)
+        return flat(prepared.table).recode(plan, out, kept=decision.kept, class_map=decision.class_map, parts=True)
     except HierarchyGapError:  # every value that was counted is covered
         raise changed() from None
     except OutputError:

@@ -20,6 +20,7 @@ from shoal.engines.open import open as opened
 from shoal.errors import InternalError
 from shoal.model.plan import Plan, RowStep, Step
 from shoal.release.gate.values import has_values
+from shoal.release.make.by_engine import ByEngine
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.proof.read import batches
@@ -42,13 +43,18 @@ _EAST = re.compile(r"(?i)(?<![a-z])(lon|lng|long)(gitude|itude)?(?![a-z])|(?<=[a
 Codes = npt.NDArray[np.int64]
 
 
-def value_links(prepared: Prepared, decision: Decision, data: Path, stage: Path) -> tuple[ValueLink, ...]:
-    """What each such column of the written file gives away to one who knows it."""
+def value_links(
+    prepared: Prepared, decision: Decision, data: Path, stage: Path, seen: ByEngine | None = None
+) -> tuple[ValueLink, ...]:
+    """What each such column of the written file gives away to one who knows it; ``seen`` counts files that the engine wrote."""
     names = [n for n in (*prepared.policy.sensitive, *prepared.policy.insensitive) if _looked_at(prepared, decision, n)]
     kept = [n for n in names if _as_it_was(decision, n)]
     changed = [n for n in names if n not in kept]
     records = int(decision.released.n_records)
-    out = _kept_links(prepared, decision, data, kept) if kept and records <= MOST_COUNTED else []
+    if seen is not None:
+        out = [_seen_link(prepared, decision, name, seen) for name in kept]
+    else:
+        out = _kept_links(prepared, decision, data, kept) if kept and records <= MOST_COUNTED else []
     if changed and records <= MOST_PAIRED:
         pairs = _pairs(prepared, decision, changed, stage)
         groups, _ = number_groups(whole_codes(pairs.select(list(prepared.quasi)).to_batches(), len(prepared.quasi)))
@@ -114,6 +120,13 @@ def _kept_links(prepared: Prepared, decision: Decision, data: Path, kept: Sequen
         limit = limited(prepared, decision, name)
         out.append(ValueLink(name, len(one), float(alone.sum()), float(inside.sum()), certain, False, limit))
     return out
+
+
+def _seen_link(prepared: Prepared, decision: Decision, name: str, seen: ByEngine) -> ValueLink:
+    """The same by the engine: records that share a value find one of them, so that as many are found as there are values."""
+    found = seen.kept(name)
+    limit = limited(prepared, decision, name)
+    return ValueLink(name, found.known, float(found.values), float(found.pairs), found.single, False, limit)
 
 
 def _changed_link(prepared: Prepared, decision: Decision, name: str, pairs: Any, before: str, groups: Codes) -> ValueLink:

@@ -137,13 +137,29 @@ def header(path: Path) -> list[str]:
     import pyarrow as pa
 
     if path.is_dir():
-        return header(parts(path)[0])
+        return _header_of_parts(path)
     try:
         return _names(path)
     except ShoalError:
         raise
     except (*BROKEN, pa.ArrowException) as error:
         raise _unreadable(path, error) from None
+
+
+def _header_of_parts(folder: Path) -> list[str]:
+    """The names of the columns, which all parts must have, in the same types."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schemas = []
+    for part in parts(folder):
+        try:
+            schemas.append(pq.read_schema(part).remove_metadata())
+        except (*BROKEN, pa.ArrowException) as error:
+            raise _unreadable(part, error) from None
+    if any(schema != schemas[0] for schema in schemas):
+        raise TamperError("the parts of the data have different columns.")
+    return list(schemas[0].names)
 
 
 def _names(path: Path) -> list[str]:
