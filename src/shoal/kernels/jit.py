@@ -23,6 +23,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 HAVE_NUMBA = importlib.util.find_spec("numba") is not None and os.environ.get("SHOAL_NO_NUMBA") != "1"
 
 
+def up_to(rows: int) -> int:
+    """The size below which numpy does the work: ``rows``, or any size where numba is not installed."""
+    return rows if HAVE_NUMBA else 2**62
+
+
 @functools.cache
 def _cache_is_writable() -> bool:
     """Whether numba has a folder for its cache: the one named, the package's own, or the user's."""

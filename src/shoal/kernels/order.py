@@ -13,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrow import as_doubles, from_texts, is_missing, positions, to_numpy
+from shoal.kernels.jit import up_to
 from shoal.kernels.text import canonical_text
 
-FEW = 1 << 14
+FEW = up_to(1 << 14)
 """Fewer texts or rows are hashed by numpy: they are done before numba would be loaded."""
+SOME = up_to(1 << 16)
+"""As :data:`FEW`, for sorting."""
 HashArray = npt.NDArray[np.uint64]
 _MISSING = np.uint64(0x5851F42D4C957F2D)
 
@@ -198,7 +201,7 @@ def sorted_order(hashes: HashArray) -> npt.NDArray[np.int64]:
     >>> sorted_order(np.array([3, 1, 2], dtype=np.uint64)).tolist()
     [1, 2, 0]
     """
-    if len(hashes) < 1 << 16:
+    if len(hashes) < SOME:
         return np.argsort(hashes, kind="stable").astype(np.int64)
     from shoal.kernels._group_loops import sort_with_rows
 

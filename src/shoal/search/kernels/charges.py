@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import lean_njit
+from shoal.kernels.jit import lean_njit, up_to
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-FEW = 4096
+FEW = up_to(4096)
 """With fewer numbers to add up, numpy does it: numba is loaded for larger problems only."""
 
 

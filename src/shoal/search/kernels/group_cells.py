@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import lean_njit
+from shoal.kernels.jit import lean_njit, up_to
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -25,7 +25,7 @@ SMALL = 2**18
 NO_LIMIT = 2**62
 SHARED = 50_000
 """Cells from which on two threads share the work, where a break lies between their parts."""
-FEW = 1024
+FEW = up_to(1024)
 """Problems of fewer cells go by numpy: they are done before numba would be loaded."""
 
 
@@ -220,7 +220,7 @@ class Workspace:
         n_cells = codes.shape[1]
         direct = key_space <= max(SMALL, DIRECT_FACTOR * n_cells)
         size = key_space if direct else 1 << (2 * n_cells - 1).bit_length()
-        half = _middle(ends, n_cells) if self.threads > 1 and n_cells >= SHARED else 0
+        half = _middle(ends, n_cells) if self.threads > 1 and n_cells >= max(SHARED, FEW) else 0
         slots = self._room(size if direct or not half else 2 * size, n_cells)
         one = slots if direct else slots[:size]
         if half:

@@ -16,7 +16,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import njit
+from shoal.kernels.jit import HAVE_NUMBA, njit
+from shoal.search.kernels.clear_passes import GroupValues
+from shoal.search.kernels.entries import merge_entries
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -24,49 +26,6 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED = range(7)
-
-
-@njit
-def order_entries(gid: Codes, n_groups: int, cells: Codes, pointer: Ints, order: Codes) -> None:
-    """Counting sort of the entries by group: those of group g are ``order[pointer[g]:pointer[g + 1]]``."""
-    for g in range(n_groups + 2):
-        pointer[g] = 0
-    for e in range(len(cells)):
-        pointer[gid[cells[e]] + 2] += 1
-    for g in range(n_groups):
-        pointer[g + 2] += pointer[g + 1]
-    for e in range(len(cells)):
-        g = gid[cells[e]]
-        order[pointer[g + 1]] = e
-        pointer[g + 1] += 1
-
-
-@njit
-def merge_entries(
-    pointer: Ints, order: Codes, n_groups: int, values: Codes, counts: Ints, n_values: int
-) -> tuple[Codes, Codes, Ints]:
-    """The entries of the groups themselves: (group, value, count), sorted by group."""
-    total = np.zeros(n_values, dtype=np.int64)
-    touched = np.empty(n_values, dtype=np.int32)
-    out_group = np.empty(len(values), dtype=np.int32)
-    out_value = np.empty(len(values), dtype=np.int32)
-    out_count = np.empty(len(values), dtype=np.int64)
-    at = 0
-    for g in range(n_groups):
-        used = 0
-        for i in range(pointer[g], pointer[g + 1]):
-            v = values[order[i]]
-            if total[v] == 0:
-                touched[used] = v
-                used += 1
-            total[v] += counts[order[i]]
-        for i in range(used):
-            out_group[at] = g
-            out_value[at] = touched[i]
-            out_count[at] = total[touched[i]]
-            total[touched[i]] = 0
-            at += 1
-    return out_group[:at].copy(), out_value[:at].copy(), out_count[:at].copy()
 
 
 @njit
@@ -220,7 +179,6 @@ def _add_up(pointer: Ints, order: Codes, values: Codes, counts: Ints, g: int, to
     return used
 
 
-@njit
 def check_values(
     pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
     limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
@@ -229,6 +187,40 @@ def check_values(
 
     ``failed`` is set where a requirement of law *merge* fails; ``weak`` and ``removal`` where one of law *union* does.
     """
+    left = failed
+    if not HAVE_NUMBA:
+        held = GroupValues(*merge_entries(pointer, order, len(failed), values, counts, len(share)), len(failed))
+        if kind == DISTINCT:
+            failed |= (held.distinct > 0) & (held.distinct < first)
+            return
+        left = failed | _clear(held, share, kind, first, second, limits, groups, n_groups, mass)
+    _check_values(
+        pointer, order, values, counts, share, kind, first, second, limits, groups, n_groups, mass, left, weak, removal
+    )  # fmt: skip
+
+
+def _clear(
+    held: GroupValues, share: Floats, kind: int, first: float, second: float, limits: Floats, groups: Codes, n_groups: Ints,
+    mass: Floats,
+) -> Flags:  # fmt: skip
+    """The groups that pass beyond doubt."""
+    if kind == ENTROPY:
+        return held.entropy(first)
+    if kind == RECURSIVE:
+        return held.recursive(first, int(second))
+    if kind == CAP:
+        return held.capped(limits)
+    if kind == BAND:
+        return held.in_band(share, first)
+    return held.close_in_order(first, mass) if kind == ORDERED else held.close_by_levels(first, groups, n_groups, mass)
+
+
+@njit
+def _check_values(
+    pointer: Ints, order: Codes, values: Codes, counts: Ints, share: Floats, kind: int, first: float, second: float,
+    limits: Floats, groups: Codes, n_groups: Ints, mass: Floats, failed: Flags, weak: Flags, removal: Ints,
+) -> None:  # fmt: skip
+    """As :func:`check_values`."""
     n_values = len(share)
     total = np.zeros(n_values, dtype=np.int64)
     touched = np.empty(n_values, dtype=np.int32)
