@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+import numpy as np
+
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import PolicyError, UsageError
@@ -83,7 +85,7 @@ def names(given: Names | None) -> tuple[str, ...]:
     >>> names("age"), names(["age", "sex"]), names(None)
     (('age',), ('age', 'sex'), ())
     """
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    return () if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
 def quasi_of(quasi: Any, qi: Any) -> Any:
@@ -113,13 +115,13 @@ def policy_of(policy: Policy | Mapping[str, Any] | str | Path | None, words: Pol
     """The policy of a file, a mapping or keywords; beside a file or a Policy only a ``seed`` may be given, instead of its own."""
     from shoal.release.policy.policy import Policy
 
-    said = dict(words)
+    said: dict[str, Any] = {word: given.item() if isinstance(given, np.generic) else given for word, given in words.items()}
     if "qi" in said:
         said["quasi"] = quasi_of(said.get("quasi"), said.pop("qi"))
     if policy is None or isinstance(policy, Mapping):
         for role in ("quasi", "sensitive", "direct", "insensitive"):
             if role in said and not isinstance(said[role], Mapping):
-                said[role] = list(names(said[role]))  # type: ignore[arg-type]
+                said[role] = list(names(said[role]))
         return Policy.of(policy, **said)
     seed = said.pop("seed", None)
     if said:

@@ -59,13 +59,24 @@ def protect(frame: Source, **words: Unpack[PolicyWords]) -> Release:
     if not said.keys() & {"k", "require", "preset"}:
         said["k"] = K
     said.setdefault("allow", {"suppress": SUPPRESS})
+    frame = _whole(frame)
     said |= _roles(opened(frame), said, rest)
     return anonymize(frame, format="parquet", **said)
 
 
+def _whole(frame: Source) -> Source:
+    """A stream read into a table: it is looked at twice, and gone when it was read."""
+    if not hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "columns"):
+        return frame
+    import pyarrow as pa
+
+    whole: Source = pa.RecordBatchReader.from_stream(frame).read_all()
+    return whole
+
+
 def _roles(table: Table, said: Mapping[str, Any], rest: str | None) -> dict[str, Any]:
     """The roles that were said, and one for every column that was not named; told in a warning where they are guesses."""
-    roles = {role: said.get(role) or () for role in ROLES}
+    roles = {role: () if said.get(role) is None else said[role] for role in ROLES}
     named = {n for given in (*roles.values(), said.get("unit"), said.get("weight")) for n in names(given)}
     open_ = [n for n in table.schema.names if n not in named]
     if rest is not None:

@@ -26,6 +26,8 @@ LEAST_LIMIT = 0.05
 """However large k is, a column by which one record in twenty is found is let through where the policy names no limit."""
 _NEAR = 1e-12
 """Distances that differ by less, relative to the values, are equal."""
+_BAND = 256
+"""Points on either side that are looked at first for the nearest."""
 
 Values = npt.NDArray[Any]
 Chances = npt.NDArray[np.float64]
@@ -114,16 +116,31 @@ def places_found(true: Values, published: Values) -> Chances:
     >>> places_found(np.array([[52.0, 4.0], [52.0, 4.2]]), np.array([[52.1, 4.0], [52.1, 4.2]])).tolist()
     [1.0, 1.0]
     """
-    from scipy.spatial import cKDTree
-
     narrow = np.array([1.0, np.cos(np.radians(np.clip(np.median(true[:, 0]), -89.0, 89.0)))])  # a degree east is shorter
     points, which, shared = np.unique(published * narrow, axis=0, return_inverse=True, return_counts=True)
-    tree, asked = cKDTree(points), true * narrow
-    least, _ = tree.query(asked)
-    room = least + _NEAR * np.maximum(np.abs(asked).max(axis=1), least)
-    near = tree.query_ball_point(asked, room)
-    own = which.ravel()
-    return np.array([1.0 / shared[at].sum() if own[i] in at else 0.0 for i, at in enumerate(near)])
+    asked, own = true * narrow, which.ravel()
+    out = np.zeros(len(asked))
+    for i, at in enumerate(asked):
+        near = _nearest(points, at)
+        out[i] = 1.0 / shared[near].sum() if own[i] in near else 0.0
+    return out
+
+
+def _nearest(points: Values, at: Values) -> Groups:
+    """The nearest of points that are sorted by their first coordinate, and those as near but for rounding.
+
+    A band around ``at`` widens until everything outside is farther than the nearest inside.
+    """
+    along = points[:, 0]
+    place, many = int(np.searchsorted(along, at[0])), _BAND
+    while True:
+        low, high = max(0, place - many), min(len(points), place + many)
+        far = np.hypot(*(points[low:high] - at).T)
+        least = far.min()
+        room = least + _NEAR * max(float(np.abs(at).max()), least)
+        if (low == 0 or at[0] - along[low - 1] > room) and (high == len(points) or along[high] - at[0] > room):
+            return low + np.flatnonzero(far <= room)
+        many *= 4
 
 
 def rank_found(true: Values, published: Values) -> Chances:

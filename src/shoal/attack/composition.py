@@ -125,19 +125,28 @@ def _length(shown: Shown, column: str) -> int:
 
 def _comparable(old: IntArray, new: IntArray, n_old: int, n_new: int) -> list[tuple[IntArray, IntArray]]:
     """The group of each earlier class and of each new class, in three ways; −1 is in no group."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     both = (old >= 0) & (new >= 0)
     pairs = np.unique(np.stack([old[both], new[both]]), axis=1)
-    ends = (pairs[0], pairs[1] + n_old)
-    graph = coo_array((np.ones(pairs.shape[1]), ends), shape=(n_old + n_new, n_old + n_new))
-    part = connected_components(graph, directed=False)[1].astype(np.int64)
+    part = _connected(pairs[0], pairs[1] + n_old, n_old + n_new)
     return [
         (part[:n_old], part[n_old:]),
         (_inside(pairs[0], pairs[1], n_old), np.arange(n_new, dtype=np.int64)),
         (np.arange(n_old, dtype=np.int64), _inside(pairs[1], pairs[0], n_new)),
     ]
+
+
+def _connected(a: IntArray, b: IntArray, n: int) -> IntArray:
+    """The connected part of each of n points, where a[i] and b[i] are joined: everybody follows a smaller neighbour."""
+    leader = np.arange(n, dtype=np.int64)
+    while True:
+        least = np.minimum(leader[a], leader[b])
+        before = leader.copy()
+        for end in (a, b):
+            np.minimum.at(leader, before[end], least)
+            np.minimum.at(leader, end, least)
+        leader = leader[leader]
+        if np.array_equal(leader, before):
+            return np.unique(leader, return_inverse=True)[1].astype(np.int64)
 
 
 def _inside(inner: IntArray, outer: IntArray, n: int) -> IntArray:

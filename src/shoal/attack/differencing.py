@@ -94,7 +94,7 @@ def _limits(limits: tuple[npt.ArrayLike, npt.ArrayLike], n: int) -> tuple[FloatA
 
 def _extreme(matrix: FloatArray, sums: FloatArray, box: list[Any], cell: int, sign: int) -> float:
     """Smallest (sign +1) or largest (−1) value of one cell; whole numbers, so bounds are rounded inwards."""
-    from scipy.optimize import linprog
+    from shoal.kernels.scipy.optimize import linprog
 
     goal = np.zeros(len(box))
     goal[cell] = sign

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,15 +131,13 @@ def _by_risk(fitted: PopulationRisk) -> list[tuple[float, float]]:
 
 def _band(s: Any, level: float) -> tuple[float, float]:
     """Exact quantiles of the number of unique people; from mean and variance when the exact law is long."""
-    from scipy.special import ndtri
-
     from shoal.predict.group import pmf as _pmf
 
     mean, sd = float(s.mean), float(s.variance) ** 0.5
     if s.group_size < 2 or _pmf.cost(s.distribution, s.group_size, sd) <= 2e7:
         low, high = s.interval(level)
         return float(low), float(high)
-    z = float(ndtri(0.5 + level / 2))
+    z = NormalDist().inv_cdf(0.5 + level / 2)
     return max(0.0, mean - z * sd), min(float(s.group_size), mean + z * sd)
 
 
@@ -146,7 +145,7 @@ def interval_curve(
     values: Any, widths: Sequence[float], group_size: int, *, origin: float = 0.0, width: float | None = None
 ) -> Chart:
     """Expected share of unique people against the width of the intervals; a sample is drawn beside a normal of its spread."""
-    from scipy import stats
+    from shoal.kernels.scipy import stats
 
     laws = {"expected": values}
     if not hasattr(values, "cdf") and float(np.std(values)) > 0:
@@ -173,8 +172,7 @@ def two_values_curve(
     expected: float,
 ) -> Chart:
     """Two rounded normals: unique people when both widths grow together, beside independent values and the first alone."""
-    from scipy import stats
-
+    from shoal.kernels.scipy import stats
     from shoal.predict import bivariate_normal, singletons
 
     def share(rho: float, f: float) -> float:

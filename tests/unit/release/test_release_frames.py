@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.errors import EmptyTableError, RoleError, ShoalWarning, UsageError
+from shoal.errors import EmptyTableError, PolicyError, RoleError, ShoalWarning, UsageError
 
 CANARY = "CANARYPOPE"
 QUASI = ["age", "sex", "edu", "job"]
@@ -155,3 +155,18 @@ def test_what_cannot_be_asked_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shoal.protect(frame, quasi=["age"], k=2)
+
+
+def test_a_stream_is_read_once() -> None:
+    people = pa.table({"age": [31, 32] * 10, "sex": ["f", "m"] * 10})
+    assert shoal.protect(people.to_reader(), quasi=["age", "sex"], k=5).to_arrow().num_rows == 20
+
+
+def test_columns_and_numbers_as_notebooks_hold_them() -> None:
+    """Names from ``frame.columns``, an array of numpy, labels that are numbers, and k as numpy counts it."""
+    people = pd.DataFrame({"age": [31, 32] * 10, "sex": ["f", "m"] * 10, 7: ["a", "b"] * 10})
+    for quasi in (people.columns[:2], np.array(["age", "sex"]), ["age", "sex"]):
+        r = shoal.protect(people, quasi=quasi, sensitive=[7], k=np.int64(5))
+        assert set(r.to_pandas().columns) == {"age", "sex", "7"}
+    with pytest.raises(PolicyError, match="whole number"):
+        shoal.protect(people, quasi=["age", "sex"], sensitive=[7], k=np.float64(5.5))

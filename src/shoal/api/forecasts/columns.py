@@ -76,8 +76,6 @@ def ask_quasi(**words: Unpack[QuasiWords]) -> Prediction:
 
 def _values(words: IntervalWords) -> Any:
     """A law of scipy, or a sample."""
-    from scipy import stats
-
     spreads = {name: words.get(name) for name in ("normal", "exponential", "length")}
     sample = words.get("sample")
     if sum(x is not None for x in (*spreads.values(), sample)) != 1:
@@ -87,6 +85,8 @@ def _values(words: IntervalWords) -> Any:
     name, scale = next((n, float(x)) for n, x in spreads.items() if x is not None)  # type: ignore[arg-type]
     if not scale > 0:
         raise UsageError(f"a spread, rate or length is positive; found {scale!r}.")
+    from shoal.kernels.scipy import stats
+
     if name == "normal":
         return stats.norm(scale=scale)
     return stats.expon(scale=1 / scale) if name == "exponential" else stats.uniform(0, scale)

@@ -292,8 +292,7 @@ def _add_table(q: Questionnaire, name: str, value: Any, options: dict[str, Any],
 
 
 def _add_normal(q: Questionnaire, name: str, value: Any, options: dict[str, Any], folder: Path) -> None:
-    from scipy import stats
-
+    from shoal.kernels.scipy import stats
     from shoal.predict.attributes.rounding import rounded
 
     width, mean, sd = float(value.get("width", 1)), float(value.get("mean", 0)), float(value["sd"])

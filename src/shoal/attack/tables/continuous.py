@@ -14,6 +14,7 @@ Source   Mateo-Sanz, Sebé & Domingo-Ferrer 2004 (SDID); Pagliuca & Seri 1999 (d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from shoal.attack._common import wilson
 from shoal.attack.tables.excess import Excess, verdict_of
 from shoal.attack.tables.robust import minimum_covariance, robust_distances
+from shoal.kernels.quantiles import chi_squared_quantile
 from shoal.model.attack import AttackResult
 from shoal.model.counts.classes import FloatArray, IntArray
 
@@ -91,11 +93,9 @@ def robust_intervals(
     x: FloatArray, y: FloatArray, rng: np.random.Generator, *, width: float = WIDTH, alone: float = ALONE
 ) -> AttackResult:
     """Records inside intervals that widen with the person's robust distance, and near no other released record."""
-    from scipy.stats import chi2
-
     centre, covariance = minimum_covariance(x, rng)
     scale = np.sqrt(np.diag(covariance))
-    outlying = robust_distances(x, centre, covariance) / float(np.sqrt(chi2.ppf(0.5, x.shape[1])))
+    outlying = robust_distances(x, centre, covariance) / math.sqrt(chi_squared_quantile(0.5, x.shape[1]))
     reach = width * np.multiply.outer(outlying, scale)
     apart = others_within(y / scale, alone) == 0
     other = _another(len(x), rng)
@@ -112,10 +112,14 @@ def others_within(y: FloatArray, reach: float) -> IntArray:
     >>> others_within(np.array([[0.0], [0.1], [3.0]]), 0.1).tolist()
     [1, 1, 0]
     """
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(y)
-    found: IntArray = tree.query_ball_point(y, reach * (1 + 1e-12), return_length=True).astype(np.int64) - 1
+    order = np.argsort(y[:, 0], kind="stable")
+    rows, far = y[order], reach * (1 + 1e-12)
+    wide = far * 1.001  # no neighbour is lost to rounding
+    low, high = np.searchsorted(rows[:, 0], rows[:, 0] - wide), np.searchsorted(rows[:, 0], rows[:, 0] + wide, "right")
+    found = np.zeros(len(y), dtype=np.int64)
+    for i in range(len(rows)):
+        near = rows[low[i] : high[i]] - rows[i]
+        found[order[i]] = np.count_nonzero((near * near).sum(axis=1) <= far * far) - 1
     return found
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.errors import DataError
+from shoal.kernels.quantiles import chi_squared_chance, chi_squared_quantile
 from shoal.model.counts.classes import FloatArray
 
 STARTS, KEPT, FIRST, MOST_STEPS = 60, 6, 2, 100
@@ -76,14 +77,17 @@ def _concentrated(z: FloatArray, rows: np.ndarray, half: int, steps: int) -> tup
 
 def _reweighted(z: FloatArray, inside: np.ndarray) -> tuple[FloatArray, FloatArray]:
     """Centre and covariance of all rows that are not outlying by those of the best half."""
-    from scipy.stats import chi2
-
     n, d = z.shape
     share = len(inside) / n
     centre, covariance = z[inside].mean(axis=0), np.atleast_2d(np.cov(z[inside].T))
-    covariance = covariance * share / chi2.cdf(chi2.ppf(share, d), d + 2)
-    near = robust_distances(z, centre, covariance) ** 2 <= chi2.ppf(OUTLYING, d)
+    covariance = covariance * share / _consistent(share, d)
+    near = robust_distances(z, centre, covariance) ** 2 <= chi_squared_quantile(OUTLYING, d)
     if int(near.sum()) <= 2 * d:
         return centre, covariance
-    wide = np.atleast_2d(np.cov(z[near].T)) * OUTLYING / chi2.cdf(chi2.ppf(OUTLYING, d), d + 2)
+    wide = np.atleast_2d(np.cov(z[near].T)) * OUTLYING / _consistent(OUTLYING, d)
     return z[near].mean(axis=0), wide
+
+
+def _consistent(share: float, d: int) -> float:
+    """What the covariance of the nearest share of normal rows is short of, times that share."""
+    return chi_squared_chance(chi_squared_quantile(share, d), d + 2)

@@ -14,6 +14,8 @@ from shoal.cli import _shared
 from shoal.errors import ShoalError
 
 EXTRAS = {
+    "fast": ("numba", "compiled loops: long searches and event tables, several times as fast"),
+    "predict": ("scipy", "predictions that are fitted, questionnaires, tables of counts"),
     "postgres": ("psycopg", "PostgreSQL tables, vault and registry on PostgreSQL"),
     "mysql": ("pymysql", "MySQL and MariaDB tables"),
     "lake": ("deltalake", "Delta and Iceberg tables"),
@@ -62,7 +64,7 @@ def _core() -> Iterator[dict[str, Any]]:
 
     yield _finding("shoal", "ok", f"version {__version__} on Python {platform.python_version()}, {sys.platform}")
     yield _finding("machine", "ok", f"{os.cpu_count()} cores")
-    for package in ("numpy", "pyarrow", "duckdb", "scipy", "numba", "cryptography"):
+    for package in ("numpy", "pyarrow", "duckdb", "cryptography"):
         try:
             importlib.import_module(package)
             yield _finding(package, "ok", f"version {importlib.metadata.version(package)}")

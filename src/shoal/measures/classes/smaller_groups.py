@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,8 +24,6 @@ def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     >>> [round(share, 9) for share in alone_in_groups(ClassCounts((1, 1, 2)), (1, 2, 4))]
     [1.0, 0.833333333, 0.5]
     """
-    from scipy.special import gammaln
-
     n, times = np.unique(np.asarray(counts.sizes, dtype=np.int64), return_counts=True)
     total = int((n * times).sum())
     wrong = [g for g in sizes if not 1 <= g <= total]
@@ -35,6 +34,8 @@ def alone_in_groups(counts: ClassCounts, sizes: Sequence[int]) -> list[float]:
     for g in sizes:
         possible = total - n >= g - 1
         few = n[possible]
-        log = gammaln(total - few + 1) - gammaln(total - few - g + 2) - gammaln(total) + gammaln(total - g + 1)
+        others = (total - few).tolist()  # outside the person's class
+        ways = [math.lgamma(m + 1) - math.lgamma(m - g + 2) for m in others]
+        log = np.array(ways) - math.lgamma(total) + math.lgamma(total - g + 1)
         out.append(float(min(1.0, (weights[possible] * np.exp(np.minimum(log, 0.0))).sum())))
     return out

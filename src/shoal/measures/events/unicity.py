@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import UsageError
+from shoal.kernels.quantiles import beta_quantile
 from shoal.measures.events.sets import DRAWS, STEPS, Sets, affordable_draws, sets_of, walks, whole_sets
 from shoal.measures.events.traces import Traces
 from shoal.model.counts.classes import FloatArray, IntArray
@@ -164,11 +165,9 @@ def clopper_pearson(successes: int, tries: int, level: float = LEVEL) -> tuple[f
     >>> [round(x, 4) for x in clopper_pearson(0, 10)], [round(x, 4) for x in clopper_pearson(4, 10)]
     ([0.0, 0.3085], [0.1216, 0.7376])
     """
-    from scipy.special import betaincinv
-
     tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else float(betaincinv(successes, tries - successes + 1, tail))
-    high = 1.0 if successes == tries else float(betaincinv(successes + 1, tries - successes, 1 - tail))
+    low = 0.0 if successes == 0 else beta_quantile(successes, tries - successes + 1, tail)
+    high = 1.0 if successes == tries else beta_quantile(successes + 1, tries - successes, 1 - tail)
     return low, high
 
 

@@ -74,7 +74,7 @@ def cell_failure(people: int, k: int, probability: Any) -> Floats:
     >>> round(float(cell_failure(300_000_000, 100, 125 / 300_000_000)), 6)
     0.009379
     """
-    from scipy.special import betaincc
+    from shoal.kernels.scipy.special import betaincc
 
     n, threshold = whole(people, what="people"), whole(k, what="k", least=1)
     p = np.asarray(probability, dtype=np.float64)
@@ -109,7 +109,7 @@ def people_per_cell(k: int, beta: float, *, bound: Bound = "poisson", member: bo
         return 0.0
     if bound == "chernoff":
         return _chernoff_mean(need, b)
-    from scipy.special import gammaincinv
+    from shoal.kernels.scipy.special import gammaincinv
 
     return float(gammaincinv(need, 1 - b))
 

@@ -141,7 +141,7 @@ def multivariate_normal(covariance: Any, widths: Sequence[float], *, rng: np.ran
     reach = 8.6 if sds.size == 1 else 5.5  # beyond it lies 4e-8 of each margin, joined to the outermost cells
     edges = [_grid(float(s), 0.0, reach) for s in steps]
     if sds.size == 1:
-        from scipy.special import ndtr
+        from shoal.kernels.scipy.special import ndtr
 
         return Distribution.of(np.diff(ndtr(edges[0])), normalize=True)
     return Distribution.of(_genz(edges, corr, rng or np.random.default_rng(0)).ravel(), normalize=True)
@@ -154,7 +154,7 @@ def normal_rectangles(x_edges: Floats, y_edges: Floats, rho: float) -> Floats:
     >>> normal_rectangles(np.array([-inf, 0, inf]), np.array([-inf, 0, inf]), 0.5).round(6).tolist()
     [[0.333333, 0.166667], [0.166667, 0.333333]]
     """
-    from scipy.special import ndtr
+    from shoal.kernels.scipy.special import ndtr
 
     r = _rho(rho)
     x, y = np.clip(x_edges, -_FAR, _FAR), np.asarray(y_edges, dtype=np.float64)
@@ -186,7 +186,7 @@ def gaussian_copula(margins: Sequence[Any], correlation: Any, *, rng: np.random.
     >>> gaussian_copula([[0.5, 0.3, 0.2], [0.6, 0.4]], 0.5).round(6).tolist()
     [[0.380436, 0.119564], [0.157536, 0.142464], [0.062027, 0.137973]]
     """
-    from scipy.special import ndtri
+    from shoal.kernels.scipy.special import ndtri
 
     laws = [np.asarray(m, dtype=np.float64) for m in margins]
     for m in laws:
@@ -210,7 +210,7 @@ def rho_for_information(margin_x: Any, margin_y: Any, information: float, *, sig
     >>> round(rho_for_information([0.5, 0.3, 0.2], [0.6, 0.4], 0.0665685), 5)
     0.5
     """
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     def gap(r: float) -> float:
         return mutual_information(gaussian_copula([margin_x, margin_y], sign * r)) - information
@@ -264,7 +264,7 @@ def _genz(edges: Sequence[Floats], corr: Floats, rng: np.random.Generator) -> Fl
 
 def _genz_points(edges: Sequence[Floats], root: Floats, u: Floats) -> Floats:
     """Sum over points of the product of conditional interval probabilities, for every cell."""
-    from scipy.special import ndtr, ndtri
+    from shoal.kernels.scipy.special import ndtr, ndtri
 
     n, d = u.shape[0], len(edges)
     weight, done = np.ones((n, 1)), np.zeros((n, 1, 0))

@@ -120,7 +120,7 @@ def fewer_than(people: int, k: int) -> Callable[[Floats], Floats]:
     """g for "fewer than k in the cell, with me": P(Bin(n-1, e^-y) ≤ k-2)."""
     if k == 2:
         return alone(people)
-    from scipy.special import betaincc
+    from shoal.kernels.scipy.special import betaincc
 
     def g(y: Floats) -> Floats:
         if k < 2:

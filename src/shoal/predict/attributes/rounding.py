@@ -194,7 +194,7 @@ def sd_from_singletons(mean: float, group_size: int, width: float, *, method: In
         if under < 0:
             raise UsageError("the second-order rule has no solution here.", hint="Use method='exact'.")
         return (a + math.sqrt(under)) / (2 * (k - mean))
-    from scipy import optimize, stats
+    from shoal.kernels.scipy import optimize, stats
 
     def gap(log_sd: float) -> float:
         return interval_singletons(stats.norm(scale=math.exp(log_sd)), width, k).value - mean

@@ -96,7 +96,7 @@ def _integrated(law: Any, of_density: Callable[[float], float]) -> Floats:
 
     One number per piece, from the far lower tail over the median to the far upper tail.
     """
-    from scipy import integrate
+    from shoal.kernels.scipy import integrate
 
     marks = np.log([1e-60, 1e-30, 1e-13, 1e-9, 1e-6, 1e-3, 0.05, 0.25, 0.5])
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ShoalWarning, UsageError
+from shoal.kernels.quantiles import normal_chances
 from shoal.model.estimate import Estimate
 from shoal.predict.distribution import Distribution, Floats, as_distribution, fraction, whole
 from shoal.predict.group import moments as _moments
@@ -207,9 +208,7 @@ def _peaks(values: Floats) -> list[int]:
 
 
 def _normal(mean: float, sd: float, *, top: int) -> Floats:
-    from scipy.special import ndtr
-
     edges = (np.arange(top + 2) - 0.5 - mean) / max(sd, 1e-12)
-    out: Floats = np.diff(ndtr(edges))
+    out: Floats = np.diff(normal_chances(np.asarray(edges, dtype=np.float64)))
     out /= out.sum()
     return out

@@ -75,7 +75,7 @@ def ewens_uniques(theta: float, population: int) -> float:
 
 def pitman(s: SampledClasses, cells: int | None) -> Fit:
     """Maximum likelihood of the two-parameter Ewens–Pitman law."""
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     if s.classes == s.people:
         raise NoFit("every class of the sample has one person")
@@ -121,7 +121,7 @@ def snb(s: SampledClasses, cells: int | None) -> Fit:
         raise NoFit("no class of the sample has one person")
     if s.classes == s.people:
         raise NoFit("every class of the sample has one person")
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     def gap(logit: float) -> float:
         solved = _snb_alpha(logit, s, pi)
@@ -178,8 +178,8 @@ def _logistic(x: float) -> float:
 
 
 def _ewens_theta(n: int, u: int) -> float:
-    from scipy import optimize
-    from scipy.special import digamma
+    from shoal.kernels.scipy import optimize
+    from shoal.kernels.scipy.special import digamma
 
     if u == n:
         raise NoFit("every class of the sample has one person")
@@ -197,7 +197,7 @@ def _ewens_theta(n: int, u: int) -> float:
 
 def _pitman_likelihood(s: SampledClasses) -> Callable[[float, float], float]:
     """Log-likelihood as a function of alpha and theta + alpha."""
-    from scipy.special import gammaln
+    from shoal.kernels.scipy.special import gammaln
 
     sizes, numbers = s.sizes.astype(np.float64), s.numbers
 
@@ -224,7 +224,7 @@ def _log_rising(start: float, step: float, terms: int) -> float:
 
 def _snb_alpha(logit: float, s: SampledClasses, pi: float) -> tuple[float, float, float] | None:
     """For one beta: the alpha that fits classes and people, K, and the gap in the number of uniques."""
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     beta = 1 / (1 + math.exp(-logit))
     left = 1 - pi

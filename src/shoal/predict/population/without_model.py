@@ -27,8 +27,8 @@ def lookalikes(pairs: int, threes: int, c: float, tail: float) -> tuple[float, f
     of the number of pairs, with the number of people a Poisson count around c times it. The first alone does not hold where
     pairs are few.
     """
-    from scipy.special import stdtrit
-    from scipy.stats import poisson
+    from shoal.kernels.scipy.special import stdtrit
+    from shoal.kernels.scipy.stats import poisson
 
     low, high = poisson_limits(pairs, tail / 2)
     least, most = float(poisson.ppf(tail / 2, c * low)) if low else 0.0, float(poisson.ppf(1 - tail / 2, c * high))
@@ -63,7 +63,7 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
     >>> [round(x, 3) for x in poisson_limits(0, 0.025)], [round(x, 3) for x in poisson_limits(10, 0.025)]
     ([0.0, 3.689], [4.795, 18.39])
     """
-    from scipy.special import gammaincinv
+    from shoal.kernels.scipy.special import gammaincinv
 
     return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
 

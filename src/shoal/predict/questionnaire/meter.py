@@ -105,7 +105,7 @@ def smallest_group(pieces: Sequence[tuple[Distribution, Factor]], people: int) -
 
 def _none_up_to(j: int, x: Floats, cells: Floats) -> float:
     """P(no cell holds 1..j people) for cells with mean x, ``cells`` many of each."""
-    from scipy.special import gammainc
+    from shoal.kernels.scipy.special import gammainc
 
     some = -np.expm1(-x) - gammainc(j + 1, x)
     with np.errstate(divide="ignore"):

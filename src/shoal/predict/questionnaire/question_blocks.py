@@ -99,7 +99,7 @@ def tabulated(names: Sequence[str], joint: Any, margins: Sequence[Floats]) -> Qu
 
 
 def one_factor(margins: Sequence[Floats], rho: float) -> Floats:
-    from scipy.special import ndtr, ndtri
+    from shoal.kernels.scipy.special import ndtr, ndtri
 
     pieces = 24
     nodes, weights = np.polynomial.legendre.leggauss(8)

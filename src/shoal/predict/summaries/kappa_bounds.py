@@ -58,7 +58,7 @@ class Shapes:
 
     def _above(self, rest: Floats, check: Floats) -> float:
         """The least a + c·kappa with a + b(x−1) + c·φ(x) ≥ rest everywhere."""
-        from scipy.optimize import linprog
+        from shoal.kernels.scipy.optimize import linprog
 
         scale = max(float(np.abs(rest).max()), 1e-300)
         found = linprog([1.0, 0.0, 1.0], A_ub=-self._coarse, b_ub=-rest / scale, bounds=(None, None), method="highs")
@@ -95,7 +95,7 @@ def groups_range(kappa: float, cells: int, group_size: int, size: int, p_max: fl
     >>> round(low, 4), round(high, 4)
     (0.2941, 0.2979)
     """
-    from scipy.stats import binom
+    from shoal.kernels.scipy.stats import binom
 
     n, k, j = cells, group_size, size
     if n == 1 or j > k:
@@ -126,7 +126,7 @@ def log_uniqueness_range(kappa: float, cells: int, group_size: int, p_max: float
 
 def _log_most(shapes: Shapes, k: int, tilt: float) -> float:
     """An upper bound of ln π by the tilt ln z."""
-    from scipy.special import ive
+    from shoal.kernels.scipy.special import ive
 
     growth, spread = _growth(shapes, tilt)[1], _spread(shapes, tilt)
     return math.lgamma(k + 1) - k * tilt + growth + math.log(float(ive(0, max(spread, 0.0))))
@@ -142,7 +142,7 @@ def _log_least(shapes: Shapes, k: int, tilts: Floats) -> float:
         tilts = np.append(tilts, 2 * tilts[-1] - tilts[-2])
         found.append(_growth(shapes, tilts[-1])[0] - k * tilts[-1])
     i = int(np.argmin(found))
-    from scipy.optimize import minimize_scalar
+    from shoal.kernels.scipy.optimize import minimize_scalar
 
     inside = (float(tilts[max(i - 1, 0)]), float(tilts[min(i + 1, len(tilts) - 1)]))
     best = minimize_scalar(lambda s: _growth(shapes, s)[0] - k * s, bounds=inside, method="bounded", options={"xatol": 1e-4})

@@ -174,7 +174,7 @@ def _weighted(x: Floats | None, moments: Floats) -> Points | None:
 
 
 def _extreme(x: Floats, s: Floats, loose: Floats, z: float, sign: float) -> Points | None:
-    from scipy.optimize import linprog
+    from shoal.kernels.scipy.optimize import linprog
 
     gain = np.concatenate(([1.0], np.log1p(x[1:] * z) / (x[1:] * z)))
     rows = np.array([x**r / s[r] for r in range(1, s.size)])

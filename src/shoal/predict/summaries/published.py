@@ -84,7 +84,7 @@ def shape_with_kappa(kappa: float, cells: int, *, collision: float | None = None
 
 def _steepness(height: Floats, kappa: float) -> Floats:
     """The law proportional to exp(−t·height) with this kappa."""
-    from scipy.optimize import brentq
+    from shoal.kernels.scipy.optimize import brentq
 
     def law(log_t: float) -> Floats:
         w: Floats = np.exp(-np.minimum(np.exp(log_t) * height, 745.0))

@@ -107,7 +107,7 @@ def chain_share(chain: Chain, people: int, records: int, *, k: int = 2, rng: np.
     >>> chain_share(Chain([0, 0, 1], [0, 1, 0]), 1, 3, rng=np.random.default_rng(0)).value
     1.0
     """
-    from scipy.stats import binom
+    from shoal.kernels.scipy.stats import binom
 
     n, s = whole(people, what="people", least=1), whole(records, what="records", least=1)
     p = np.exp(chain.log_chances(s, draws, rng))

@@ -228,7 +228,7 @@ def _law(x: Any) -> Distribution:
 
 def _closed(z: Zipf, t: float, s: int) -> float:
     """1 - a^s sum_j (-1)^j C(s,j) d^(bj) G_s(t - jL), G_s(v) = v^s/s! 1F1(s; s+1; bv)."""
-    from scipy.special import hyp1f1
+    from shoal.kernels.scipy.special import hyp1f1
 
     b, span = 1 - z.c, math.log(z.d)
     terms = []

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.kernels.quantiles import t_quantile
 from shoal.model.estimate import Estimate
 
 LEVEL = 0.95
@@ -80,10 +81,8 @@ def _reach(errors: np.ndarray, leverage: np.ndarray, at: float) -> float:
     m = len(errors)
     if m >= BY_RANK:
         return float(np.sort(errors)[math.ceil(LEVEL * (m + 1)) - 1])
-    from scipy import stats as scipy_stats
-
     residuals = errors * (1 - leverage)
-    return float(scipy_stats.t.ppf((1 + LEVEL) / 2, m - 2)) * math.sqrt(float((residuals**2).sum()) / (m - 2) * (1 + at))
+    return t_quantile((1 + LEVEL) / 2, m - 2) * math.sqrt(float((residuals**2).sum()) / (m - 2) * (1 + at))
 
 
 def interval(shares: Sequence[Estimate]) -> tuple[float, float, float]:
@@ -98,10 +97,8 @@ def interval(shares: Sequence[Estimate]) -> tuple[float, float, float]:
     if m >= BY_RANK:
         a = math.floor((1 - LEVEL) / 2 * (m + 1) + 1e-9)
         return lows[a - 1], highs[m - a], LEVEL
-    from scipy import stats as scipy_stats
-
     odds = [_odds(e.value) for e in shares]
-    reach = float(scipy_stats.t.ppf((1 + LEVEL) / 2, m - 1)) * stats.stdev(odds) * math.sqrt(1 + 1 / m)
+    reach = t_quantile((1 + LEVEL) / 2, m - 1) * stats.stdev(odds) * math.sqrt(1 + 1 / m)
     middle, rounding = stats.fmean(odds), max(e.high - e.low for e in shares) / 2
     low, high = (1 / (1 + math.exp(-(middle + side * reach))) for side in (-1, 1))
     return max(0.0, min(lows[0], low - rounding)), min(1.0, max(highs[-1], high + rounding)), LEVEL

@@ -19,8 +19,8 @@ from shoal.model.counts.classes import IntArray
 from shoal.search.full_domain.evaluation import Evaluation, size_sums
 from shoal.search.full_domain.sources import Part, Source, Sources, breaks_for, prefix_order, sorted_source
 from shoal.search.kernels import group_cells
-from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.search.kernels.entries import merge_entries, order_entries
+from shoal.search.kernels.group_cells import NO_LIMIT, Groups, Workspace, lost_by_code
 from shoal.search.kernels.sensitive_values import check_values
 from shoal.search.problem.checks import Checks, SensitiveChecks
 from shoal.search.problem.column_blocks import Tables

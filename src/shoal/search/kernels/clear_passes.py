@@ -30,7 +30,7 @@ class GroupValues:
 
     def _none(self, breach: Flags) -> Flags:
         """Groups without an entry that is in breach."""
-        return np.bincount(self.group[breach], minlength=self.n) == 0
+        return np.asarray(np.bincount(self.group[breach], minlength=self.n) == 0)
 
     def entropy(self, least: float) -> Flags:
         """exp(H) is at least ``least``."""
@@ -52,7 +52,8 @@ class GroupValues:
 
     def in_band(self, table: Floats, delta: float) -> Flags:
         """Every value occurs, and |ln(p/q)| < δ for its share p here and q in the table."""
-        return (self.distinct == len(table)) & self._none(np.abs(np.log(self.share / table[self.value])) >= delta - MARGIN)
+        outside = np.abs(np.log(self.share / table[self.value])) >= delta - MARGIN
+        return np.asarray(self._none(outside) & (self.distinct == len(table)))
 
     def close_by_levels(self, t: float, groups: Codes, n_groups: Ints, mass: Floats) -> Flags:
         """Σ_l Σ_g max(0, Q_g − P_g) / H is at most t, over the groups g of each level l of a tree."""

@@ -13,6 +13,8 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.quantiles import normal_quantiles
+
 FloatArray = npt.NDArray[np.float64]
 RowNumbers = npt.NDArray[np.uint64]
 """Two words per row, which no other row has."""
@@ -58,10 +60,7 @@ def uniforms(key: bytes, rows: RowNumbers) -> FloatArray:
 
 def normals(key: bytes, rows: RowNumbers) -> FloatArray:
     """Standard normal numbers, by inversion."""
-    from scipy.special import ndtri
-
-    out: FloatArray = ndtri(uniforms(key, rows))
-    return out
+    return normal_quantiles(uniforms(key, rows))
 
 
 def laplaces(key: bytes, rows: RowNumbers) -> FloatArray:

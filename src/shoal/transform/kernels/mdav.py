@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.jit import njit
+from shoal.kernels.jit import HAVE_NUMBA, njit
+from shoal.transform.kernels import mdav_passes
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -157,6 +158,16 @@ def _closest_other(points: FloatArray, n: int, to: FloatArray, itself: int) -> f
 
 
 @njit
+def _first_least(near: FloatArray, ids: IntArray, n: int) -> int:
+    """Position of the smallest distance; of equal ones the record that came first."""
+    best = 0
+    for i in range(1, n):
+        if near[i] < near[best] or (near[i] == near[best] and ids[i] < ids[best]):
+            best = i
+    return best
+
+
+@njit
 def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
     """Groups of k to 2k − 1 records, before the last few join the nearest: a group takes in its nearest free record while that
     is nearer to the group than ``gamma`` times its distance to the other free records. ``points`` is overwritten."""
@@ -182,10 +193,7 @@ def v_mdav(points: FloatArray, k: int, gamma: float) -> IntArray:
             for m in members:
                 _lower(points, n, _point(everything, m), near)
         while size < 2 * k - 1 and n > 0:
-            best = 0
-            for i in range(1, n):
-                if near[i] < near[best] or (near[i] == near[best] and ids[i] < ids[best]):
-                    best = i
+            best = _first_least(near, ids, n)
             candidate = _point(points, best)
             if not near[best] < gamma * gamma * _closest_other(points, n, candidate, best):
                 break
@@ -212,3 +220,8 @@ def _join_rest(points: FloatArray, ids: IntArray, n: int, group: IntArray) -> No
             if settled[m] >= 0 and (best < 0 or distance[m] < distance[best]):
                 best = m
         group[ids[i]] = settled[best]
+
+
+if not HAVE_NUMBA:  # the passes over all records are the loops that matter
+    _chunk, _farthest, _nearest = mdav_passes.chunk, mdav_passes.farthest, mdav_passes.nearest
+    _lower, _closest_other, _first_least = mdav_passes.lower, mdav_passes.closest_other, mdav_passes.first_least

@@ -131,7 +131,7 @@ def _fitter(s: Sample, name: str, seed: int) -> Callable[[Sample], Shares]:
 
 def likeliest_shape(parts: list[Shares], held: list[Ints]) -> tuple[float, tuple[float, float], float]:
     """The shape of greatest likelihood of the left-out counts, the range that loses at most :data:`DROP`, and the likelihood."""
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     def value(log_a: float) -> float:
         return sum(log_likelihood(math.exp(log_a), p, h) for p, h in zip(parts, held, strict=True))
@@ -150,7 +150,7 @@ def likeliest_shape(parts: list[Shares], held: list[Ints]) -> tuple[float, tuple
 
 def log_likelihood(a: float, shares: Shares, counts: Ints) -> float:
     """Log-likelihood of counts by combination, empty ones included, as gamma-mixed Poisson counts of this shape."""
-    from scipy.special import gammaln
+    from shoal.kernels.scipy.special import gammaln
 
     people, seen = int(counts.sum()), counts > 0
     f, mean = counts[seen], people * shares.observed[seen]

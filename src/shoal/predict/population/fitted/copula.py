@@ -38,7 +38,7 @@ class Copula:
         self.root: Floats = np.linalg.cholesky(correlations(s)).astype(np.float64)
         self.shift = rng.random(max(s.columns - 1, 1))
         normal = rng.standard_normal((DRAWS, s.columns)) @ self.root.T
-        from scipy.special import ndtr
+        from shoal.kernels.scipy.special import ndtr
 
         u = ndtr(normal)
         drawn = [np.minimum(np.searchsorted(np.cumsum(m), u[:, j]), m.size - 1) for j, m in enumerate(s.margins)]
@@ -65,7 +65,7 @@ class Copula:
 
     def _boxes(self, s: Sample, codes: Ints) -> Floats:
         """Probability of the box of each combination."""
-        from scipy.special import ndtr, ndtri
+        from shoal.kernels.scipy.special import ndtr, ndtri
 
         u = np.abs(2 * ((np.arange(1, POINTS + 1)[:, None] * _ALPHAS[: s.columns - 1] + self.shift) % 1.0) - 1)
         weight = np.ones((codes.shape[0], POINTS))
@@ -96,7 +96,7 @@ def correlations(s: Sample) -> Floats:
 
 
 def _rho(s: Sample, i: int, j: int) -> float:
-    from scipy import optimize
+    from shoal.kernels.scipy import optimize
 
     pair = smoothed(s, i, j)
     for axis in (0, 1):

@@ -60,7 +60,7 @@ def _by_quadrature(a: float, b: Floats, c: Floats, f: Ints) -> Floats:
 
 def crowd_range(a: float, mean: Floats, f: Ints, rate: float, level: float) -> tuple[Floats, Floats]:
     """Least and most people of the population who share the combination, with half of ``1 - level`` on either side."""
-    from scipy.stats import nbinom
+    from shoal.kernels.scipy.stats import nbinom
 
     b, c = a + mean, mean * (1 - rate) / rate
     tail = (1 - level) / 2

@@ -205,7 +205,7 @@ def _plausible_counts(least: float, most: float, ratio: float) -> tuple[float, f
     Binomial counts of that ratio. The limits of a mean alone do not hold for what is counted: where two are expected there is
     nobody in one of seven samples.
     """
-    from scipy.stats import binom
+    from shoal.kernels.scipy.stats import binom
 
     share = min(max(1 - ratio, 1e-6), 1.0)
     draws = [max(math.ceil(mean / share), 1) for mean in (least, most)]

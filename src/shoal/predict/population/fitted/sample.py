@@ -89,8 +89,8 @@ class Sample:
 
 def strength(counts: Floats, centre: Floats) -> float:
     """The Dirichlet weight of ``centre`` under which ``counts`` are most likely."""
-    from scipy import optimize
-    from scipy.special import gammaln
+    from shoal.kernels.scipy import optimize
+    from shoal.kernels.scipy.special import gammaln
 
     seen = counts > 0
     n, q, total = counts[seen], centre[seen], float(counts.sum())

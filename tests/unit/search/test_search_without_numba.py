@@ -1,0 +1,84 @@
+"""What numpy does where nothing is compiled decides and orders exactly as the loops do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal.kernels.jit import plain
+from shoal.search.kernels import entries, sensitive_values
+from shoal.search.kernels.sensitive_values import BAND, CAP, DISTINCT, ENTROPY, LEVELS, ORDERED, RECURSIVE
+
+N_VALUES = 4
+LEAST = {DISTINCT: (3.0, 0.0), ENTROPY: (3.6, 0.5), RECURSIVE: (0.6, 2.0), CAP: (0.0, 0.0), BAND: (0.6, 0.0)}
+
+
+def drawn(seed: int) -> tuple[Any, ...]:
+    """Cells in groups, and the counts of a sensitive column in each cell."""
+    rng = np.random.default_rng(seed)
+    n_cells, n_groups = 60, 12
+    gid = rng.integers(0, n_groups, n_cells).astype(np.int32)
+    gid[:n_groups] = np.arange(n_groups)
+    cells = np.repeat(np.arange(n_cells, dtype=np.int32), 3)
+    values = np.concatenate([rng.choice(N_VALUES, 3, replace=False) for _ in range(n_cells)]).astype(np.int32)
+    counts = rng.integers(1, 5, len(cells)).astype(np.int64)
+    return gid, n_groups, cells, values, counts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_entries_are_ordered_and_added_up_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    gid, n, cells, values, counts = drawn(seed)
+    found = []
+    for compiled in (True, False):
+        monkeypatch.setattr(entries, "HAVE_NUMBA", compiled)
+        monkeypatch.setattr(entries, "_order_entries", plain(entries._order_entries))
+        monkeypatch.setattr(entries, "_merge_entries", plain(entries._merge_entries))
+        pointer, order = np.zeros(n + 2, dtype=np.int64), np.empty(len(cells), dtype=np.int32)
+        entries.order_entries(gid, n, cells, pointer, order)
+        merged = entries.merge_entries(pointer, order, n, values, counts, N_VALUES)
+        found.append([pointer[: n + 1].tolist(), order.tolist(), *(m.tolist() for m in merged)])
+        assert [m.dtype for m in merged] == [np.int32, np.int32, np.int64]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", [DISTINCT, ENTROPY, RECURSIVE, CAP, BAND, LEVELS, ORDERED])
+def test_requirements_are_decided_alike(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With limits that some groups pass and others do not."""
+    verdicts = set()
+    for seed in range(3):
+        for first in tried(kind, seed):
+            plainly = decided(kind, first, seed, monkeypatch, compiled=True)
+            assert decided(kind, first, seed, monkeypatch, compiled=False) == plainly
+            verdicts |= set(plainly[0]) if kind == DISTINCT else set(plainly[1])
+    assert verdicts == {True, False}
+
+
+def tried(kind: int, seed: int) -> list[float]:
+    if kind in (LEVELS, ORDERED):
+        return sorted({round(x, 3) for x in np.random.default_rng(seed).uniform(0.02, 0.4, 6).tolist()} | {0.25})
+    return [LEAST[kind][0], LEAST[kind][0] * 0.9, LEAST[kind][0] * 1.2] if kind != DISTINCT else [2.0, 3.0, 4.0]
+
+
+def decided(kind: int, first: float, seed: int, monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> tuple[Any, ...]:
+    gid, n, cells, values, counts = drawn(seed)
+    if kind == DISTINCT:
+        values = np.where(cells % 3 > 0, 0, values).astype(np.int32)
+    pointer, order = np.zeros(n + 2, dtype=np.int64), np.empty(len(cells), dtype=np.int32)
+    plain(entries._order_entries)(gid, n, cells, pointer, order)
+    share = np.bincount(values, weights=counts, minlength=N_VALUES) / counts.sum()
+    groups = np.array([[0, 0, 1, 1], [0, 1, 2, 3]], dtype=np.int32)
+    n_groups = np.array([2, 4], dtype=np.int64)
+    mass = np.array([[share[0] + share[1], share[2] + share[3], 0, 0], share])
+    if kind == ORDERED:
+        groups, n_groups, mass = groups[1:], n_groups[1:], mass[1:]
+    failed, weak, removal = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    failed[n - 1] = True
+    monkeypatch.setattr(entries, "HAVE_NUMBA", compiled)
+    monkeypatch.setattr(sensitive_values, "HAVE_NUMBA", compiled)
+    second = LEAST.get(kind, (0.0, 0.0))[1]
+    limits = np.full(N_VALUES, 0.3 + first / 20 if kind == CAP else 0.4)
+    given = (share, kind, first, second, limits, groups, n_groups, mass)
+    sensitive_values.check_values(pointer, order, values, counts, *given, failed, weak, removal)
+    return failed.tolist(), weak.tolist(), removal.tolist()
