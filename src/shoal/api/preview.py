@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.api.anonymize import anonymize
 from shoal.api.arguments import policy_of
+from shoal.api.attack import attack
 from shoal.api.check import check
+from shoal.api.compare.compare import compare
 from shoal.api.count_table import count_table
+from shoal.api.design import questionnaire
 from shoal.api.events import measure_events
 from shoal.api.hierarchy import hierarchy
 from shoal.api.inspect import inspect
+from shoal.api.linkage.encode import encode
+from shoal.api.linkage.link import link
 from shoal.api.measure import measure
 from shoal.api.open import open
+from shoal.api.predict import predict
 from shoal.api.study.study import study
 from shoal.api.transform import transform
+from shoal.api.verify import verify
 from shoal.disk.folder import scratch
+from shoal.engines.connect import SERVERS, is_url, scheme_of
 from shoal.engines.core.preview import Statement
 from shoal.engines.previewed import MADE_UP_ROWS, PreviewTable
 from shoal.engines.table import Table
@@ -30,6 +39,9 @@ ALWAYS = (
     "Only the catalog was asked. What is counted decides the rest: levels and value maps in the statement that reads the rows, "
     f"more statements where people have several rows or columns are counted one by one (this is for {MADE_UP_ROWS:,} rows)."
 )
+TABLES = ("release", "with_", "original", "control", "right", "table", "pilot")
+"""Words that may name further tables."""
+NO_KEY = bytes(range(32))
 UNFINISHED = "What follows depends on the data, such as values that a list must hold, or on a new table, which is counted again."
 
 
@@ -49,20 +61,21 @@ class Preview:
         return "\n".join(f"-- returns {s.returns}\n{s.sql};" for s in self.statements)
 
 
-def preview(verb: str, source: str, *, reading: Mapping[str, Any] | None = None, **words: Any) -> Preview:
+def preview(verb: str, source: str | None = None, *, reading: Mapping[str, Any] | None = None, **words: Any) -> Preview:
     """What a verb would send to the database of a table. The catalog is asked for the columns; no statement is sent.
 
     Parameters
     ----------
     verb : str
-        ``inspect``, ``measure``, ``measure_events``, ``check``, ``hierarchy``, ``study``, ``count_table``, ``transform`` or
-        ``anonymize``.
-    source : str
-        ``ENGINE-URL::table``.
+        ``inspect``, ``measure``, ``measure_events``, ``check``, ``hierarchy``, ``study``, ``count_table``, ``transform``,
+        ``anonymize``, ``compare``, ``attack``, ``link``, ``encode``, ``predict`` (with ``question``; ``column`` for ``zipf``),
+        ``design``, ``verify`` or ``publish`` (to a registry: ``columns``, ``unit``, ``weight``).
+    source : str, optional
+        What the verb takes first: ``ENGINE-URL::table``, or a file or folder where a later word names a table of a database.
     reading : mapping, optional
-        Keywords of :func:`shoal.open`.
+        Keywords of :func:`shoal.open`, for ``source``.
     **words
-        Keywords of the verb, as it takes them itself.
+        Keywords of the verb, as it takes them itself. Tables among them that are in a database are not read either.
 
     Returns
     -------
@@ -81,17 +94,38 @@ def preview(verb: str, source: str, *, reading: Mapping[str, Any] | None = None,
     """
     if verb not in VERBS:
         raise UsageError(f"'{verb}' has no preview.", hint=f"Verbs: {', '.join(VERBS)}.")
-    with scratch() as folder, open(source, **(reading or {})) as opened:
-        table = PreviewTable.over(opened)
+    with scratch() as folder, ExitStack() as stack:
+        under = _Watch(stack)
+        table = under.of(source, reading or {})
+        words = {name: under.of(given, {}, name == "control") if name in TABLES else given for name, given in words.items()}
+        if not under.tables:
+            raise UsageError("only tables in databases are read by statements.", hint="Leave --preview out.")
         complete = True
         try:
             VERBS[verb](table, folder, words)
         except (DataError, InfeasibleError, EngineError):  # made-up rows follow no list of values; a new table is not there
             complete = False
-            sent = table.recorder.statements
+            sent = under.statements
             if verb in ("anonymize", "transform") and not any(s.returns == "rows" or s.sql.startswith("CREATE") for s in sent):
-                table.note_recode(Plan(), folder / "rows.csv")
-        return Preview(verb, tuple(table.recorder.statements), complete, ALWAYS if complete else f"{ALWAYS} {UNFINISHED}")
+                under.tables[0].note_recode(Plan(), folder / "rows.csv")
+        return Preview(verb, tuple(under.statements), complete, ALWAYS if complete else f"{ALWAYS} {UNFINISHED}")
+
+
+class _Watch:
+    """Tables under watch, and what would be sent to their databases, in order."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.statements: list[Statement] = []
+        self.tables: list[PreviewTable] = []
+
+    def of(self, source: Any, reading: Mapping[str, Any], others: bool = False) -> Any:
+        """A table of a database under watch, perhaps with ``others`` in it than in the rest; anything else as it is."""
+        if not isinstance(source, str) or not is_url(source) or scheme_of(source) not in SERVERS:
+            return source
+        opened = self._stack.enter_context(open(source, **reading))
+        self.tables.append(PreviewTable.watched(opened, self.statements, int(others)))
+        return self.tables[-1]
 
 
 def _anonymize(table: PreviewTable, folder: Path, words: dict[str, Any]) -> None:
@@ -118,7 +152,12 @@ def _transform(table: PreviewTable, folder: Path, words: dict[str, Any]) -> None
     transform(table, words.pop("plan"), out if out.startswith("::") else folder / Path(out).name, **words)
 
 
-VERBS: dict[str, Callable[[PreviewTable, Path, dict[str, Any]], Any]] = {
+def _predict(table: PreviewTable, _: Path, words: dict[str, Any]) -> None:
+    column = words.pop("column", None)
+    predict(words.pop("question"), table=table if column is None else (table, column), **words)
+
+
+VERBS: dict[str, Callable[[Any, Path, dict[str, Any]], Any]] = {
     "inspect": lambda table, _, words: inspect(table, **words),
     "measure": lambda table, _, words: measure(table, **words),
     "check": _check,
@@ -128,4 +167,12 @@ VERBS: dict[str, Callable[[PreviewTable, Path, dict[str, Any]], Any]] = {
     "count_table": lambda table, _, words: count_table(table, **words),
     "transform": _transform,
     "anonymize": _anonymize,
+    "compare": lambda table, _, words: compare(table, **{**words, "models": False}),
+    "attack": lambda table, _, words: attack(table, **words),
+    "link": lambda table, _, words: link(table, **words),
+    "encode": lambda table, _, words: encode(table, **({"key": NO_KEY} | words)),
+    "predict": _predict,
+    "design": lambda path, _, words: questionnaire(path, **words),
+    "verify": lambda folder, _, words: verify(folder, **words),
+    "publish": lambda table, _, words: table.count(**words),
 }

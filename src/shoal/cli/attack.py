@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -31,24 +32,28 @@ def attack(
         str | None, typer.Option("--key", help="With --original: names the same person in both; changed numbers are compared.")
     ] = None,
     numbers: Annotated[str | None, typer.Option("--numbers", help="With --key: these columns of numbers: a,b.")] = None,
+    preview: _shared.Preview = False,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
     """Try to link, infer, join and difference. Exit code 1 when an attack does better than the release claims."""
     import shoal
 
+    words: dict[str, Any] = {
+        "with_": external,
+        "previous": previous or (),
+        "original": original,
+        "control": control,
+        "secrets": _shared.names(secrets) or None,
+        "key": key,
+        "numbers": _shared.names(numbers) or None,
+        "seed": seed,
+    }
+    if preview:
+        show_preview("attack", folder, {}, as_json=as_json, **words)
+        return
     with _shared.progress("attacking"):
-        report = shoal.attack(
-            folder,
-            with_=external,
-            previous=previous or (),
-            original=original,
-            control=control,
-            secrets=_shared.names(secrets) or None,
-            key=key,
-            numbers=_shared.names(numbers) or None,
-            seed=seed,
-        )
+        report = shoal.attack(folder, **words)
     if as_json:
         _shared.put_json(report)
     else:

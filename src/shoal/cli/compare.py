@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +35,7 @@ def compare(
     frontier: Annotated[bool, typer.Option("--frontier/--no-frontier", help="Search the least loss at each k.")] = True,
     report: Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML page.")] = None,
     read: _shared.Read = None,
+    preview: _shared.Preview = False,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
     qi: _shared.Qi = None,
@@ -47,21 +49,22 @@ def compare(
         if not separator or not file:
             raise typer.BadParameter("a hierarchy is given as column=file.")
         trees[column.strip()] = Path(file.strip())
+    words: dict[str, Any] = {
+        "quasi": _shared.names(quasi or qi) or None,
+        "sensitive": _shared.names(sensitive) or None,
+        "target": _shared.names(target) or None,
+        "key": key,
+        "analyses": tuple(analysis or ()),
+        "hierarchies": trees,
+        "models": models,
+        "frontier": frontier,
+        "seed": seed,
+    }
+    if preview:
+        show_preview("compare", original, _shared.read_options(read), as_json=as_json, release=release, **words)
+        return
     with _shared.progress("comparing") as told:
-        found = shoal.compare(
-            shoal.open(original, **_shared.read_options(read)),
-            release,
-            quasi=_shared.names(quasi or qi) or None,
-            sensitive=_shared.names(sensitive) or None,
-            target=_shared.names(target) or None,
-            key=key,
-            analyses=tuple(analysis or ()),
-            hierarchies=trees,
-            models=models,
-            frontier=frontier,
-            seed=seed,
-            progress=told,
-        )
+        found = shoal.compare(shoal.open(original, **_shared.read_options(read)), release, progress=told, **words)
     if report is not None:
         _shared.say(f"Page written to {found.report(report)}.")
     if as_json:

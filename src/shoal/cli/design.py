@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def design(
     ] = None,
     quasi: Annotated[str | None, typer.Option("--quasi", help="With --pilot, without QUESTIONS.yml: its columns, a,b.")] = None,
     unit: _shared.Unit = None,
+    preview: _shared.Preview = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show the meter again whenever the file changes.")] = False,
     every: Annotated[float, typer.Option("--every", help="Seconds between looks at the file.", hidden=True)] = 0.5,
     rounds: Annotated[int, typer.Option("--rounds", help="Stop watching after this many meters.", hidden=True)] = 0,
@@ -59,6 +61,19 @@ def design(
         _watch(questions, population, respondents, target, registry, every=every, rounds=rounds)
         return
     tried = {"pilot": pilot, "columns": _shared.names(quasi) or None, "unit": unit}
+    if preview:
+        show_preview(
+            "design",
+            None if questions is None else str(questions),
+            {},
+            as_json=as_json,
+            registry=registry,
+            population=population,
+            respondents=respondents,
+            target=target,
+            **tried,
+        )
+        return
     q, meter, suggestion = _compute(questions, population, respondents, target, registry, **tried)
     _plots(q, meter, plot, heat_map, curve)
     person = q.answer(_answers(answers)) if answers else None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -26,16 +27,21 @@ def encode(
         str | None, typer.Option("--rename", help="Columns of kind text by the other holder's names: plaats=city,…")
     ] = None,
     salt: Annotated[str | None, typer.Option("--salt", help="A field that never changes, in place of the birth date.")] = None,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Encode the people of a table with a key, so that two holders can find whom they share without showing names."""
     import shoal
     from shoal.protector.crypto.master_keys import derived_from_file
 
+    told: dict[str, Any] = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
+    told |= {"id": id, "salt": salt}
+    if preview:
+        show_preview("encode", table, {}, as_json=as_json, **told)
+        return
     key = derived_from_file(key_file, "linkage")
-    told = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
     with _shared.progress("encoding"):
-        made = shoal.encode(table, key=key, id=id, salt=salt, **told)
+        made = shoal.encode(table, key=key, **told)
     made.write(out)
     if as_json:
         _shared.put_json({**made.to_json(), "out": out.name})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def link(
     people: Annotated[
         Path | None, typer.Option("--people", help="Encodings: write one new pseudonym for each person, the same on both sides.")
     ] = None,
+    preview: _shared.Preview = False,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
@@ -53,13 +55,14 @@ def link(
         return
     if people is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
-    named = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
+    named: dict[str, Any] = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
+    named |= {"id": id, "truth": truth, "one_to_one": one_to_one, "model": model, "seed": seed}
+    named |= {"match": MATCH if match is None else match, "possible": POSSIBLE if possible is None else possible}
+    if preview:
+        show_preview("link", left, {}, as_json=as_json, right=right, **named)
+        return
     with _shared.progress("comparing"):
-        found = shoal.link(
-            left, right, **named, id=id, truth=truth,
-            match=MATCH if match is None else match, possible=POSSIBLE if possible is None else possible,
-            one_to_one=one_to_one, model=model, seed=seed,
-        )  # fmt: skip
+        found = shoal.link(left, right, **named)
     if save_model is not None:
         found.model.write(save_model)
     if out is not None:

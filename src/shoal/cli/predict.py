@@ -12,6 +12,7 @@ from shoal.cli._predict import population as _population
 from shoal.cli._predict import shared as given
 from shoal.cli._predict.shared import Text
 from shoal.cli._shell.commands import Commands
+from shoal.cli._shell.preview import show_preview
 
 Uniform = Annotated[int | None, typer.Option("--uniform", help="N equally likely cells.")]
 Counts = Annotated[Text, typer.Option("--counts", help="People per cell: FILE.csv or FILE.csv:column.")]
@@ -166,24 +167,27 @@ def quasi(
     k: Annotated[int | None, typer.Option("--k", help="Also how many values are allowed for k people per cell.")] = None,
     beta: Annotated[float, typer.Option("--beta", help="Chance that a cell may hold fewer than k.")] = 0.1,
     weights: Annotated[Text, typer.Option("--weights", help="Importance per column, in the same order.")] = None,
+    preview: _shared.Preview = False,
     plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Can these columns identify people at all? And how many values may each keep for k people per cell?"""
     import shoal
 
-    found = shoal.predict(
-        "quasi",
-        values=None if values is None else given.sizes(values),
-        table=table,
-        columns=_shared.names(columns),
-        people=people,
-        alpha=alpha,
-        subsets=subsets,
-        k=k,
-        beta=beta,
-        weights=given.numbers(weights),
-    )
+    words: dict[str, Any] = {
+        "values": None if values is None else given.sizes(values),
+        "columns": _shared.names(columns),
+        "people": people,
+        "alpha": alpha,
+        "subsets": subsets,
+        "k": k,
+        "beta": beta,
+        "weights": given.numbers(weights),
+    }
+    if preview:
+        show_preview("predict", table, {}, as_json=as_json, question="quasi", **words)
+        return
+    found = shoal.predict("quasi", table=table, **words)
     given.tell(found, plot, as_json=as_json)
 
 
@@ -201,6 +205,7 @@ def population(
     frequencies: Annotated[Text, typer.Option("--frequencies", help="Classes by size: 1=120,2=25,3=10.")] = None,
     cells: Cells = None,
     seed: _shared.Seed = 0,
+    preview: _shared.Preview = False,
     plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
@@ -208,18 +213,20 @@ def population(
     import shoal
 
     by_size = None if frequencies is None else given.frequencies(frequencies)
-    found = shoal.predict(
-        "population",
-        population=people,
-        classes=classes,
-        frequencies=by_size,
-        cells=cells,
-        table=table,
-        columns=_shared.names(columns),
-        unit=unit,
-        model=model or "",
-        seed=seed,
-    )
+    words: dict[str, Any] = {
+        "population": people,
+        "classes": classes,
+        "frequencies": by_size,
+        "cells": cells,
+        "columns": _shared.names(columns),
+        "unit": unit,
+        "model": model or "",
+        "seed": seed,
+    }
+    if preview:
+        show_preview("predict", table, {}, as_json=as_json, question="population", **words)
+        return
+    found = shoal.predict("population", table=table, **words)
     _population.tell(found, household=household, records=records, plot=plot, as_json=as_json)
 
 
@@ -244,28 +251,32 @@ def zipf(
         Path | None, typer.Option("--curve", help="With --table, write the shares by records: .svg, .png or .html.")
     ] = None,
     seed: _shared.Seed = 0,
+    preview: _shared.Preview = False,
     plot: Plot = None,
     as_json: _shared.Json = False,
 ) -> None:
     """Places visited by Zipf's law: the expected share of people in cells with fewer than k, for linked records."""
     import shoal
 
-    found = shoal.predict(
-        "zipf",
-        people=people,
-        records=records,
-        exponent=exponent,
-        places=places,
-        counts=counts,
-        fit=cast("Any", fit),
-        k=k,
-        limit=limit,
-        table=table,
-        unit=unit,
-        time=time,
-        records_per_row=records_per_row,
-        seed=seed,
-    )
+    words: dict[str, Any] = {
+        "people": people,
+        "records": records,
+        "exponent": exponent,
+        "places": places,
+        "counts": counts,
+        "fit": fit,
+        "k": k,
+        "limit": limit,
+        "unit": unit,
+        "time": time,
+        "records_per_row": records_per_row,
+        "seed": seed,
+    }
+    if preview:
+        place, _, column = (table or "").rpartition(":")
+        show_preview("predict", place, {}, as_json=as_json, question="zipf", column=column, **words)
+        return
+    found = shoal.predict("zipf", table=table, **words)
     if curve is not None:
         _shared.say(f"Curve written to {found.curve(curve)}.")
     given.tell(found, plot, as_json=as_json)

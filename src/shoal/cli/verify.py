@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import _shared
+from shoal.cli._shell.preview import show_preview
 
 
 def register(app: typer.Typer) -> None:
@@ -25,11 +26,15 @@ def verify(
         str | None,
         typer.Option("--exclude", help="People who asked not to be in it: is this list the certified one?"),
     ] = None,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Re-prove a release offline: signature, files, plan, and every number by counting the data again."""
     import shoal
 
+    if preview:
+        show_preview("verify", str(folder), {}, as_json=as_json, table=table or None)
+        return
     with _shared.progress("verifying") as told:
         result = shoal.verify(folder, key=key or None, table=table or None, private=private, exclude=exclude, progress=told)
     if as_json:

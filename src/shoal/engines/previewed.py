@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from shoal.disk.folder import scratch
 from shoal.engines.core.base import BATCH_ROWS
-from shoal.engines.core.preview import Recorder
+from shoal.engines.core.preview import Recorder, Statement
 from shoal.engines.core.state import Held
 from shoal.engines.files.frames import open_frame
 from shoal.engines.recode.write import Recoded
 from shoal.engines.table import Table
-from shoal.errors import UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan
 from shoal.model.roles import Role, Schema
@@ -44,23 +43,29 @@ class PreviewTable(Table):
     """What a table would be asked, in ``recorder``."""
 
     recorder: Recorder
+    number: int
 
     @classmethod
-    def over(cls, table: Table, recorder: Recorder | None = None) -> PreviewTable:
-        """``table`` under watch; its connection sends nothing about tables from now on."""
-        if not table.in_database:
-            raise UsageError("only tables in databases are read by statements.", hint="Leave --preview out.")
+    def watched(cls, table: Table, statements: list[Statement], number: int = 0) -> PreviewTable:
+        """``table`` under watch: its connection sends nothing about tables from now on, and ``statements`` gets what it would.
+
+        Rows of tables with different numbers are different ones.
+        """
+        recorder = Recorder(statements)
+        recorder.watch(table._engine)
+        return cls._over(table, recorder, number)
+
+    @classmethod
+    def _over(cls, table: Table, recorder: Recorder, number: int) -> PreviewTable:
         made = cls(table._engine, table._relation, table._schema, name=table.name)
-        made.recorder = recorder or Recorder()
-        if recorder is None:
-            made.recorder.watch(table._engine)
+        made.recorder, made.number = recorder, number
         return made
 
     def with_roles(self, **roles: Any) -> Table:
-        return PreviewTable.over(super().with_roles(**roles), self.recorder)
+        return self._over(super().with_roles(**roles), self.recorder, self.number)
 
     def described(self, **said: Any) -> Table:
-        return PreviewTable.over(super().described(**said), self.recorder)
+        return self._over(super().described(**said), self.recorder, self.number)
 
     def n_rows(self) -> int:
         super().n_rows()
@@ -114,7 +119,7 @@ class PreviewTable(Table):
             super().recode(plan, place, **{n: v for n, v in more.items() if n != "progress"})
 
     def _stand_in(self) -> Table:
-        rows = pa.table({c.name: _values(self._schema, c.name, c.kind) for c in self._schema.columns})
+        rows = pa.table({c.name: _values(self._schema, c.name, c.kind, self.number) for c in self._schema.columns})
         engine, relation = open_frame(rows, {})
         return Table(engine, relation, self._schema, name=self.name)
 
@@ -123,10 +128,10 @@ def _word(i: int) -> str:
     return f"v{i}"
 
 
-def _values(schema: Schema, name: str, kind: str) -> list[Any]:
+def _values(schema: Schema, name: str, kind: str, number: int) -> list[Any]:
     make, role, rows = _MADE_UP.get(kind, _word), schema.roles.get(name), range(MADE_UP_ROWS)
     if name == schema.weight:
         return [make(1) for _ in rows]
     if name == schema.unit or role not in (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE):
-        return [make(i) for i in rows]
+        return [make(i + number * MADE_UP_ROWS) for i in rows]
     return [make((i if role is Role.QUASI else i // MADE_UP_VALUES) % MADE_UP_VALUES) for i in rows]

@@ -12,6 +12,7 @@ import typer
 
 from shoal.cli import _shared
 from shoal.cli._registry import holder as _holder
+from shoal.cli._shell.preview import show_preview
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def publish(
         Path | None, typer.Option("--out", "-o", help="Write the signed record (of several: all of them) to this file.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would leave, and stop.")] = False,
+    preview: _shared.Preview = False,
     as_json: _shared.Json = False,
 ) -> None:
     """Compute a summary where the data are, show exactly what would leave, sign it and submit it."""
@@ -59,6 +61,10 @@ def publish(
     people = Population.parse(population)
     if study and (unit or count or by or cells):
         raise UsageError("a study was counted before.", hint="Leave out --unit, --count, --by and --cells.")
+    if preview:
+        asked = columns if by is None else (*columns, by)
+        show_preview("publish", table, {}, as_json=as_json, columns=asked, unit=unit, weight=count)
+        return
     how = Publishing(holder, registry, ledger, key, noise, sample=sample, dry_run=dry_run, cells=cells)
 
     def proposed(book: Any, latest: Any, options: dict[str, Any]) -> Bulk:

@@ -10,11 +10,13 @@ import typer
 from shoal.cli import _shared
 
 
-def show_preview(verb: str, tables: str | Sequence[str], reading: Mapping[str, Any], *, as_json: bool, **words: Any) -> None:
+def show_preview(
+    verb: str, tables: str | Sequence[str] | None, reading: Mapping[str, Any], *, as_json: bool, **words: Any
+) -> None:
     """Print the statements, or all that is known of them as JSON; what they rest on goes to stderr."""
     from shoal.api.preview import preview
 
-    sources = [tables] if isinstance(tables, str) else tables
+    sources = [tables] if tables is None or isinstance(tables, str) else tables
     found = [preview(verb, source, reading=reading, **words) for source in sources]
     if as_json:
         _shared.put_json(found[0].to_json() if len(found) == 1 else {"verb": verb, "tables": [f.to_json() for f in found]})
