@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hmac
 import json
 
 import numpy as np
@@ -18,7 +19,7 @@ from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import _REGISTRY, Plan, RowStep, step_from_json
 from shoal.steps import Clamp, Cut, MapValues, Prefix, Round
 from shoal.transform.identity.format_preserving import cipher, permute_code
-from shoal.transform.identity.keys import read_key
+from shoal.transform.identity.keys import keyed_digest, keyed_digests, read_key
 from shoal.transform.perturb.noise import noise_of
 from shoal.transform.perturb.spread import Spread
 
@@ -290,7 +291,7 @@ class TestDateShift:
 
     def test_every_shift_but_none_occurs(self):
         step = tf.DateShift("d", "p", days=5)
-        assert {step.shift(KEY.encode(), str(i)) for i in range(500)} == set(range(-5, 6)) - {0}
+        assert set(step.shifts(KEY.encode(), [str(i) for i in range(500)]).tolist()) == set(range(-5, 6)) - {0}
 
     def test_times_of_day_and_zones_stay(self):
         t = pa.table({"d": pa.array([dt.datetime(2020, 1, 1, 13, 5, 7)], pa.timestamp("us")), "p": ["x"]})
@@ -695,7 +696,7 @@ def test_noise_planned_in_parts_is_noise_planned_at_once():
 def test_dates_stay_in_the_years_that_their_type_has(monkeypatch):
     monkeypatch.setenv("MASK_KEY", "correct horse battery staple 42!")
     step = tf.DateShift("d", "who", key="env:MASK_KEY")
-    monkeypatch.setattr(tf.DateShift, "shift", lambda self, key, person: {"back": -1, "on": 1}[person])
+    monkeypatch.setattr(tf.DateShift, "shifts", lambda self, key, people: np.array([{"back": -1, "on": 1}[p] for p in people]))
 
     def moved(day, who, kind):
         return tf.apply(step, pa.table({"d": pa.array([day], kind), "who": [who]})).table["d"][0].as_py()
@@ -713,3 +714,21 @@ def test_dates_stay_in_the_years_that_their_type_has(monkeypatch):
         moved("0001-01-01 10:00", "back", pa.string())
     with pytest.raises(DataError, match="would leave the years"):
         moved(dt.datetime(2262, 4, 11, 12), "on", pa.timestamp("ns"))
+
+
+@pytest.mark.parametrize("key", [b"k" * 16, bytes(range(64)), bytes(range(65)), bytes(range(200))])
+def test_keyed_digests_are_those_of_the_standard_library(key):
+    for domain, value in [("d", "x"), ("", ""), ("ü", "\udcff"), ("a", "b" * 300)]:
+        text = domain.encode() + b"\x00" + value.encode("utf-8", "surrogatepass")
+        assert keyed_digest(key, domain, value) == hmac.new(key, text, "sha256").digest()
+    many = keyed_digests(key, "d")
+    assert [many(v) for v in ("x", "y", "x")] == [keyed_digest(key, "d", v) for v in ("x", "y", "x")]
+
+
+def test_the_days_of_a_person_are_the_first_word_of_the_digest():
+    step = tf.DateShift("born", "person", days=30, key="env:MASK_KEY")
+    people = [f"P{i}" for i in range(200)]
+    for person, days in zip(people, step.shifts(KEY.encode(), people).tolist(), strict=True):
+        number = int.from_bytes(hmac.new(KEY.encode(), b"dates\x00" + person.encode(), "sha256").digest()[:8], "big") % 60
+        assert days == (number - 30 if number < 30 else number - 29)
+    assert step.shifts(KEY.encode(), []).tolist() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,8 @@ def restored(values: Any, column: Column) -> Any:
     try:
         if pa.types.is_timestamp(wanted):
             return _moments(values, wanted)
+        if pa.types.is_string(values.type) and returns_from_text(wanted):
+            return _from_json(values, wanted)
         if pa.types.is_duration(wanted):
             return _durations(values, wanted)
         return values.cast(wanted)
@@ -77,6 +80,37 @@ def _durations(values: Any, wanted: Any) -> Any:
     return pa.array(out, pa.int64()).view(wanted)
 
 
+def returns_from_text(kind: Any) -> bool:
+    """Whether nested values can be made again of their JSON text: lists and structures of texts, numbers and truth values.
+
+    >>> returns_from_text(pa.list_(pa.int8())), returns_from_text(pa.list_(pa.date32())), returns_from_text(pa.int8())
+    (True, False, False)
+    """
+    return isinstance(kind, pa.DataType) and is_nested(kind) and _plain_leaves(kind)
+
+
+def _plain_leaves(kind: Any) -> bool:
+    test = pa.types
+    if test.is_list(kind) or test.is_large_list(kind) or test.is_fixed_size_list(kind):
+        return _plain_leaves(kind.value_type)
+    if test.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return len({f.name for f in fields}) == len(fields) and all(_plain_leaves(f.type) for f in fields)
+    return any(
+        check(kind) for check in (test.is_string, test.is_large_string, test.is_integer, test.is_boolean, test.is_floating)
+    )
+
+
+def _from_json(values: Any, wanted: Any) -> Any:
+    """Nested values of their JSON text; each different text is read once."""
+    encoded = values.dictionary_encode()
+    try:
+        made = pa.array([json.loads(t) for t in encoded.dictionary.to_pylist()], wanted)
+    except (ValueError, TypeError, KeyError):
+        raise pa.ArrowInvalid("no JSON of the type") from None
+    return made.take(encoded.indices)
+
+
 def one_type(values: Any, column: Column) -> Any:
     """Whole numbers that may lie beyond 2⁶³ as decimals in every batch: some batches alone would fit in int64."""
     wide = column.kind == "integer" and pa.uint64() in (column.stored, column.former)
@@ -95,6 +129,8 @@ def former_fits(values: Any, column: Column) -> bool:
     if isinstance(values, pa.ChunkedArray):
         return all(former_fits(chunk, column) for chunk in values.chunks)
     try:
+        if returns_from_text(wanted):
+            return len(_from_json(values, wanted)) == len(values)
         made = _moments(values, wanted) if pa.types.is_timestamp(wanted) else values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return False
@@ -115,10 +151,13 @@ def can_be_former(column: Column) -> bool:
     """Whether a step made new values of the sort that the former type holds: whole numbers only of whole numbers."""
     if column.former is None:
         return False
+    if column.kind == "text" and returns_from_text(column.former):
+        return True
     sort = kind_of(column.former)
     return column.kind == sort or (column.kind == "float" and (sort == "decimal" or pa.types.is_uint64(column.former)))
 
 
 def with_former(column: Column) -> Column:
     """The column in its former type."""
-    return replace(column, stored=column.former, kind=kind_of(column.former))
+    kind = column.kind if is_nested(column.former) else kind_of(column.former)
+    return replace(column, stored=column.former, kind=kind)

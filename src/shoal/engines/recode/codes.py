@@ -91,7 +91,8 @@ def column_after(step: Step, column: Column, kind: str) -> Column:
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
         as_text = column.stored is not None and kind_of(column.stored) != column.kind  # durations and nested values
         stored, kind = (None if as_text else column.stored, column.kind) if same or wide else (None, kind)
-        return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=stored)
+        former = column.stored if as_text and same else column.former
+        return replace(column, kind=kind, coded=is_numeric(column) and kind == "text", stored=stored, former=former)
     form = column.form if same else ""
     bare = replace(column, kind=kind, labels=code_labels(column), order=(), stored=None, former=None, form=form)
     if step.publishes == "numbers":

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.engines.core.base import Relation
+from shoal.engines.core.stored import returns_from_text
 from shoal.engines.files.losses import listed, not_kept, read_as_text
 from shoal.engines.recode.staging import is_staged
 from shoal.model.plan import Plan, Step
@@ -49,7 +50,8 @@ def told_after(relation: Relation, columns: Sequence[Column], plan: Plan, format
 def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format: str) -> tuple[str, ...]:
     staged = any(is_staged(s) for s in plan.steps) or plan.suppression.scope == "cells"
     out = not_kept(columns, format, staged=staged, notes=int(relation.details.get("notes") or 0))
-    out += read_as_text(relation.columns, plan.steps)
+    again = {c.name for c in columns if c.stored is not None}
+    out += read_as_text([c for c in relation.columns if c.name not in again], plan.steps)
     rule = plan.suppression
     formed = {*rule.columns, rule.unit} if rule.scope != "none" else set()
     changing = [s for s in plan.steps if not isinstance(s, Keep | Drop)]
@@ -75,7 +77,8 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
 def _expected(column: Column, plan: Plan) -> Column:
     """A column as it will be, if the numbers that steps make of it fit in its type."""
     steps = [s for s in plan.steps if column.name in s.columns and not isinstance(s, Keep)]
-    if all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps) and column.kind not in ("text", "other"):
+    moved = all(s.publishes in ("own", "numbers") and not _hides(s) for s in steps)
+    if moved and (column.kind not in ("text", "other") or (steps and returns_from_text(column.stored))):
         return column
     return replace(column, kind="text", stored=None, form="") if steps else column
 

@@ -6,8 +6,8 @@ no error, log or file that Shoal writes. Short or monotonous keys are refused.
 
 from __future__ import annotations
 
-import hmac
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from shoal.errors import AccessError, PolicyError, UsageError
@@ -49,5 +49,20 @@ def read_key(source: str) -> bytes:
 
 def keyed_digest(key: bytes, domain: str, value: str) -> bytes:
     """HMAC-SHA-256 of a value inside a domain: equal values agree inside one domain and cannot be linked across domains."""
-    text = domain.encode("utf-8", "surrogatepass") + b"\x00" + value.encode("utf-8", "surrogatepass")
-    return hmac.digest(key, text, "sha256")
+    return keyed_digests(key, domain)(value)
+
+
+def keyed_digests(key: bytes, domain: str) -> Callable[[str], bytes]:
+    """:func:`keyed_digest` for many values: what key and domain add is worked out once."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.hmac import HMAC
+
+    begun = HMAC(key, SHA256())
+    begun.update(domain.encode("utf-8", "surrogatepass") + b"\x00")
+
+    def digest(value: str) -> bytes:
+        mac = begun.copy()
+        mac.update(value.encode("utf-8", "surrogatepass"))
+        return mac.finalize()
+
+    return digest

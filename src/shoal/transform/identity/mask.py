@@ -17,7 +17,7 @@ from shoal.model.plan import StreamStep, register_step
 from shoal.steps import Drop
 from shoal.transform.columns import with_column
 from shoal.transform.identity.format_preserving import cipher, permute_code
-from shoal.transform.identity.keys import keyed_digest, read_key
+from shoal.transform.identity.keys import keyed_digest, keyed_digests, read_key
 
 REMEMBERED = 1 << 16
 """Replacements that are kept at hand: a million people need no million entries."""
@@ -87,8 +87,8 @@ class KeyedHash(_Keyed):
             raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
 
     def replacement(self) -> Callable[[str], str]:
-        key, domain, length = read_key(self.key), self._domain, self.length
-        return lambda text: keyed_digest(key, domain, text).hex()[:length]
+        digest, length = keyed_digests(read_key(self.key), self._domain), self.length
+        return lambda text: digest(text).hex()[:length]
 
 
 @register_step
@@ -121,10 +121,10 @@ class Fake(_Keyed):
         except ImportError:
             raise need("fakes", "faker") from None
         maker = Faker(self.locale)
-        domain = f"{self._domain}\x00{self.provider}"
+        digest = keyed_digests(key, f"{self._domain}\x00{self.provider}")
 
         def fake(text: str) -> str:
-            maker.seed_instance(int.from_bytes(keyed_digest(key, domain, text)[:8], "big"))
+            maker.seed_instance(int.from_bytes(digest(text)[:8], "big"))
             return str(getattr(maker, self.provider)()).replace("\n", ", ")
 
         return fake
