@@ -119,8 +119,8 @@ def _raw(text: str, length: int) -> bytes:
     return raw
 
 
-def check_signature(payload: Any, signature: str, public: str) -> None:
-    """Raise :class:`~shoal.errors.TamperError` unless the signature fits the value and the key."""
+def check_signature(payload: Any, signature: str, public: str, *, of: str = "certificate") -> None:
+    """Raise :class:`~shoal.errors.TamperError` unless the signature fits the value and the key; ``of`` says what was signed."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -134,8 +134,8 @@ def check_signature(payload: Any, signature: str, public: str) -> None:
         Ed25519PublicKey.from_public_bytes(key).verify(mark, canonical(payload))
     except (InvalidSignature, ValueError):
         raise TamperError(
-            "the signature of the certificate does not fit its content.",
-            hint="The certificate was changed after it was signed. Ask the publisher for the release again.",
+            f"the signature of the {of} does not fit its content.",
+            hint=f"The {of} was changed after it was signed. Ask whoever signed it for it again.",
         ) from None
 
 

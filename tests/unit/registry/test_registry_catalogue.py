@@ -55,6 +55,8 @@ def test_a_notice_is_signed_and_any_change_is_found():
             Notice.from_json({**body, field: other}).verify()
     with pytest.raises(TamperError):
         replace(given, title="Other").verify()
+    with pytest.raises(TamperError, match="signature of the notice does not fit"):
+        replace(given, signature=notice(title="Other").signature).verify()
 
 
 @pytest.mark.parametrize("title", ["", " a", "a  b", "a\nb", "…", "x" * (MOST_TITLE + 1)])

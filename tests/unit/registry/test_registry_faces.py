@@ -57,6 +57,19 @@ def test_several_rows_of_a_person_are_counted_once(shoal, people):
     assert "1 times a person is in more than one cell of age" in refused["error"]["message"]
 
 
+def test_a_key_is_made_where_it_is_asked_for_and_nowhere_else(shoal, people, tmp_path):
+    """`registry key --key FILE` makes the file, readable by its owner only; a mistyped file elsewhere is told, not made."""
+    refused = shoal(*PUBLISH, "--holder", "A", "--key", "holder.key", "--registry", "r.db", expect=3)["error"]
+    assert "there is no key file 'holder.key'" in refused["message"]
+    assert "shoal registry key --key holder.key" in refused["hint"]
+    assert not (tmp_path / "holder.key").exists()
+    made = shoal("registry", "key", "--key", "holder.key")
+    assert (tmp_path / "holder.key").stat().st_mode & 0o777 == 0o600
+    assert shoal("registry", "key", "--key", "holder.key") == made
+    assert made["key"] == signer(tmp_path / "holder.key").public
+    assert "cannot be written" in shoal("registry", "key", "--key", "no/holder.key", expect=3)["error"]["message"]
+
+
 def test_publish_shows_exactly_what_leaves_and_repeating_it_changes_nothing(shoal, people):
     seen = shoal(*PUBLISH, "--dry-run")
     assert not Path("registry.key").exists()

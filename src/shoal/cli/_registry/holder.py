@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import _shared
-from shoal.errors import UsageError
+from shoal.errors import UnreadableError, UsageError
 from shoal.model.roles import look
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ OWN_KEY = Path("registry.key")
 
 def key(key: Key = None, as_json: _shared.Json = False) -> None:
     """Show your public key: what others endorse, and what a record is signed with. Makes one when there is none."""
+    if key is not None and not key.exists():
+        _made(key)
     own = signer_of(key)
     if as_json:
         _shared.put_json({"key": own.public, "fingerprint": own.fingerprint})
@@ -115,11 +117,23 @@ def today() -> str:
 def signer_of(key_file: Path | None) -> Signer:
     """The key named, else that of the environment, else the holder's own, made on first use: a forgotten key revokes nothing."""
     from shoal.kernels.signatures import FILE_ENV, KEY_ENV, signer
-    from shoal.registry.publish.holder import make_key
 
+    if key_file is not None and not key_file.exists():
+        raise UnreadableError(
+            f"there is no key file '{key_file.name}'.", hint=f"Make one: shoal registry key --key {key_file.name}"
+        )
     if key_file is not None or os.environ.get(FILE_ENV) or os.environ.get(KEY_ENV):
         return signer(key_file)
     if not OWN_KEY.exists():
-        make_key(OWN_KEY)
-        _shared.say(f"Made a signing key in {OWN_KEY}: keep it safe, later versions and revocations need it.")
+        _made(OWN_KEY)
     return signer(OWN_KEY)
+
+
+def _made(path: Path) -> None:
+    from shoal.registry.publish.holder import make_key
+
+    try:
+        make_key(path)
+    except OSError as error:
+        raise UnreadableError(f"a key cannot be written: {error.strerror}.", hint="Name a file in a folder of yours.") from None
+    _shared.say(f"Made a signing key in {path}: keep it safe, later versions and revocations need it.")

@@ -78,7 +78,7 @@ class Notice:
 
     def verify(self) -> Notice:
         """The notice itself when its signature fits."""
-        check_signature(self.content(), self.signature, self.key)
+        check_signature(self.content(), self.signature, self.key, of="notice")
         return self
 
     def to_json(self) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Record:
 
     def verify(self) -> Record:
         """The record itself when its signature fits and its numbers are possible."""
-        check_signature(self.content(), self.signature, self.key)
+        check_signature(self.content(), self.signature, self.key, of="record")
         plausible(self.summary)
         return self
 

@@ -58,7 +58,7 @@ class Statement:
         (check_id if self.kind == "revoke-record" else check_key)(self.subject)
         check_key(self.key)
         check_date(self.date)
-        check_signature(self.content(), self.signature, self.key)
+        check_signature(self.content(), self.signature, self.key, of="statement")
         return self
 
     def to_json(self) -> dict[str, Any]:
