@@ -22,7 +22,7 @@ DROPPED = """async place => {
   document.querySelector("form[data-takes] label").dispatchEvent(drop);
 }"""
 """A release that is dropped onto the box of the page."""
-PAGES = ("measure", "understand", "improve", "prove")
+PAGES = ("measure", "understand", "improve", "plans", "prove")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,14 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
     page.wait_for_selector("button.undo:has-text('level')")
     assert page.evaluate("document.activeElement.id").split("-")[0] == chosen.split("-")[0], "the focus stays on the slider"
     page.click("button.undo")
+    page.wait_for_selector("button.undo:has-text('took plan')")
+    # a lock, by keyboard: the focus stays on it
+    page.locator(".lock").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".lock[aria-pressed=true]")
+    assert page.evaluate("document.activeElement.className") == "lock"
+    page.click("button.undo")
+    page.wait_for_selector(".lock[aria-pressed=true]", state="detached")
     page.wait_for_selector("button.undo:has-text('took plan')")
     page.click('nav a[href$="/prove"]')
     page.fill("#f-approved_by", "<b>M. Okafor</b>")

@@ -147,8 +147,28 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
             break
         time.sleep(0.2)
     assert "Most detail" in page.text
+    # a column is locked where its slider stands, and unlocked, without a script
+    columns = {str(people.column_names.index(c)) for c in ("sex", "education", "occupation")}
+    stands = {f"level.{n}": "0" for n in columns}
+    page = visitor.post(f"/t/{table}/lock", lock=str(number), **{**stands, f"level.{number}": "1"})
+    assert page.text.count('aria-pressed="true">Unlock') == 1
+    assert "Undo: <bdi>locked occupation" in page.text
+    assert "min_level: 1" in visitor.get(f"/t/{table}/policy.yml").text
+    page = visitor.post(f"/t/{table}/lock", lock=str(number), **stands)
+    assert "Unlock" not in page.text
+    assert visitor.post(f"/t/{table}/lock", lock="99", **stands).status_code == 400
+    assert "tried when the release is written" in page.text, "the attacks"
+    for _ in range(300):
+        plans = visitor.get(f"/t/{table}/plans").text
+        if "What each plan keeps" in plans and "data-job" not in visitor.get(f"/t/{table}/improve").text:
+            break
+        time.sleep(0.2)
+    assert [plans.count(f'<th scope="row"><bdi>{c}</bdi>') for c in ("sex", "education", "occupation")] == [1, 1, 1]
+    assert "✓ taken" not in plans
     page = visitor.post(f"/t/{table}/plan", k="5")
     assert "Meets all you asked" in page.text
+    assert visitor.get(f"/t/{table}/plans").text.count("✓ taken") == 1
+    assert page.text.count('class="past"') == 2, "Measure and Understand are behind"
     page = visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv")
     for _ in range(300):
         page = visitor.get(f"/t/{table}/prove")
@@ -157,6 +177,10 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
         time.sleep(0.2)
     assert "everyone hides among at least" in page.text
     assert page.text.count('class="small seconds"') == 4, "each line says how long it took"
+    assert page.text.count('class="past"') == 3, "Improve is behind, too"
+    assert "Counted again and found so.</strong> Every class has at least 5 members." in page.text
+    tried = page.text.count("✓ holds") + page.text.count("⚠ read this")
+    assert f"{tried} tried</span>" in visitor.get(f"/t/{table}/improve").text, "by the attacks on this very plan"
     assert page.text.count("+ needs you") == 2, "an outside table and an earlier release are for the reader to bring"
     address = re.search(r"/r/[0-9a-f]{16}/[^\"]+\.zip", page.text)
     assert address is not None

@@ -27,3 +27,10 @@ def test_a_narrow_frontier_stays_inside() -> None:
         dots = [float(m.get("cx")) for m in chart.marks if m.tag == "circle"]
         assert chart.width == width
         assert all(0 < x < width for x in dots)
+
+
+def test_the_taken_plan_keeps_its_sign_filled_and_ringed() -> None:
+    for name, sign in (("most detail", "circle"), ("balanced", "polygon"), ("safest", "rect"), ("", "polygon")):
+        plans = [{"k": 2, "loss": 0.1}, {"k": 5, "loss": 0.2, "chosen": True, "name": name}, {"k": 9, "loss": 0.9}]
+        marks = [m for m in frontier(plans).marks if m.kind in ("halo", "dot")]
+        assert [m.tag for m in marks] == ["circle", sign]

@@ -18,7 +18,7 @@ def frontier(
     width: int = 832,
     tried: Sequence[tuple[int, float]] = (),
 ) -> Chart:
-    """Dots: smallest group (doubling scale) against loss; the chosen plan is a ringed diamond, ``asked`` a dashed line.
+    """Dots: smallest group (doubling scale) against loss; the chosen plan is filled and ringed, ``asked`` a dashed line.
 
     ``tried`` are other plans, small and grey. A point may have a ``name``: it stands beside it, and three names have shapes of
     their own. ``width`` is in pixels, for a place with less room.
@@ -46,7 +46,7 @@ def frontier(
         words = f"you ask for {asked:,}"
         marks.append(text(left + 8 if near else right, up(asked) + 16, words, "t-ink", anchor="start" if near else "end"))
     for p, (x, y) in zip(points, place, strict=True):
-        marks += _chosen(x, y, left, p.get("name") or "chosen") if p.get("chosen") else _shape(x, y, left, p.get("name", ""))
+        marks += (_chosen if p.get("chosen") else _plan)(x, y, left, p.get("name") or "")
     told = zip(points, ks, losses, strict=True)
     said = "; ".join(f"k {k:,}: {compact(loss)}{', chosen' if p.get('chosen') else ''}" for p, k, loss in told)
     return Chart(width, 292, title, f"{said}.", tuple(marks))
@@ -61,18 +61,21 @@ def _apart(ks: Sequence[int], up: Scale) -> list[float]:
     return kept
 
 
-def _shape(x: float, y: float, left: float, name: str) -> list[Mark]:
-    """A plan that is not taken: a circle; the balanced one a diamond, the safest a square."""
+def _shape(x: float, y: float, name: str, kind: str) -> Mark:
+    """The sign of a plan: a circle; the balanced one a diamond, the safest a square."""
     if name == "balanced":
-        mark = path([(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)], "hollow", closed=True)
-    else:
-        mark = rect(x - 5, y - 5, 10, 10, "hollow") if name == "safest" else dot(x, y, 4.5, "hollow")
-    return [mark, *_beside(x, y, left, name, "t")]
+        return path([(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)], kind, closed=True)
+    return rect(x - 5, y - 5, 10, 10, kind) if name == "safest" else dot(x, y, 4.5, kind)
+
+
+def _plan(x: float, y: float, left: float, name: str) -> list[Mark]:
+    return [_shape(x, y, name, "hollow"), *_beside(x, y, left, name, "t")]
 
 
 def _chosen(x: float, y: float, left: float, name: str) -> list[Mark]:
-    diamond = [(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)]
-    return [dot(x, y, 11, "halo"), path(diamond, "dot", closed=True), *_beside(x, y, left, name, "t-ink")]
+    """The taken plan: its sign filled, in a ring; a diamond where it has no name of its own."""
+    mark = _shape(x, y, name or "balanced", "dot")
+    return [dot(x, y, 11, "halo"), mark, *_beside(x, y, left, name or "chosen", "t-ink")]
 
 
 def _beside(x: float, y: float, left: float, name: str, kind: str) -> list[Mark]:

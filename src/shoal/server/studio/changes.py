@@ -76,6 +76,15 @@ def locks(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     return said, text, locked
 
 
+def lock(studio: Studio, at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+    """Lock a column where its slider stands, or unlock it; the sliders stay where the form has them."""
+    name = at.column(fields.get("lock", ""))
+    text = levels(studio, at, fields)[1]
+    if name in at.step.locked:
+        return f"unlocked {words.plain(name)}", text, tuple(c for c in at.step.locked if c != name)
+    return f"locked {words.plain(name)}", text, (*at.step.locked, name)
+
+
 def ask(at: Here, fields: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
     text, said = at.step.policy, []
     k = whole(fields.get("k", ""))

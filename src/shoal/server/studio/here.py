@@ -25,7 +25,7 @@ from shoal.workspace.runner import Runner
 THEMES = ("light", "dark")
 LOOK = "shoal_look"
 GUESSED = "roles guessed"
-WHERE = {"events": "understand", "levels": "improve"}
+WHERE = {"events": "understand", "levels": "improve", "plans": "improve"}
 """Pages that stand under another step."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from shoal.server.studio.answers import StillCounting
 from shoal.server.studio.here import Here, Studio, fields_of, here, may_change, table_page, to
 from shoal.server.studio.search import is_taken, levels_of, search_of
 from shoal.server.studio.views import improved
+from shoal.workspace import edits
 from shoal.workspace.rows import Job
 
 MARKS = {"most detail": "○", "balanced": "◆", "safest": "□"}
@@ -44,6 +46,14 @@ def create_router(studio: Studio) -> APIRouter:
             return table_page(request, studio, at, "improve", tried=None, job=None, problem=problem)
         return table_page(request, studio, at, "improve", **found)
 
+    @router.get("/t/{table_id}/plans")
+    def plans(request: Request, table_id: str) -> Response:
+        at = here(studio, table_id)
+        named = named_plans(at, search_of(studio, at, begin=False)) if at.policy.quasi else []
+        levels = [p["levels"] for p in named]
+        columns = studio.answers.improvement(at.kept, at.policy, improved.compared, levels) if named else []
+        return table_page(request, studio, at, "improve", template="plans.html", plans=named, columns=columns)
+
     def changing(path: str, change: Change) -> None:
         @router.post("/t/{table_id}/" + path, name=path)
         async def changed(request: Request, table_id: str) -> Response:
@@ -59,6 +69,7 @@ def create_router(studio: Studio) -> APIRouter:
 
     changing("levels", lambda at, fields: changes.levels(studio, at, fields))
     changing("locks", changes.locks)
+    changing("lock", lambda at, fields: changes.lock(studio, at, fields))
     changing("bands", lambda at, fields: changes.bands(studio, at, fields))
     changing("ask", changes.ask)
     changing("way", changes.way)
@@ -85,7 +96,7 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
             rest = studio.answers.improvement(at.kept, at.policy, improved.more, levels, column)
         except StillCounting:  # the numbers stand already; the page asks for the rest again
             whole = False
-    plans = [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
+    plans = named_plans(at, job)
     offers = [{**o, "number": i} for i, o in enumerate(job.found.get("offers", [])) if changes.actionable(o)]
     places = {c.name: i for i, c in enumerate(at.columns)}
     return {
@@ -95,11 +106,32 @@ def shown(studio: Studio, at: Here, column: str = "", *, whole: bool = True, beg
         "whole": whole,
         "job": job,
         "plans": plans,
+        "attacks": _attacks(studio, at),
         "frontier": _frontier(at, job),
         "found_problem": job.found.get("problem", "") if not plans else "",
         "offers": offers,
         "sliders": [{**_slider(at, name, places[name], levels[name]), **s} for name, s in told["stops"].items()],
     }
+
+
+def named_plans(at: Here, job: Job) -> list[dict[str, Any]]:
+    """The plans that a search gave names, with their sign, and whether the policy asks for it."""
+    return [{**p, "taken": is_taken(at, p), "mark": MARKS[p["name"]]} for p in job.found.get("plans", []) if p["name"]]
+
+
+def _attacks(studio: Studio, at: Here) -> dict[str, Any] | None:
+    """What the attacks on a release of exactly this policy found, its sign-off put aside; None where none is written."""
+    asked = replace(at.policy, about={})
+    for made in studio.workspace.releases.of_table(at.kept.id):
+        if replace(edits.parsed(made.told["policy"]), about={}) == asked:
+            verdicts = [a["verdict"] for a in made.told["attacks"]]
+            tried = [v for v in verdicts if v in ("holds", "warning", "broken")]
+            count = {v: tried.count(v) for v in ("holds", "warning", "broken")}
+            return {
+                "release": made.id, "tried": len(tried), "hold": count["holds"],
+                "read": count["warning"], "broken": count["broken"],
+            }  # fmt: skip
+    return None
 
 
 def _frontier(at: Here, job: Job) -> Markup | None:

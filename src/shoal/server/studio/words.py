@@ -77,6 +77,17 @@ def ago(then: float) -> str:
     return "just now"
 
 
+def seconds(length: float) -> str:
+    """A length of time to wait, in words.
+
+    >>> seconds(0.2), seconds(19.6), seconds(89.9), seconds(90)
+    ('1 second', '20 seconds', '90 seconds', '2 minutes')
+    """
+    n, unit = (round(length), "second") if length < 90 else (round(length / 60), "minute")
+    n = max(n, 1)
+    return f"{n} {unit}{'s' if n > 1 else ''}"
+
+
 def size(n: int) -> str:
     """
     >>> size(900), size(2_500_000)

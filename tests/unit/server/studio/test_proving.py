@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.server.studio.proving.page import repeat, ticks
+from shoal.server.studio.proving.page import repeat, so_far, ticks
 from shoal.workspace.rows import Job, Kept, Made
 
 PAST = {"Recode": 1.5, "Recount": 0.5, "Attacks": 0.1, "homogeneity": 0.2, "leftovers": 0.3}
@@ -47,6 +47,20 @@ def test_every_piece_of_work_has_its_line() -> None:
     whole = ticks(job("done", ""), made(past=PAST))
     assert states(whole) == ["done"] * 4
     assert [None if t["seconds"] is None else round(t["seconds"], 6) for t in whole] == [1.5, 0.5, 0.6, None]
+
+
+def test_how_far_it_is_and_how_long_it_takes_yet_by_the_release_before() -> None:
+    assert so_far(None, None) == so_far(job("done", ""), made(past=PAST)) == ""
+    assert so_far(job("running", ""), None) == "No proof is in yet. Recode runs now."
+    one = job("running", "counting the written file again", past={"Recode": 9.0})
+    assert so_far(one, None) == "One of four proofs is in. Recount runs now."
+    assert (
+        so_far(one, made(past=PAST)) == "One of four proofs is in. Recount runs now; about 1 second to go, by the release before."
+    )
+    two = job("running", "attacking: skewness", past={"Recode": 9.0, "Recount": 1.0})
+    long = made(past={"Recode": 50.0, "skewness": 20.0, "Certificate": 4.0})
+    assert so_far(two, long) == "Two of four proofs are in. Attacks run now; about 24 seconds to go, by the release before."
+    assert so_far(two, made(past={"Recode": 50.0})) == "Two of four proofs are in. Attacks run now."
 
 
 def test_the_command_that_repeats_a_release() -> None:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
+from shoal.server.studio import words
 from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
 from shoal.server.studio.proving.folders import files_of
 from shoal.server.studio.search import levels_of
@@ -28,6 +29,7 @@ FIELDS = (
     ("review", "Review on", "date"),
     ("contact", "Contact", "text"),
 )
+NUMBERS = ("No", "One", "Two", "Three", "Four")
 WORDS = {
     "Recode": "Values made coarser, groups too small left out.",
     "Recount": "Read back from the file, counted by a second way.",
@@ -98,7 +100,12 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "releases": releases,
         "earlier": [r for r in releases if made is not None and r.id != made.id],
         "tries": tries[0] if tries else None,
-        "files": [{"name": p.name, "size": p.stat().st_size, "report": p.name == "report.html"} for p in listed],
+        "files": [
+            {"name": p.name, "size": p.stat().st_size, "report": p.name == "report.html", "number": i}
+            for i, p in enumerate(listed)
+        ],
+        "report_line": "" if made is None else _report_line(made),
+        "so_far": so_far(job, made),
         "ticks": ticks(job, made),
         "said": _said(job, made),
         "ready": _ready(studio, at),
@@ -106,6 +113,26 @@ def shown(studio: Studio, at: Here, release_id: str) -> dict[str, Any]:
         "formats": FORMATS,
         "about": at.policy.about,
     }
+
+
+def _report_line(made: Made) -> str:
+    """The requirements that were counted in the written file."""
+    return " ".join(f"{r['sentence'][:1].upper()}{r['sentence'][1:]}." for r in made.told["requirements"][:3])
+
+
+def so_far(job: Job | None, before: Made | None) -> str:
+    """How many proofs are in, what runs now, and how long it takes yet, judged by the release before."""
+    if job is None or not job.open:
+        return ""
+    lines = ticks(job, before)
+    done, now = [t["name"] for t in lines if t["state"] == "done"], next((t["name"] for t in lines if t["state"] == "now"), "")
+    said = f"{NUMBERS[len(done)]} of four proofs {'is' if len(done) == 1 else 'are'} in." if done else "No proof is in yet."
+    if now:
+        said += f" {now} {'run' if now == 'Attacks' else 'runs'} now"
+        past = {} if before is None else before.told.get("past", {})
+        left = sum(seconds for name, seconds in past.items() if name not in job.found.get("past", {}))
+        said += f"; about {words.seconds(left)} to go, by the release before." if left > 0 else "."
+    return said
 
 
 def repeat(kept: Kept, made: Made) -> str:

@@ -50,9 +50,10 @@ async function swap(url, options = {}, quietly = false) {
 
 function send(form, button) {
   const data = new FormData(form, button);
-  if (form.method === "get") return swap(`${form.action}?${new URLSearchParams(data)}`);
+  const place = button?.getAttribute("formaction") ?? form.action;
+  if (form.method === "get") return swap(`${place}?${new URLSearchParams(data)}`);
   const files = form.enctype === "multipart/form-data";
-  return swap(form.action, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token(), "X-Shoal-First": "1" } });
+  return swap(place, { method: "POST", body: files ? data : new URLSearchParams(data), headers: { "X-Shoal-Token": token(), "X-Shoal-First": "1" } });
 }
 
 document.addEventListener("submit", (event) => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.api.improve import Improvement, Tried, effect, path, ways
@@ -41,6 +41,19 @@ def shown(found: Improvement, levels: Mapping[str, int]) -> dict[str, Any]:
             {"met": v.met, "sentence": v.sentence, "found": None if v.found is None else number(v.found)} for v in tried.verdicts
         ],
     }
+
+
+def compared(found: Improvement, plans: Sequence[Mapping[str, int]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """For each column what every plan makes of it: a label of its level, and how many values are left."""
+    out = []
+    for name in found.heights:
+        cells = []
+        for levels in plans:
+            told = _stops(found, name, levels[name])
+            label = told["stops"][levels[name]]["label"]
+            cells.append({"label": label, "level": levels[name], "height": told["height"], "groups": told["after"]})
+        out.append((name, cells))
+    return out
 
 
 def more(found: Improvement, levels: Mapping[str, int], column: str) -> dict[str, Any]:
