@@ -11,12 +11,12 @@ from shoal.measures.columns.names.lexicon import speaks_of_crime, topic_of
 from shoal.measures.columns.values.coded import CODES
 from shoal.measures.columns.values.identifiers import phone
 from shoal.measures.columns.values.missing_numbers import (
+    BELOW,
     FAR_BELOW,
     FAR_FEW,
     FAR_ROWS,
     LONE_SHARE,
     LONE_VALUES,
-    MINUS_ONES,
     no_days,
     number_codes,
 )
@@ -58,7 +58,7 @@ def test_a_rare_code_that_other_columns_share_means_no_value() -> None:
     assert number_codes(facts("x", {"1": 90, "2": 400, "98": 1}), {"97"}) == []
 
 
-@pytest.mark.parametrize(("columns", "missing"), [(MINUS_ONES, ("-1",)), (MINUS_ONES - 1, ())])
+@pytest.mark.parametrize(("columns", "missing"), [(BELOW, ("-1",)), (BELOW - 1, ())])
 def test_minus_one_that_several_columns_share_means_no_value(columns: int, missing: tuple[str, ...]) -> None:
     table = [facts(f"actp{i}", codes(-1, 0, 1, 2, "A"), "text") for i in range(columns)]
     assert [f.missing_values for f in find_columns(table)] == [missing] * columns
@@ -205,3 +205,58 @@ def test_values_tell_of_crimes_and_languages() -> None:
     assert found("ofns_desc", codes("ROBBERY", "PETIT LARCENY", "FORGERY"), "text").role is Role.SENSITIVE
     spoken = found("x_desc", codes("english", "english, french", "german (poorly)"), "text")
     assert (spoken.role, spoken.topic) == (Role.QUASI, "language")
+
+
+@pytest.mark.parametrize(
+    ("values", "missing"),
+    [
+        ((-2, 1, 2, 3), ("-2",)),
+        ((-5, -2, -1, 1, 2), ("-5", "-2", "-1")),
+        ((-2, -1, 0, 1), ()),  # one of a row of numbers: months ahead, no debt, months behind
+        ((-2, 0, 1, 2), ("-2",)),
+        ((-10, 1, 2, 3), ()),  # two digits
+        ((-2, 1), ()),  # one value beside it
+    ],
+)
+def test_negative_digits_below_codes_mean_no_value_where_columns_share_them(
+    values: tuple[int, ...], missing: tuple[str, ...]
+) -> None:
+    table = [facts(f"b{i}_x", codes(*values)) for i in range(BELOW)]
+    assert [f.missing_values for f in find_columns(table)] == [missing] * BELOW
+    assert all(f.missing_values == () for f in find_columns(table[:-1]))
+
+
+def test_a_series_of_four_questions_is_asked_in_order() -> None:
+    def questions(n: int) -> tuple[ColumnFinding, ...]:
+        return find_columns([facts(f"pt0{i}", codes(*range(1, 8))) for i in range(1, n + 1)])
+
+    assert all(f.scale is Scale.ORDERED and f.role is Role.SENSITIVE for f in questions(4))
+    assert all(f.scale is Scale.NOMINAL and f.role is Role.QUASI for f in questions(3))
+
+
+def test_no_is_never_among_answers_of_how_often() -> None:
+    often = found("CAEC", codes("Sometimes", "no", "Always", "Frequently"), "text")
+    assert often.order == ("no", "Sometimes", "Frequently", "Always")
+    assert found("CAEC", codes("no", "yes"), "text").scale is Scale.NOMINAL
+
+
+def test_a_supervisor_of_yes_and_no_is_an_answer() -> None:
+    assert found("supervisor", codes("Yes", "No", "Some of them"), "text").role is not Role.QUASI
+    assert found("supervisor", codes("A. Lee", "No", "B. Kim"), "text").role is not Role.INSENSITIVE
+    assert found("supervisor", codes("Yes", "No", "a", "b", "c", "d"), "text").topic == "facility"  # more than a question has
+
+
+def test_acronyms_in_the_plural_are_one_word() -> None:
+    assert topic_of("STDs").key == "diagnosis"  # type: ignore[union-attr]
+    assert topic_of("STDs:HIV").key == "diagnosis"  # type: ignore[union-attr]
+    assert topic_of("IDSocio") is None or topic_of("IDSocio").key != "diagnosis"  # type: ignore[union-attr]
+
+
+def test_ages_at_an_event_are_numbers_and_steps_of_a_town_are_ordered() -> None:
+    assert found("First sexual intercourse", codes(*range(5, 18), rows=9)).scale is Scale.NUMBER
+    assert found("First sexual intercourse", codes(*range(4, 17), rows=9)).scale is Scale.NOMINAL  # begins where codes may
+    assert found("First sexual intercourse", codes(*range(5, 17), rows=9)).scale is Scale.NOMINAL  # twelve
+    assert found("Time since first diagnosis", codes(*range(1, 9), rows=9)).scale is Scale.NUMBER
+    assert found("Time since first diagnosis", codes(*range(1, 8), rows=9)).scale is not Scale.NUMBER
+    assert found("town_size", codes(*range(1, 13), rows=9)).scale is Scale.ORDERED
+    assert found("town_size", codes(*range(1, 14), rows=9)).scale is Scale.PLACE

@@ -24,7 +24,7 @@ from shoal.measures.columns.roles.keys import SEVERAL
 from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
-from shoal.measures.columns.values.missing_numbers import MINUS_ONES, lone_minus_one, number_codes
+from shoal.measures.columns.values.missing_numbers import BELOW, below_codes, number_codes
 from shoal.measures.columns.values.spelled_missing import asked, missing_spellings
 from shoal.measures.columns.values.vocabulary import spoken_of
 from shoal.measures.columns.values.whole_numbers import FEW_CODES, MOST_CODES
@@ -81,9 +81,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     [('direct', 'id', ()), ('insensitive', 'ordered', ('low', 'medium', 'high'))]
     """
     counted = Counter(code for facts in table for code in number_codes(facts))
-    shared = {code for code, n in counted.items() if n >= SHARED} - {"-1"}
-    if sum(map(lone_minus_one, table)) >= MINUS_ONES:
-        shared.add("-1")
+    below = Counter(str(int(float(code))) for facts in table for code in below_codes(facts))
+    shared = {code for code, n in counted.items() if n >= SHARED and code not in below}
+    shared |= {code for code, n in below.items() if n >= BELOW}
     spelled = [missing_spellings(facts, shared=shared) for facts in table]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
@@ -99,7 +99,9 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
             form = None
         usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
         alike = ranges.get(_range(facts), 0)
-        battery = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) and (opaque(facts.name) or not about_people)
+        in_series = series.get((_stem(facts.name), _range(facts)), 0) >= BATTERY
+        enough = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) or (opaque(facts.name) and in_series)
+        battery = enough and (opaque(facts.name) or not about_people)
         found = scale_of(facts, usual, battery=battery)
         decision = decide(
             Seen(
@@ -112,7 +114,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 about_people,
                 asked(gone),
                 several,
-                series.get((_stem(facts.name), _range(facts)), 0) >= BATTERY and found.scale is Scale.ORDERED,
+                in_series and found.scale is Scale.ORDERED,
             )
         )
         found = found if facts.said_scale else with_scale(decision, found)

@@ -20,6 +20,7 @@ from shoal.measures.columns.values.ladders import ladder_order
 from shoal.measures.columns.values.schooling import schooling_order
 from shoal.measures.columns.values.whole_numbers import (
     FEW_CODES,
+    begun_late,
     code_digits,
     dense,
     grown,
@@ -55,7 +56,8 @@ _CODED = frozenset("code cod codes kod cd type typ tipo category cat categorie c
 _COUNTED = frozenset("num number n nb nbr count cnt anzahl nombre numero cantidad aantal total sum".split())
 _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
-    "quality involvement satisfaction balance band bracket group range severity degree index freq frequency importance "
+    "quality involvement satisfaction balance band bracket group range faixa "
+    "tranche escalao fascia tramo severity degree index freq frequency importance "
     "agreement karno karnofsky kps ecog nyha asa gcs apgar".split()
 )
 
@@ -183,6 +185,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.DATE)
     if topic_scale == "place" and facts.distinct == 2 and facts.whole and set(facts.numbers) == {0.0, 1.0}:
         return Found(Scale.NOMINAL)  # whether somebody lives there
+    if topic_scale == "place" and facts.whole and facts.distinct <= FEW_CODES and words & {"size", "groesse", "taille", "tamano"}:
+        return Found(Scale.ORDERED, tuple(sorted(facts.values, key=float)))
     if topic_scale == "place":
         return Found(Scale.NUMBER if words & _OF_A_PLACE else Scale.PLACE)
     if topic_scale not in ("ordered", "id") and (leading_zeros(facts) or long_codes(facts)):
@@ -212,14 +216,15 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
         return Found(Scale.ORDERED, natural)
     if topic_scale == "nominal":
         many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts))
-        counted = (words & _COUNTS or plural_count(facts) or many) and not words & _CODES
+        long_time = bool(words & _TIMES) and facts.distinct > SHORT_SCALE
+        counted = (words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)) and not words & _CODES
         return Found(Scale.NUMBER if counted else Scale.NOMINAL)
     short = facts.distinct <= FEW_CODES and dense(facts)
     if topic_scale == "ordered" or words & _LEVELS:
         return Found(Scale.ORDERED, natural) if facts.distinct <= 25 and not words & _YEARS else Found(Scale.NUMBER)
     if short and battery and facts.distinct >= 4:
         return Found(Scale.ORDERED, natural)
-    if words & _TIMES and short and facts.distinct <= 7 and natural[0] == "1":
+    if words & _TIMES and short and facts.distinct <= SHORT_SCALE and natural[0] == "1":
         return Found(Scale.ORDERED, natural)
     if words & _COUNTS and not (short and battery):
         return Found(Scale.NUMBER)
@@ -233,6 +238,8 @@ def _degree(words: AbstractSet[str]) -> bool:
     return any(w.endswith("ness") and len(w) > SHORT_DEGREE and w not in ("business", "harness") for w in words)
 
 
+SHORT_SCALE = 7
+"""Steps of a time that is asked in steps: less than an hour, one to two hours."""
 SHORT_DEGREE = 7
 """Letters of words that end like degrees and are none: illness, witness, fitness."""
 _TIMES = frozenset(("time", "zeit", "duration", "dauer", "duree", "tiempo", "tempo", "tijd", "duur"))

@@ -56,7 +56,7 @@ HEALTH: tuple[Topic, ...] = (
         "",
         0.88,
         "mental* depress* anxi* stress* suicid* psych* phq* gad7 loneli* lonely burnout wellbeing well+being happiness "
-        "happy cesd* ces+d bdi selfesteem self+esteem mood hopeless* autis* adhd ptsd schizo* bipolar panic therap* "
+        "happy cesd* ces+d bdi selfesteem self+esteem mood hopeless* autis* austim asd adhd ptsd schizo* bipolar panic therap* "
         "trauma =sad sleep* insomnia",
     ),
     Topic(
@@ -118,7 +118,8 @@ HEALTH: tuple[Topic, ...] = (
         "neumon* polmonit* longontst* lungenentz* asma asmat* hipertens* ipertens* hypertonie* bluthoch* inmun* immuno* "
         "intub* uci obesidad* obesid* adiposit* cardiopat* cancro* krebs* kanker* diabetic* zuckerkr* sobrepeso surpoids "
         "apople* berocc* avc+* nefrop* renale* "
-        "hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza flu malaria dengue zika =std sti syphil* diab* "
+        "hepat* tuberc* tb covid* sars infect* sepsis pneumon* influenza "
+        "flu malaria dengue zika =std stds sti stis syphil* diab* "
         "hypert* hyperten* htn bphigh* heart* cardi* chd cvd cvr chf =mi infarct* stroke* angina arrhyth* afib coronary "
         "vascular* copd asthma* bronch* lung* pulmon* renal* kidney* ckd dialysis liver* cirrh* gastr* ulcer* arthr* "
         "rheum* osteo* fractur* injur* wound* accident+type allerg* allergy anemi* anaem* thyroid* epilep* seizure* "

@@ -60,7 +60,8 @@ WORK: tuple[Topic, ...] = (
         "deeltijd* dedeltijd temps+part* tiempo+parcial tempo+parcial jornada+* part+timer beschaftigungsgrad werkuren "
         "contracturen "
         "labor+status labor* laboral+* parco* situ+prof* situacion+prof* "
-        "fte ftpt ft+pt tact situation+professionnelle situation+pro* situacion+laboral situacao+ocupacional "
+        "remote+work home+office telework* teletrab* fte ftpt "
+        "ft+pt tact situation+professionnelle situation+pro* situacion+laboral situacao+ocupacional "
         "condizione+occup* hwusual hwactual temps+travail temps+partiel temps+plein jornada dienstverband vollzeit "
         "teilzeit beschaftigungs* werkstatus employment* employed empstat emp+status empl* labor+force labour* labforce "
         "lfs lfstat ilostat mainact* activity+status work+status workstat working hours+per+week hours+week weekly+hours "
@@ -219,7 +220,7 @@ SEEN: tuple[Topic, ...] = (
         "kostentrag* versicherungsart versicherungstyp *verzekeraar *verzekering *krankenkasse kassenname "
         "organisme+payeur aseguradora* plano+saude convenio+medico esenzione* mutua* insurance* payer* payor* "
         "health+cover* healthcover* coverage+type krankenkasse kasse kassenart verzekering* verzekeraar mutuelle "
-        "obra+social seguro* assicurazione convenio plan+type medicaid medicare hicov hins* privcov pubcov insur* hlthins "
+        "obra+social seguro* assicurazione convenio plan+type medicaid medicare hicov hins hinscov privcov pubcov insur* hlthins "
         "policy+type",
     ),
     Topic(

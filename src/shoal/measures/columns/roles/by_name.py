@@ -9,7 +9,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
-from shoal.measures.columns.names.words import raw_words
+from shoal.measures.columns.names.words import folded, raw_words
 from shoal.measures.columns.roles.keys import below_zero, drawn_key, is_key
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
@@ -22,6 +22,10 @@ NAMES = ("person_name", "name_part", "name")
 CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
 """Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
+MOST_ANSWERS = 5
+YES = frozenset("yes y ja oui si sim true".split())
+NO = frozenset("no n nein non nee nao false".split())
+"""Answers, and how many different ones a question has that takes yes and no."""
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 CLUSTERED = 0.1
@@ -100,6 +104,8 @@ def named(seen: Seen) -> Decision | None:
     if topic.key == "technical" and "cluster" in expanded(seen.facts.name) and _small_groups(seen.facts):
         key = BY_KEY["person_number"]
         return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
+    if topic.key in ("facility", "industry") and _answers(seen.facts):
+        return None
     if topic.key == "title" and _longer_than_titles(seen.facts):
         return None
     if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
@@ -123,6 +129,12 @@ def counted_inside() -> Decision:
     """A number inside a group tells nothing by itself."""
     why = "its name says a number, but it has few values: a number inside a group"
     return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+
+
+def _answers(facts: ColumnFacts) -> bool:
+    """Whether yes and no are among a few values: an answer about the thing, not its name."""
+    said = {folded(v.strip()) for v in facts.values}
+    return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(said & YES) and bool(said & NO)
 
 
 def _longer_than_titles(facts: ColumnFacts) -> bool:

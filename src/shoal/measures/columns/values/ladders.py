@@ -67,7 +67,7 @@ several times a day|more than once a day""",
     ),
     _ladder(
         "frequency",
-        """never|nie|niemals|jamais|nunca|mai|nooit|not at all|never or almost never
+        """never|nie|niemals|jamais|nunca|mai|nooit|not at all|never or almost never|no|nein|non|nee
 almost never|hardly ever|fast nie|presque jamais|casi nunca|quase nunca|quasi mai|bijna nooit|very rarely|once a year
 |less than monthly|less than once a month
 rarely|seldom|selten|rarement|raramente|raras veces|zelden|a few times a year|several times a year|yearly|once or twice

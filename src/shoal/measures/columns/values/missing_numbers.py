@@ -20,12 +20,15 @@ NEAR, OFTEN = 2, 0.05
 """Twice the highest value is enough where this share of the rows has the code."""
 _NEGATIVE = frozenset((-7, -8, -9, -66, -77, -88, -96, -97, -98, -99, -777, -888, -998, -999, -8888, -9998, -9999, -99999))
 _BESIDE_99 = re.compile(r"9[5-8](\.0)?")
-MINUS_ONES = 3
-"""Columns whose only negative value is -1 from which it means "no value" in all of them."""
+BELOW = 3
+"""Columns in which the same negative number of one digit stands below codes from which it means "no value" in all of them."""
 FAR_BELOW = 100
 """The smallest of the other values from which -1 below them is no amount."""
 LONE_VALUES, LONE_SHARE, LONE_GAP = 40, 0.02, 3
 """Different values, share of the rows and distance (in ranges of all others) from which one value far outside stands for none."""
+_ONE_DIGIT = re.compile(r"-[1-9](\.0)?")
+MOST_BELOW = 6
+"""Different negative codes that a column may have."""
 _NO_DAY = re.compile(
     r"9999([-/.]?)99\1?99|99([-/.])99\2(99)?99|0000([-/.])00\4?00|00([-/.])00\5(00)?00|"
     r"9999-12-31(?:[T ].*)?|(?:31[-/.]12|12[-/.]31)[-/.]9999"
@@ -57,9 +60,9 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     texts = {v: _number(v) for v in facts.values}
     numbers = {v: n for v, n in texts.items() if n is not None}
     shared = shared or set()
-    if ones := _minus_ones(numbers, facts, shared):
-        rest = {v: n for v, n in numbers.items() if v not in ones}
-        return ones + [v for v in _nines(rest, shared, facts) or _far_repeated(rest, facts, shared) if len(v.strip()) > 1]
+    if below := _below(numbers, facts, shared):
+        rest = {v: n for v, n in numbers.items() if v not in below}
+        return below + [v for v in _nines(rest, shared, facts) or _far_repeated(rest, facts, shared) if len(v.strip()) > 1]
     if 0 < len(numbers) < 0.9 * len(facts.values):
         return _beside_bands(facts.values, numbers)
     if len(numbers) < 3:
@@ -84,21 +87,33 @@ def no_days(facts: ColumnFacts) -> list[str]:
     return [v for v in facts.values if v[:2] in ("99", "00", "31", "12") and _NO_DAY.fullmatch(v.strip())]
 
 
-def lone_minus_one(facts: ColumnFacts) -> bool:
-    """Whether -1 is the only negative value of a column of whole numbers and codes."""
-    below = [v for v in facts.values if v.startswith("-") and _number(v) is not None]
-    return below in (["-1"], ["-1.0"]) and facts.distinct > 2
+def below_codes(facts: ColumnFacts) -> tuple[str, ...]:
+    """Negative numbers of one digit that may stand for "no value": one alone, or several with a gap below all others.
+
+    >>> import numpy as np
+    >>> [below_codes(ColumnFacts("x", "integer", v, np.ones(len(v)), 9)) for v in (["-1", "0", "1"], ["-2", "-1", "1"])]
+    [('-1',), ('-2', '-1')]
+    >>> below_codes(ColumnFacts("x", "integer", ["-2", "-1", "0", "1"], np.ones(4), 9))
+    ()
+    """
+    signed = [v for v in facts.values if v.startswith("-")]
+    if not signed or len(signed) > MOST_BELOW or facts.distinct < len(signed) + 2:
+        return ()
+    if not all(_ONE_DIGIT.fullmatch(v) for v in signed):
+        return ()
+    above = [n for v in facts.values if v not in signed and (n := _number(v)) is not None]
+    apart = bool(above) and min(above) - max(map(float, signed)) >= 2
+    return tuple(signed) if len(signed) == 1 or apart else ()
 
 
-def _minus_ones(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> list[str]:
-    """-1 where several columns have it as their only negative value, or far below amounts that are all large."""
-    ones = [v for v, n in numbers.items() if n == -1]
-    if not ones or not lone_minus_one(facts):
-        return []
-    above = [n for v, n in numbers.items() if n >= 0]
-    rows = sum(int(n) for v, n in zip(facts.values, facts.counts, strict=True) if v in ones)
+def _below(numbers: dict[str, float], facts: ColumnFacts, shared: set[str]) -> list[str]:
+    """Negative codes that several columns share; and -1 far below amounts that are all large."""
+    codes = below_codes(facts)
+    above = [n for n in numbers.values() if n >= 0]
+    rows = sum(int(n) for v, n in zip(facts.values, facts.counts, strict=True) if v in codes)
     far = len(above) > 1 and min(above) >= FAR_BELOW and rows >= FAR_ROWS
-    return ones if far or "-1" in shared else []
+    known = all(str(int(float(v))) in shared for v in codes)
+    return list(codes) if codes and (far or known) else []
 
 
 def _lone_far(numbers: dict[str, float], facts: ColumnFacts) -> list[str]:

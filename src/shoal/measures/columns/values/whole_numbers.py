@@ -13,6 +13,8 @@ MOST_CODES = 25
 """The largest code of a question whose name says nothing."""
 RATED = 0.3
 """Share of rows above the middle of 0 to 10 from which the numbers are ratings."""
+BEGUN_LATE = 5
+"""The smallest number of a list that begins too late for codes."""
 FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
@@ -69,6 +71,13 @@ def grown(facts: ColumnFacts) -> bool:
     numbers = facts.numbers
     assert numbers is not None
     return float(np.min(numbers)) in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
+
+
+def begun_late(facts: ColumnFacts) -> bool:
+    """Whether many whole numbers lie close together and begin at 5 or later, as ages at an event do and no list of codes."""
+    numbers = facts.numbers
+    assert numbers is not None
+    return facts.distinct > FEW_CODES and float(np.min(numbers)) >= BEGUN_LATE and float(np.max(numbers)) < 100 and dense(facts)
 
 
 def code_digits(facts: ColumnFacts) -> bool:
