@@ -226,18 +226,22 @@ def _counted(column: Any) -> tuple[Any, Any, int]:
 
 
 def _facts(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:
-    picked = np.linspace(0, len(values) - 1, min(len(values), MOST_VALUES)).astype(np.int64)
+    if (distinct := len(values)) > MOST_VALUES:
+        picked = np.linspace(0, distinct - 1, MOST_VALUES).astype(np.int64)
+        looked, sizes = values.take(pa.array(picked)), sizes[picked]
+    else:
+        looked = values
     labels: dict[str, str] = {}
     if column.labels:
         labels = dict(zip(canonical_text(pa.array(list(column.labels))).to_pylist(), column.labels.values(), strict=True))
     return ColumnFacts(
         column.name,
         column.kind,
-        canonical_text(values.take(pa.array(picked))).to_pylist(),
-        sizes[picked],
+        canonical_text(looked).to_pylist(),
+        sizes,
         records,
         missing,
-        len(values),
+        distinct,
         column.note,
         labels,
         _declared_missing(column, values),

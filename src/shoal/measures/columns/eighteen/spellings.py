@@ -34,8 +34,9 @@ _PACKED = tuple(
 )
 _SAS = re.compile(r"\d{1,2}[a-z]{3}\d{2,4}:\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
 _ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[t ]\d{2}:?\d{2}.*")
+SHORTEST_PACKED = 6
 PACKED_SHARE, PACKED_LEAST = 0.95, 3
-"""Digits without signs are dates where this share of at least so many distinct values is one."""
+"""Digits without signs are dates where this share of at least so many distinct values is one; none has fewer digits."""
 
 
 class Inside(NamedTuple):
@@ -115,7 +116,7 @@ def date_share(values: Sequence[str], *, numbers: bool = False) -> float:
     if not values:
         return 0.0
     signed = 0.0 if numbers else sum(day_or_month(v) for v in values) / len(values)
-    if len(values) >= PACKED_LEAST:
+    if len(values) >= PACKED_LEAST and sum(len(v) >= SHORTEST_PACKED for v in values) >= PACKED_SHARE * len(values):
         for form in _PACKED:
             share = sum(form.fullmatch(v) is not None for v in values) / len(values)
             if share >= PACKED_SHARE:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import lru_cache
+
+from shoal.measures.columns.values.dates import CACHED
 
 EPOCH = datetime.date(1970, 1, 1)
 _FORMS = (
@@ -14,6 +17,7 @@ _FORMS = (
 )
 
 
+@lru_cache(maxsize=CACHED)
 def read_day(text: str) -> tuple[float, bool]:
     """Days since 1970, and whether the text has the form of a date but no such day exists.
 

@@ -49,6 +49,13 @@ _LOWEST = frozenset(
 
 
 @lru_cache(maxsize=CACHED)
+def _single(plain: str) -> str:
+    """The number of a text that is one, with a unit or a sign of money; empty where it is none."""
+    found = _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain))
+    return found.group(1) if found else ""
+
+
+@lru_cache(maxsize=CACHED)
 def lower_end(text: str) -> tuple[float, int] | None:
     """Where a band begins: a number and, for equals, 0 for "below it", 1 for "from it", 2 for "above it"; None for other texts.
 
@@ -91,9 +98,9 @@ def band_order(values: Sequence[str]) -> tuple[str, ...]:
         found = lower_end(_without(value, unit))
         if found is not None:
             bands += 1
-        elif single := _SINGLE.fullmatch(re.sub(r"[$€£]", "", plain)):
-            found = (_value(single.group(1)), 1)
-            measured = measured and folded(value.strip()) != single.group(1)  # with a unit: 1 year
+        elif single := _single(plain):
+            found = (_value(single), 1)
+            measured = measured and folded(value.strip()) != single  # with a unit: 1 year
         elif plain in _LOWEST:
             found, none = (float("-inf"), 0), len(values) > 3
         else:
@@ -134,9 +141,16 @@ def lowest_word(text: str) -> bool:
 
 def _common_unit(values: Sequence[str]) -> str:
     """The word that nearly all values end with, behind a number: ``1 a 2 SM``, ``2 a 5 SM``; empty where there is none."""
-    ends = Counter(found.group(1) for v in values if (found := re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(v))))
+    ends = Counter(end for v in values if (end := _end_word(v)))
     word, n = ends.most_common(1)[0] if ends else ("", 0)
     return word if n >= 2 and n >= 0.6 * len(values) else ""
+
+
+@lru_cache(maxsize=CACHED)
+def _end_word(text: str) -> str:
+    """The word behind a number at the end of a text."""
+    found = re.search(r"\d\+?\s+([^\W\d_][\w²³.]{0,11})\s*$", folded(text))
+    return found.group(1) if found else ""
 
 
 def _without(text: str, unit: str) -> str:

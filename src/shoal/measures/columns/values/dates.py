@@ -116,6 +116,7 @@ def date_share(values: Sequence[str], kind: str) -> float:
     return sum(test(v) for v in values) / len(values)
 
 
+@lru_cache(maxsize=CACHED)
 def place_in(names: tuple[tuple[str, ...], ...], text: str) -> int | None:
     """The place of a word in a list of months or weekdays, from 0.
 

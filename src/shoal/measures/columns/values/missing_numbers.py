@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from shoal.measures.columns.finding import ColumnFacts
 from shoal.measures.columns.values.bands import band_order
+from shoal.measures.columns.values.dates import CACHED
 
 _REPEATED = re.compile(r"5{2,5}|6{2,6}|7{1,6}|8{1,6}|9{2,6}|9{1,5}[5-8]")
 FAR, FAR_ROWS, FAR_FEW, FAR_SHARE = 3, 3, 15, 0.01
@@ -201,6 +203,7 @@ def _rare(codes: Sequence[str], facts: ColumnFacts) -> bool:
     return bool(rest) and all(2 * counts[v] < rest[len(rest) // 2] for v in codes)
 
 
+@lru_cache(maxsize=CACHED)
 def _number(text: str) -> float | None:
     try:
         return float(text.replace(",", "."))
