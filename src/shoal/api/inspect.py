@@ -34,6 +34,11 @@ SMALL = 5_000_000
 CELLS_AT_ONCE = 50_000_000
 """Cells whose values are counted in one reading of the table."""
 
+NO_QUASI = (
+    "No column looks like a quasi-identifier: check whether that is so. A draft takes amounts that few people share for known: "
+    "whoever pays or receives one knows it."
+)
+
 MOST_VALUES = 10_000
 """Distinct values of a column that are looked at for patterns, evenly spread over all."""
 
@@ -290,7 +295,7 @@ def _together(
         quasi = [c for c in quasi if table.schema.roles.get(c.name) is Role.QUASI]
         notes += ("Only aggregates were read: columns without a role are judged by their number of values alone.",)
     if not quasi:
-        return (), None, None, (*notes, "No column looks like a quasi-identifier: check whether that is so.")
+        return (), None, None, (*notes, NO_QUASI)
     if len(quasi) > MOST_COLUMNS:
         quasi = sorted(quasi, key=lambda c: -c.distinct)[:MOST_COLUMNS]
         notes += (f"Which columns together identify was counted for the {MOST_COLUMNS} with most values.",)

@@ -255,14 +255,14 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
     import shoal
     from shoal.disk.atomic import write_text
     from shoal.release.plan.first import PRECIOUS, first_plan
-    from shoal.release.policy.draft import draft_policy
+    from shoal.release.policy.draft import amounts_as_known, draft_policy
     from shoal.release.policy.policy import Policy
 
     if target.exists():
         raise UsageError(f"'{target.name}' exists already.", hint="Name a new file after --draft.")
     with _shared.progress("looking at the columns") as told:
         opened = shoal.open(table, **reading)
-        found = shoal.inspect(opened, progress=told, **known)
+        found = amounts_as_known(shoal.inspect(opened, progress=told, **known))
     said = {c.name for c in found.columns if opened.schema[c.name].missing_values}
     read = said | ({c.name for c in found.columns if c.missing_values and c.name not in said} if _asked(found, said) else set())
     plan = None

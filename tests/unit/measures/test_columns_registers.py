@@ -260,3 +260,8 @@ def test_ages_at_an_event_are_numbers_and_steps_of_a_town_are_ordered() -> None:
     assert found("Time since first diagnosis", codes(*range(1, 8), rows=9)).scale is not Scale.NUMBER
     assert found("town_size", codes(*range(1, 13), rows=9)).scale is Scale.ORDERED
     assert found("town_size", codes(*range(1, 14), rows=9)).scale is Scale.PLACE
+
+
+@pytest.mark.parametrize("name", ["column3", "attribute7", "Var12", "field_4", "feature9", "Spalte2", "V3"])
+def test_codes_under_a_name_that_only_counts_columns_are_treated_with_care(name: str) -> None:
+    assert found(name, codes(0, 1, 2, 3, 4)).role is Role.QUASI

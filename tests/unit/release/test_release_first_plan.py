@@ -16,7 +16,7 @@ from shoal.errors import RoleError
 from shoal.release.plan.blank import blank_shares, mean_share, wholly
 from shoal.release.plan.first import MOST_BLANK, MOST_LOSS, NEARLY_ALL, first_plan
 from shoal.release.plan.prepare import prepare
-from shoal.release.policy.draft import MANY, draft_policy
+from shoal.release.policy.draft import AMOUNT_KNOWN, MANY, amounts_as_known, draft_policy
 from shoal.release.policy.policy import Policy
 
 
@@ -235,3 +235,20 @@ def test_a_draft_carries_the_order_of_answers_that_only_the_table_shows():
     text = draft_policy(shoal.inspect(shoal.open(table)))
     assert "scale:   # numbers that are answers in order: neighbours are joined\n  traveltime: ordered\n" in text
     assert Policy.parse(text).scale == {"traveltime": "ordered"}
+
+
+def test_a_table_of_amounts_only_is_drafted_with_the_amounts_as_known(tmp_path: Path) -> None:
+    rows = [f"{20_000 + 37 * i},{900 + i // 5},{i % 2}" for i in range(200)]
+    source = tmp_path / "pay.csv"
+    source.write_text("wage,tax,paid\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    found = shoal.inspect(source)
+    assert not found.quasi
+    assert amounts_as_known(found, k=5).quasi == ("wage",)  # five rows share each tax
+    assert amounts_as_known(found, k=6).quasi == ("wage", "tax")
+    assert amounts_as_known(shoal.inspect(source, sensitive=["wage"]), k=6).quasi == ("tax",)
+    known = shoal.inspect(source, quasi=["paid"])
+    assert amounts_as_known(known) is known
+    policy = tmp_path / "policy.yml"
+    policy.write_text(draft_policy(amounts_as_known(found)), encoding="utf-8")
+    assert AMOUNT_KNOWN in policy.read_text(encoding="utf-8")
+    assert shoal.anonymize(source, policy).certificate.k >= 5

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
+from shoal.measures.columns.roles.seen import CHANGE
+from shoal.model.roles import Role
 from shoal.model.written import written
 
 _HEAD = """\
@@ -29,6 +32,27 @@ DOUBT = 0.45
 """Confidence up to which a role is asked."""
 ASKED = 12
 """Questions about roles that are written out."""
+
+
+AMOUNT_KNOWN = "an amount that few share: whoever pays or receives it knows it, and nothing else was found that others know"
+"""Why a draft takes an amount for known."""
+
+
+def amounts_as_known(found: Any, *, k: int = 5) -> Any:
+    """An inspection in which nothing is known to others, with the amounts that fewer than ``k`` rows share as quasi-identifiers.
+
+    A table of amounts only is not safe for having no other column: an employer knows a wage, and a wage that one row holds
+    names that row. Columns whose role a person has said keep it.
+    """
+    if found.quasi:
+        return found
+    columns = tuple(
+        replace(c, role=Role.QUASI, reason=AMOUNT_KNOWN, confidence=DOUBT, change=CHANGE[Role.QUASI])
+        if c.scale.value == "number" and not c.mark and c.confidence < 1 and k * c.distinct > found.records - c.missing
+        else c
+        for c in found.columns
+    )
+    return replace(found, columns=columns)
 
 
 def draft_policy(found: Any, plan: Any = None, read: Collection[str] = (), *, k: int = 5) -> str:

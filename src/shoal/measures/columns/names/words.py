@@ -11,7 +11,10 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
-_OPAQUE = re.compile(r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}")
+_OPAQUE = re.compile(
+    r"(?:col|column|var|variable|attr|attribute|field|feature|spalte|merkmal|colonne|columna|coluna|campo|kolom|veld)_?\d*|"
+    r"[a-z]{1,3}\d+[a-z]{0,2}\d*|[a-z]\d*|\d+|[a-z]{1,2}"
+)
 _RATE = re.compile(r"/(?=(?:day|week|month|year|hour|tag|woche|monat|jahr|jour|semaine|mois|an|dia|mes)\b)", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"\b[nN][°º]|№|#")
 LITTLE = frozenset(

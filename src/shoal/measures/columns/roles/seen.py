@@ -14,12 +14,13 @@ FEW_VALUES = 60
 FEWEST_ROWS = 20
 """Rows from which "every row has its own value" says something."""
 
-_CHANGE = {
+CHANGE = {
     Role.DIRECT: "It is no identifier if many people share its values, or if they name no person.",
     Role.QUASI: "It is sensitive or insensitive if nobody outside can know it.",
     Role.SENSITIVE: "It is a quasi-identifier if neighbours, colleagues or public lists know it.",
     Role.INSENSITIVE: "It is a quasi-identifier if others know it, sensitive if learning it would hurt.",
 }
+"""What would change a role, by role."""
 
 
 @dataclass(frozen=True)
@@ -57,4 +58,4 @@ class Decision:
 
     @property
     def change(self) -> str:
-        return _CHANGE[self.role]
+        return CHANGE[self.role]
