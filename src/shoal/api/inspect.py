@@ -9,38 +9,31 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shoal.api.arguments import Names, Source, opened, quasi_of
 from shoal.api.measure import measure
+from shoal.api.readers.facts import SMALL, facts_of, table_facts
 from shoal.api.readers.sanity import Sanity, check_sanity
 from shoal.engines.open import open as open_source
 from shoal.engines.table import Table
 from shoal.errors import EmptyTableError, MemoryBudgetError
-from shoal.kernels.text import canonical_text
 from shoal.measures.columns.eighteen.classes import class_of
 from shoal.measures.columns.find import find_columns
-from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, measured_scale
+from shoal.measures.columns.finding import ColumnFinding, Scale
 from shoal.measures.columns.subsets import Subset
 from shoal.model.progress import Progress
-from shoal.model.roles import ByRole, Column, Role, Schema
+from shoal.model.roles import ByRole, Role, Schema
 
 MOST_COLUMNS = 12
 """Suggested quasi-identifiers whose subsets are counted; those with most values first."""
 
-SMALL = 5_000_000
-"""Cells up to which a table is read whole and counted in memory: quick for thousands of columns."""
-
-CELLS_AT_ONCE = 50_000_000
-"""Cells whose values are counted in one reading of the table."""
+SIGNS_SHOWN = 3
+"""Columns of numbers with signs that a note names."""
 
 NO_QUASI = (
     "No column looks like a quasi-identifier: check whether that is so. A draft takes amounts that few people share for known: "
     "whoever pays or receives one knows it."
 )
-
-MOST_VALUES = 10_000
-"""Distinct values of a column that are looked at for patterns, evenly spread over all."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,9 +152,22 @@ def inspect(
     found = [_as_said(made, source.schema) for made in classed]
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
     together, k, unique, notes = _together(counted, tuple(found))
+    notes += _written_with_signs(found)
     read = {key: value for key, value in source.source.items() if key not in ("source", "engine")}
     sane = check_sanity(counted, facts, found, rules, today)
     return Inspection(source.name, source.engine, records, tuple(found), together, k, unique, notes, read, sane)
+
+
+def _written_with_signs(found: Sequence[ColumnFinding]) -> tuple[str, ...]:
+    """A note about numbers that are texts to the reader, because of a sign, a unit or marks between thousands."""
+    written = [c.name for c in found if c.kind == "text" and c.scale is Scale.NUMBER]
+    if not written:
+        return ()
+    named = ", ".join(f"'{n}'" for n in written[:SIGNS_SHOWN]) + (", …" if len(written) > SIGNS_SHOWN else "")
+    return (
+        f"Numbers with a sign, a unit or marks between thousands are texts here ({named}): they are kept or suppressed, not put "
+        "into bands. Write them as plain numbers to get bands.",
+    )
 
 
 def first_look(table: Table) -> Inspection:
@@ -180,28 +186,6 @@ def _rows(table: Table) -> tuple[int, Any]:
     return records, pa.Table.from_batches(list(table.scan())) if small else None
 
 
-def table_facts(table: Table, records: int, progress: Progress | None = None, whole: Any = None) -> list[ColumnFacts]:
-    """What is counted and known of every column; the table is read once, or once for as many columns as fit.
-
-    ``whole`` are its rows, where they are in memory already.
-    """
-    columns = table.schema.columns
-    if records * len(columns) <= SMALL:
-        whole = pa.Table.from_batches(list(table.scan())) if whole is None else whole
-        return [_facts(c, *_counted(whole.column(i)), records) for i, c in enumerate(columns)]
-    at_once = max(1, CELLS_AT_ONCE // max(records, 1))
-    facts: list[ColumnFacts] = []
-    for start in range(0, len(columns), at_once):
-        some = columns[start : start + at_once]
-        if progress is not None:
-            progress(start / (len(columns) + 1), f"looking at {some[0].name}")
-        for column, counts in zip(some, table.count_many([[c.name] for c in some]), strict=True):
-            values, sizes = counts.categories[0], np.asarray(counts.sizes)
-            missing = int(sizes[0]) if len(sizes) and counts.codes[0][0] == -1 else 0
-            facts.append(_facts(column, values, sizes[1:] if missing else sizes, missing, records))
-    return facts
-
-
 def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
     """Findings where only aggregates may be read: columns without a role are not looked at, their values may be identifiers."""
     found: list[ColumnFinding] = []
@@ -211,7 +195,7 @@ def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
             values, sizes = table.values(column.name)
             missing = int(sizes[-1]) if values.null_count else 0
             held = len(values) - (1 if missing else 0)
-            facts = _facts(column, values.slice(0, held), np.asarray(sizes[:held]), missing, records)
+            facts = facts_of(column, values.slice(0, held), np.asarray(sizes[:held]), missing, records)
             found += find_columns([facts])
             continue
         distinct, missing = table.numbers(column.name)
@@ -220,55 +204,6 @@ def by_numbers(table: Table, records: int) -> list[ColumnFinding]:
         suggested = Role.DIRECT if alone else Role.QUASI
         found.append(ColumnFinding(column.name, column.kind, distinct, missing, suggested, f"{reason} (only aggregates)", 0.3))
     return found
-
-
-def _counted(column: Any) -> tuple[Any, Any, int]:
-    """The distinct values in order, how many rows hold each, and rows without one."""
-    found = column.combine_chunks().drop_null().value_counts()
-    values, sizes = found.field("values"), np.asarray(found.field("counts"))
-    order = pc.sort_indices(values)
-    return values.take(order), sizes[np.asarray(order)], int(column.null_count)
-
-
-def _facts(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:
-    if (distinct := len(values)) > MOST_VALUES:
-        picked = np.linspace(0, distinct - 1, MOST_VALUES).astype(np.int64)
-        looked, sizes = values.take(pa.array(picked)), sizes[picked]
-    else:
-        looked = values
-    labels: dict[str, str] = {}
-    if column.labels:
-        labels = dict(zip(canonical_text(pa.array(list(column.labels))).to_pylist(), column.labels.values(), strict=True))
-    return ColumnFacts(
-        column.name,
-        column.kind,
-        canonical_text(looked).to_pylist(),
-        sizes,
-        records,
-        missing,
-        distinct,
-        column.note,
-        labels,
-        _declared_missing(column, values),
-        column.order,
-        measured_scale(column),
-        column.scale,
-    )
-
-
-def _declared_missing(column: Column, values: Any) -> tuple[str, ...]:
-    """Values of the column that the file declares missing, single or in ranges, as text."""
-    if not column.user_missing:
-        return ()
-    held = zip(values.to_pylist(), canonical_text(values).to_pylist(), strict=True)
-    return tuple(text for value, text in held if any(_declared(value, said) for said in column.user_missing))
-
-
-def _declared(value: Any, said: object) -> bool:
-    if isinstance(said, tuple):
-        low, high = said
-        return bool(low <= value <= high)
-    return bool(value == said)
 
 
 def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import shoal
 from shoal.measures.columns.find import find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.lexicon import speaks_of_crime, topic_of
 from shoal.measures.columns.values.coded import CODES
 from shoal.measures.columns.values.identifiers import phone
+from shoal.measures.columns.values.measured import FEWEST, written_amounts
 from shoal.measures.columns.values.missing_numbers import (
     BELOW,
     FAR_BELOW,
@@ -265,3 +267,44 @@ def test_ages_at_an_event_are_numbers_and_steps_of_a_town_are_ordered() -> None:
 @pytest.mark.parametrize("name", ["column3", "attribute7", "Var12", "field_4", "feature9", "Spalte2", "V3"])
 def test_codes_under_a_name_that_only_counts_columns_are_treated_with_care(name: str) -> None:
     assert found(name, codes(0, 1, 2, 3, 4)).role is Role.QUASI
+
+
+def written(form: str, n: int = FEWEST) -> list[str]:
+    return [form.format(i) for i in range(11, 11 + n)]
+
+
+@pytest.mark.parametrize(
+    ("values", "amounts"),
+    [
+        (written("{}.65%"), True),
+        (written("${},234.50"), True),
+        (written("{},234.50"), True),  # no sign, but marks between thousands
+        (written("€ {}"), True),
+        (written("{} kg"), True),
+        (written("({},000)"), True),
+        (written("{}.65%", FEWEST - 1), False),
+        (written("{}"), False),
+        (written("{},5"), False),  # a decimal comma is no mark
+        (written("{}A"), False),
+        (written("{} Main"), False),
+        (written("{}th"), False),
+        ([*written("{}%", 19), "none"], True),
+        ([*written("{}%", 18), "none", "few"], False),
+        ([*written("{}%", 19), "20 kg"], True),
+        ([*written("{}%", 18), "20 kg", "21 kg"], False),
+        ([*written("{}", 16), "<1", "<2", "<3", "<4"], True),
+        ([*written("{}", 15), "<1", "<2", "<3", "<4", "<5"], False),
+    ],
+)
+def test_numbers_with_a_sign_or_unit_are_amounts(values: list[str], amounts: bool) -> None:
+    assert written_amounts(values) is amounts
+
+
+def test_inspect_says_that_numbers_with_signs_are_texts() -> None:
+    wages = [f"${n},250.00" for n in range(1, 41)]
+    seen = shoal.inspect({"paid": wages, "age": list(range(20, 60))})
+    assert {c.name: c.scale for c in seen.columns}["paid"] is Scale.NUMBER
+    assert any("'paid'" in note and "plain numbers" in note for note in seen.notes)
+    assert not any("plain numbers" in note for note in shoal.inspect({"age": list(range(20, 60))}).notes)
+    release = shoal.anonymize({"paid": wages, "age": [20, 30] * 20}, quasi=["age"], sensitive=["paid"], k=5)
+    assert sorted(release.to_pandas()["paid"]) == sorted(wages)  # as they were written

@@ -17,6 +17,7 @@ from shoal.measures.columns.values.bands import band_order, lowest_word, open_nu
 from shoal.measures.columns.values.dates import date_share, unix_times
 from shoal.measures.columns.values.identifiers import spread
 from shoal.measures.columns.values.ladders import ladder_order
+from shoal.measures.columns.values.measured import written_amounts
 from shoal.measures.columns.values.schooling import schooling_order
 from shoal.measures.columns.values.whole_numbers import (
     FEW_CODES,
@@ -105,6 +106,8 @@ def _of_texts(facts: ColumnFacts, topic_scale: str) -> Found:
         return Found(Scale.DATE)
     if order := open_numbers(facts.values):
         return Found(Scale.ORDERED, order)
+    if topic_scale not in ("id", "date", "place") and written_amounts(facts.values):
+        return Found(Scale.NUMBER)
     if facts.distinct <= MOST_ORDERED:
         order = ladder_order(facts.values)[1]
         if topic_scale == "nominal" and len(order) < 3:
