@@ -62,9 +62,9 @@ def number_codes(facts: ColumnFacts, shared: set[str] | None = None) -> list[str
     texts = {v: _number(v) for v in facts.values}
     numbers = {v: n for v, n in texts.items() if n is not None}
     shared = shared or set()
-    if below := _below(numbers, facts, shared):
-        rest = {v: n for v, n in numbers.items() if v not in below}
-        return below + [v for v in _nines(rest, shared, facts) or _far_repeated(rest, facts, shared) if len(v.strip()) > 1]
+    if coded := _below(numbers, facts, shared):
+        rest = {v: n for v, n in numbers.items() if v not in coded}
+        return coded + [v for v in _nines(rest, shared, facts) or _far_repeated(rest, facts, shared) if len(v.strip()) > 1]
     if 0 < len(numbers) < 0.9 * len(facts.values):
         return _beside_bands(facts.values, numbers)
     if len(numbers) < 3:
