@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from protector_support import House
 from shoal.errors import AccessError, DataError, UsageError
+from shoal.linkage.compare import blocking
+from shoal.linkage.compare.blocking import candidate_pairs
+from shoal.linkage.compare.known import Known
 from shoal.protector import care
 from shoal.protector.intake import waiting
 from shoal.protector.intake.recognise import recognise
-from shoal.protector.intake.register import Register, identity_of, keys_of, person_of
+from shoal.protector.intake.register import Comparing, Register, comparable, identity_of, keys_of, person_of
 from typing_errors import FIELDS, people_twice
 
 ANNA = {"given": "Anna", "family": "van der Berg", "birth": "1980-02-01", "postcode": "1234 AB", "number:bsn": "111222333"}
@@ -182,20 +189,105 @@ def test_a_large_register_tells_how_often_strangers_agree() -> None:
     """From a thousand records on u is counted; one fewer takes the usual one. Nobody is mixed up."""
     from shoal.linkage.weights.model import Model
     from shoal.protector.intake import recognise as recognising
-    from shoal.protector.intake.register import comparable
 
     table = people_twice(1000, seed=4)
     keys = keys_of(FIELDS)
     people = [person_of({keys[c]: table[c][i] for c in FIELDS}) for i in range(len(table["first"]))]
     records = comparable(people)
     usual = Model.usual(records.fields, prior=0.001)
-    below, at = (recognising._model(records, known, prior=0.001) for known in (999, 1000))
+    below, at = (recognising.fitted(records.at(np.arange(known)), prior=0.001) for known in (999, 1000))
     assert all((a == b).all() for a, b in zip(below.u, usual.u, strict=True))
     sex = [f.kind for f in records.fields].index("sex")
     postcode = [f.kind for f in records.fields].index("postcode")
     assert all((a == b).all() for a, b in zip(at.m, usual.m, strict=True))
     assert abs(at.u[sex][1] - 0.5) < 0.02
     assert abs(at.u[postcode][-1] - 0.01) < 0.004, "one of a hundred postcodes"
+
+
+def test_a_model_is_fitted_again_when_the_register_has_grown_by_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal.protector.intake import recognise as recognising
+
+    sizes: list[int] = []
+    real = recognising.fitted
+    monkeypatch.setattr(recognising, "fitted", lambda records, **more: sizes.append(len(records)) or real(records, **more))
+    monkeypatch.setattr(recognising, "ENOUGH", 100)
+    register, records = _Empty(), comparable([{"given": f"g{i % 7}", "family": f"f{i}"} for i in range(300)])
+    for size in (99, 99, 100, 110, 111, 122, 123):
+        model = recognising._model(register, records.at(np.arange(size)), prior=1 / size)
+        assert model.prior == 1 / size
+    assert sizes == [99, 99, 100, 111, 123]
+
+
+def test_what_is_kept_for_comparing_is_what_comparing_everything_gives() -> None:
+    """People who come one after the other, with new fields and with dates that change how others are read, against one who
+    spells and pairs everything anew each time."""
+    table = people_twice(60, seed=3)
+    keys = keys_of(FIELDS)
+    people = [person_of({keys[c]: table[c][i] for c in FIELDS}) for i in range(len(table["first"]))]
+    for place, birth in {5: "3/4/1980", 9: "4/13/1980", 20: "13/4/1980", 21: "13/5/1980"}.items():
+        people[place]["birth"] = birth
+    people[30]["text:city"] = "Rome"
+    comparing, before = Comparing([]), 0
+    for step in (1, 1, 4, 10, 3, 1, 1, 30, 20):
+        fresh = people[before : before + step]
+        known, spelled = comparing.with_those(fresh)
+        whole = comparable(people[: before + step])
+        joined = known.records.joined(spelled)
+        assert set(joined.values) == set(whole.values)
+        assert all((joined.values[name] == whole.values[name]).all() for name in whole.values)
+        slow = candidate_pairs(whole, before)[:2]
+        known_places, new_places = known.pairs_with(spelled)
+        assert _pairs(known_places, new_places + before) == _pairs(*slow)
+        counts = {name: Counter(v for v in values if v is not None) for name, values in whole.values.items()}
+        with known.counting(spelled) as seen:
+            assert seen == counts
+        before += step
+        comparing.add(fresh)
+
+
+def _pairs(left: Any, right: Any) -> set[tuple[int, int]]:
+    return set(zip(left.tolist(), right.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("known", "fresh", "pairs"), [(50, 2, 100), (51, 2, 0), (100, 1, 100), (101, 1, 0)])
+def test_blocks_that_are_too_large_are_left_out(monkeypatch: pytest.MonkeyPatch, known: int, fresh: int, pairs: int) -> None:
+    monkeypatch.setattr(blocking, "MOST", 100)
+    made = Known(comparable([{"number": "7"}] * known))
+    assert len(made.pairs_with(comparable([{"number": "7"}] * fresh))[0]) == pairs
+
+
+def test_people_of_a_real_table_are_recognised_and_nobody_mixed_up(shared_data: Path) -> None:
+    """splink_fake_1000 brought in parts, with a clerk who knows: every match is right, most people are found."""
+    with (shared_data / "splink_fake_1000" / "fake_1000.csv").open(encoding="utf-8", newline="") as source:
+        rows = list(csv.DictReader(source))
+    random.Random(1).shuffle(rows)
+    keys = keys_of({"first_name": "given", "surname": "family", "dob": "birth", "city": "text", "email": "email"})
+    register = _Empty()
+    who: dict[bytes, str] = {}
+    matched = possible = waited = 0
+    for start in range(0, len(rows), 250):
+        part = [
+            (row["cluster"], person_of({key: row[column] for column, key in keys.items()})) for row in rows[start : start + 250]
+        ]
+        answers, _ = recognise(register, [person for _, person in part])
+        added = []
+        for (truth, person), answer in zip(part, answers, strict=True):
+            possible += truth in who.values()
+            right = [identity for identity, _ in answer.candidates if who.get(identity) == truth]
+            waited += bool(right)
+            identity = answer.identity or (right[0] if right else identity_of(person).encode())
+            if answer.outcome in ("matched", "known"):
+                matched += 1
+                assert who[identity] == truth
+            who.setdefault(identity, truth)
+            added.append((person, identity))
+        register.standing += [identity for _, identity in added]
+        register.by_text |= {identity_of(person).encode(): identity for person, identity in added}
+        register.records += [person for person, _ in added]
+        register.comparing.add([person for person, _ in added])
+    assert possible > 700
+    assert matched > 0.5 * possible
+    assert matched + waited > 0.9 * possible
 
 
 def test_limits_of_pseudonymising_hold_for_the_intake(clinic: House) -> None:
@@ -234,6 +326,7 @@ def test_records_of_unknown_kinds_and_doubled_meanings_are_refused() -> None:
 class _Empty(Register):
     def __init__(self) -> None:
         self.records, self.standing, self.by_text = [], [], {}
+        self.comparing = Comparing([])
 
 
 def test_generated_people_with_errors_are_rarely_mixed_up_and_mostly_found() -> None:

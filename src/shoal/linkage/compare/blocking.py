@@ -49,7 +49,7 @@ def candidate_pairs(records: Records, split: int | None) -> tuple[NDArray[np.int
     n = len(records)
     found: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     left_out = 0
-    for keys in _keys(records):
+    for keys in block_keys(records):
         pairs, large = _pairs_of(keys, split)
         left_out += large
         found.append(pairs[0] * n + pairs[1])
@@ -57,7 +57,7 @@ def candidate_pairs(records: Records, split: int | None) -> tuple[NDArray[np.int
     return ids // max(n, 1), ids % max(n, 1), left_out
 
 
-def _keys(records: Records) -> Iterator[Keys]:
+def block_keys(records: Records) -> Iterator[Keys]:
     """The keys, one list for each rule that the fields allow."""
     by_kind: dict[str, NDArray[np.object_]] = {}
     for field in records.fields:

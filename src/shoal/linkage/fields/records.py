@@ -111,8 +111,11 @@ def _known(what: str, word: str, options: Sequence[str]) -> None:
         raise UsageError(f"{what} '{word}' is not known.", hint=f"Known: {', '.join(options)}.{more}")
 
 
-def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field]) -> Records:
-    """Columns of text as records in normal forms."""
+def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field], *, month_first: bool | None = None) -> Records:
+    """Columns of text as records in normal forms.
+
+    ``month_first`` says how dates like 3/4/1980 are meant; without it, each column tells by its other dates.
+    """
     values: dict[str, NDArray[np.object_]] = {}
     made: list[Field] = []
     changes: dict[str, Changes] = {}
@@ -126,7 +129,7 @@ def records_of(columns: Mapping[str, Column], fields: Mapping[str, Field]) -> Re
                 values[made[-1].name] = _array([pair[place] for pair in both])
             seen.unreadable += sum(t is not None and p == (None, None) for t, p in zip(present, both, strict=True))
             continue
-        normal = _spelled(present, field, seen)
+        normal = _spelled(present, field, seen, month_first)
         made.append(field)
         values[field.name] = _array(normal)
     return Records(tuple(made), values, changes)
@@ -145,12 +148,12 @@ def _present(column: Column) -> tuple[list[str | None], Changes]:
     return kept, seen
 
 
-def _spelled(present: list[str | None], field: Field, seen: Changes) -> list[str | None]:
+def _spelled(present: list[str | None], field: Field, seen: Changes, month_first: bool | None) -> list[str | None]:
     """The normal form of each cell; different cells are looked at once."""
     distinct = {text for text in present if text is not None}
     if field.kind == "birth":
-        shown = sum(spelling.day_or_month(text) for text in present if text is not None)
-        forms = {text: spelling.birth(text, month_first=shown < 0) for text in distinct}
+        first = days_before_months(present) < 0 if month_first is None else month_first
+        forms = {text: spelling.birth(text, month_first=first) for text in distinct}
     else:
         forms = {text: spelling.SPELLINGS[field.kind](text) for text in distinct}
     doubtful = {t for t in distinct if field.kind == "birth" and spelling.ambiguous(t)}
@@ -165,6 +168,11 @@ def _spelled(present: list[str | None], field: Field, seen: Changes) -> list[str
             seen.impossible += text in impossible
             seen.wrong_check_digits += text in wrong
     return normal
+
+
+def days_before_months(cells: Column) -> int:
+    """How many more dates show the day first than the month; below 0, dates like 3/4/1980 are of March."""
+    return sum(spelling.day_or_month(text) for text in _present(cells)[0] if text is not None)
 
 
 def _array(values: Sequence[str | None]) -> NDArray[np.object_]:

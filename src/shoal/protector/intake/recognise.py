@@ -10,9 +10,8 @@ Source   Fellegi–Sunter weights: m as usual (:data:`shoal.linkage.weights.mode
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -35,6 +34,9 @@ MATCH, POSSIBLE = 0.99, 0.05
 ENOUGH, STRANGERS = 1000, 20_000
 """Records from which a register tells how often strangers agree, and pairs that are looked at for it."""
 
+GROWN = 1.1
+"""The growth of a register from which its model is fitted again."""
+
 Outcome = Literal["known", "matched", "new", "waiting", "empty"]
 
 
@@ -53,7 +55,7 @@ def recognise(
     """An answer for each new record, and what was changed in their spelling."""
     todo = [place for place, person in enumerate(people) if person and identity_of(person).encode() not in register.by_text]
     known = len(register.records)
-    near = _near(comparable([*register.records, *(people[i] for i in todo)]), known, len(todo), register.people) if todo else []
+    near = _near(register, [people[i] for i in todo]) if todo else []
     owners: list[bytes | None] = [*register.standing, *[None] * len(todo)]
     at = {place: number for number, place in enumerate(todo)}
     answers: list[Answer] = []
@@ -75,34 +77,40 @@ def _own(records: Records, found: NDArray[np.int8]) -> NDArray[np.bool_]:
     return out
 
 
-def _near(records: Records, known: int, fresh: int, people: int) -> list[list[tuple[int, float]]]:
-    """For each new record the earlier ones it may be, with the probability."""
-    left, right = _candidates(records, known)
-    places, where = np.unique(np.concatenate([left, right]), return_inverse=True)
-    some = records.at(places)
-    one, two = where.ravel()[: len(left)], where.ravel()[len(left) :]
-    found = levels(some, one, two)
-    model = _model(records, known, prior=0.5 / (people + fresh + 1))
-    seen = {f.name: Counter(v for v in records.values[f.name] if v is not None) for f in records.fields}
-    chance = em.chance(weigh(model, some, one, two, found, seen=seen), model.prior)
+def _near(register: Register, people: Sequence[Person]) -> list[list[tuple[int, float]]]:
+    """For each new record the earlier ones it may be (the register's, then those before it), with the probability."""
+    known, fresh = register.comparing.with_those(people)
+    size = len(known.records)
+    old, new = known.pairs_with(fresh)
+    one, two, _ = candidate_pairs(fresh, None)
+    left, right = np.concatenate([old, one + size]), np.concatenate([new, two]) + size
+    places, where = np.unique(left, return_inverse=True)
+    some = known.records.at(places[places < size]).joined(fresh)
+    kept = len(some) - len(fresh)
+    a, b = np.where(left < size, where.ravel(), left - size + kept), right - size + kept
+    found = levels(some, a, b)
+    model = _model(register, known.records, prior=0.5 / (register.people + len(people) + 1))
+    with known.counting(fresh) as seen:
+        chance = em.chance(weigh(model, some, a, b, found, seen=seen), model.prior)
     chance[~_own(some, found)] *= 0.5
-    out: list[list[tuple[int, float]]] = [[] for _ in range(fresh)]
+    out: list[list[tuple[int, float]]] = [[] for _ in people]
     for at in np.flatnonzero(chance > 0.001):
-        out[int(right[at]) - known].append((int(left[at]), float(chance[at])))
+        out[int(right[at]) - size].append((int(left[at]), float(chance[at])))
     return out
 
 
-def _candidates(records: Records, known: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of an earlier record and a new one: new ones with the register, and among themselves."""
-    fresh = records.at(np.arange(known, len(records)))
-    pairs = [(left + known, right + known) for left, right, _ in [candidate_pairs(fresh, None)]]
-    if known:
-        pairs.append(candidate_pairs(records, known)[:2])
-    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
+def _model(register: Register, records: Records, *, prior: float) -> Model:
+    """The register's model, fitted again when it has grown by a tenth."""
+    size, model = register.comparing.model
+    if model is None or size < ENOUGH or len(records) > GROWN * size:
+        model = fitted(records, prior=prior)
+        register.comparing.model = (len(records), model)
+    return replace(model, prior=prior)
 
 
-def _model(records: Records, known: int, *, prior: float) -> Model:
+def fitted(records: Records, *, prior: float) -> Model:
     """The usual weights; in a register of :data:`ENOUGH` records, how often strangers agree is counted there."""
+    known = len(records)
     if known < ENOUGH:
         return Model.usual(records.fields, prior=prior)
     rng = np.random.default_rng(0)

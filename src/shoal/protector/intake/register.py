@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.errors import DataError, UsageError
+from shoal.linkage.compare.known import Known
 from shoal.linkage.fields import spelling
 from shoal.linkage.fields.check_digits import CHECK_DIGITS
-from shoal.linkage.fields.records import Field, Records, fields_of, records_of
+from shoal.linkage.fields.records import Field, Records, days_before_months, fields_of, records_of
+from shoal.linkage.weights.model import Model
 from shoal.protector.pseudonyms import merges
 from shoal.protector.pseudonyms.domains import Domain, Renewal
 from shoal.protector.pseudonyms.minting import OpenDomain
@@ -103,6 +105,7 @@ class Register:
         self.records = [record for _, record in people]
         self.standing = [merges.standing(opened, self.merged, identity) for identity, _ in people]
         self.by_text = {identity: stands for (identity, _), stands in zip(people, self.standing, strict=True)}
+        self.comparing = Comparing(self.records)
 
     @classmethod
     def of(cls, tx: Tx, opened: OpenDomain) -> Register:
@@ -115,12 +118,15 @@ class Register:
 
         It counts only for the state that the transaction leaves: whatever else is written, or if it fails, it is read again.
         """
+        fresh = []
         for person, stands in added:
             text = identity_of(person).encode()
             if text not in self.by_text:
                 self.by_text[text] = stands
-                self.records.append(person)
                 self.standing.append(stands)
+                fresh.append(person)
+        self.records += fresh
+        self.comparing.add(fresh)
         tx.store.kept_registers.clear()  # one is enough: it holds people's names
         tx.store.kept_registers[opened.domain.id] = (_mark(tx, opened), self)
 
@@ -144,11 +150,50 @@ def _identities(tx: Tx, opened: OpenDomain) -> list[bytes]:
     return [identity for _, identity in pages.texts(tx, opened.keys, found[pages.is_head(found)])]
 
 
-def comparable(people: Sequence[Person]) -> Records:
-    """Records of people in one spelling, with every field that any of them has."""
-    keys = sorted({key for person in people for key in person})
-    columns: dict[str, Any] = {key: [person.get(key) for person in people] for key in keys}
-    return records_of(columns, {key: _field(key) for key in keys})
+def comparable(people: Sequence[Person], keys: Iterable[str] = (), *, month_first: bool | None = None) -> Records:
+    """Records of people in one spelling, with these fields, or with every one that any of them has."""
+    named = sorted(keys or {key for person in people for key in person})
+    columns: dict[str, Any] = {key: [person.get(key) for person in people] for key in named}
+    return records_of(columns, {key: _field(key) for key in named}, month_first=month_first)
+
+
+class Comparing:
+    """The records of a register in one spelling, indexed; made when they are first needed, and anew where the spelling changes.
+
+    That happens with the first record that has another field, and where dates like 3/4/1980 come to be read otherwise.
+    """
+
+    def __init__(self, people: Sequence[Person]) -> None:
+        self._people = list(people)
+        self._known: Known | None = None
+        self._keys: frozenset[str] = frozenset()
+        self._days_first = 0
+        self._month_first = False
+        self.model: tuple[int, Model | None] = (0, None)
+
+    def with_those(self, fresh: Sequence[Person]) -> tuple[Known, Records]:
+        """The register, and these people spelled as it is."""
+        keys = self._keys | {key for person in fresh for key in person}
+        if self._known is None:
+            keys |= {key for person in self._people for key in person}
+            self._days_first = _days_first(self._people)
+        month_first = self._days_first + _days_first(fresh) < 0
+        if self._known is None or keys != self._keys or month_first != self._month_first:
+            self._keys, self._month_first = frozenset(keys), month_first
+            self._known = Known(comparable(self._people, keys, month_first=month_first))
+            self.model = (0, None)
+        return self._known, comparable(fresh, keys, month_first=month_first)
+
+    def add(self, fresh: Sequence[Person]) -> None:
+        """People who are known from now on."""
+        self._people += fresh
+        if self._known is not None and fresh:
+            self._known.add(comparable(fresh, self._keys, month_first=self._month_first))
+            self._days_first += _days_first(fresh)
+
+
+def _days_first(people: Sequence[Person]) -> int:
+    return days_before_months([person.get("birth") for person in people])
 
 
 def _field(key: str) -> Field:
