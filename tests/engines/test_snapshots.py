@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,12 @@ def certificate(folder: Path) -> dict[str, Any]:
     return found
 
 
-def outside(rows: list[dict[str, Any]], private: bytes) -> str:
+def outside(rows: list[dict[str, Any]], private: bytes, names: Iterable[str] = TYPES) -> str:
     """The keyed digest of rows by its definition, with nothing of Shoal."""
     secret = hashlib.sha256(b"shoal keyed hash|input|" + private).digest()
     total = 0
     for row in rows:
-        cells = ["n" if row[c] is None else f"v{len(str(row[c]))}:{row[c]}" for c in TYPES]
+        cells = ["n" if row[c] is None else f"v{len(str(row[c]))}:{row[c]}" for c in names]
         total += int.from_bytes(hmac.new(secret, "\x1f".join(cells).encode(), "sha256").digest(), "big")
     return hmac.new(secret, f"{len(rows)}:{total % 2**256:064x}".encode(), "sha256").hexdigest()
 
@@ -96,16 +97,11 @@ def test_the_one_transaction_of_a_run_can_write_nothing(server: Target, tmp_path
 
 
 def test_the_digest_of_the_source_follows_from_its_definition(server: Target, tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    private, file = Ed25519PrivateKey.generate(), tmp_path / "key.pem"
-    file.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    file.chmod(0o600)
+    file, private = signing_key(tmp_path)
     source = server.load(ROWS, TYPES)
     with shoal.open(source) as table:
         found = certificate(shoal.anonymize(table, key_file=file, **ASKED).write(tmp_path / "release"))
-    assert found["input"]["keyed_hash"] == outside(server.read(source.rpartition("::")[2])[::-1], private.private_bytes_raw())
+    assert found["input"]["keyed_hash"] == outside(server.read(source.rpartition("::")[2])[::-1], private)
 
 
 def test_a_table_without_transactions_is_refused_when_it_changed(mariadb_server: Any, tmp_path: Path) -> None:
@@ -156,6 +152,16 @@ def test_a_new_table_in_the_same_transaction_is_there_for_others(server: Target,
 VISITS = [{"pid": i % 120, "ward": "AB"[i % 2]} for i in range(240)]
 
 
+def signing_key(folder: Path) -> tuple[Path, bytes]:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    private, file = Ed25519PrivateKey.generate(), folder / "key.pem"
+    file.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    file.chmod(0o600)
+    return file, private.private_bytes_raw()
+
+
 def linked(server: Target) -> tuple[dict[str, Any], list[Any], list[str]]:
     people = [{"id": i, **row} for i, row in enumerate(ROWS)]
     sources = [server.load(people, {"id": "integer", **TYPES}), server.load(VISITS, {"pid": "integer", "ward": "text"})]
@@ -175,12 +181,19 @@ def linked(server: Target) -> tuple[dict[str, Any], list[Any], list[str]]:
 def test_tables_released_together_are_read_in_one_state(server: Target, tmp_path: Path) -> None:
     """Somebody joins both tables while they are read: neither release knows of it, though each table was opened by itself."""
     policy, tables, (people, visits) = linked(server)
-    made = shoal.anonymize_tables(policy)
+    key, private = signing_key(tmp_path)
+    before = [server.read(source.strip('`"')) for source in (people, visits)]
+    made = shoal.anonymize_tables(policy, key_file=key)
     server.execute(f"INSERT INTO {people} VALUES (900, 71, 'f', 'd0')", f"INSERT INTO {visits} VALUES (900, 'A'), (1, 'A')")
     server.execute(f"DELETE FROM {visits} WHERE pid = 2")
     made.write(tmp_path / "release")
     found = certificate(tmp_path / "release")
     assert [t["records_in"] for t in found["tables"]] == [120, 240]
+    assert [t["keyed_hash"] for t in found["tables"]] == [outside(rows, private, rows[0]) for rows in before]
+    states = {t["snapshot"] for t in found["tables"]}
+    assert len(states) == 1, "one transaction for both"
+    assert states.pop().startswith({"postgres": "postgres ", "mariadb": "mysql "}[server.name])
+    assert shoal.verify(tmp_path / "release").ok
     assert tables[1].n_rows() == 240 + 2 - 2, "its own connection saw what was written meanwhile"
     for table in tables:
         table.close()

@@ -84,7 +84,13 @@ def _tables(body: LinkedCertificate) -> list[Block]:
         rows.append((t.name, t.key, *(number(n) for n in (t.records_in, t.records, lost, t.orphans, t.unnamed))))
     heads = ["table", "key (fresh pseudonym)", "rows that came", "published", "of people left out", "orphans", "without a key"]
     words = "The same person has the same pseudonym in every table. Its key was drawn for this release and is kept nowhere."
-    return [Table(heads, rows, right=(2, 3, 4, 5, 6)), Words(words, small=True)]
+    return [Table(heads, rows, right=(2, 3, 4, 5, 6)), Words(words, small=True), *_states(body)]
+
+
+def _states(body: LinkedCertificate) -> list[Block]:
+    """Which state of each source was read, where it has a name."""
+    rows: list[Sequence[Cell]] = [(t.name, t.snapshot) for t in body.tables if t.snapshot is not None]
+    return [Table(["table", "state that was read"], rows)] if rows else []
 
 
 def _histogram(body: LinkedCertificate) -> list[Block]:

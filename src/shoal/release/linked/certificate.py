@@ -41,7 +41,11 @@ class LinkedColumn:
 
 @dataclass(frozen=True)
 class LinkedEntry:
-    """One published table; ``orphans`` and ``unnamed`` are rows that were left out for want of a person."""
+    """One published table; ``orphans`` and ``unnamed`` are rows that were left out for want of a person.
+
+    ``snapshot`` names the state of the source that was read, where it has one; ``keyed_hash`` is a digest of all that came, keyed
+    with the signing key, as that of a release of one table (``docs/engines.md``). Frames in memory have none.
+    """
 
     name: str
     file: str
@@ -53,6 +57,8 @@ class LinkedEntry:
     records: int
     orphans: int
     unnamed: int
+    snapshot: str | None = field(default=None, metadata=LEFT_OUT)
+    keyed_hash: str | None = field(default=None, metadata=LEFT_OUT)
 
     @property
     def published(self) -> list[str]:

@@ -76,6 +76,8 @@ class Family:
     objections: Excluded | None = None
     held: tuple[Held, ...] = ()
     """The state that each table is read in, by the order of the parts."""
+    sources: tuple[Table, ...] = field(default=(), repr=False)
+    """The tables in that state as they came, with orphans and people who are left out."""
     opened: tuple[Table, ...] = field(default=(), repr=False)
     """Tables that were opened here, and not handed in."""
 
@@ -115,7 +117,7 @@ def gather(policy: LinkedPolicy, exclude: str | Path | Iterable[Any] | None = No
     ids = tuple(sorted(known))
     place = {text: i for i, text in enumerate(ids)}
     made = tuple(_part(*p, place) for p in parts)
-    return Family(policy, ids, made, listed, objections, held, own)
+    return Family(policy, ids, made, listed, objections, held, tuple(opened), own)
 
 
 @dataclass(frozen=True)

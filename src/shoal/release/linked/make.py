@@ -40,6 +40,7 @@ from shoal.release.linked.gather import Family, Part
 from shoal.release.linked.search import Chosen
 from shoal.release.linked.verify import files_of, numbers, verify_linked
 from shoal.release.make import seed
+from shoal.release.make.certify import input_hash
 from shoal.release.make.count_again import require_same
 from shoal.release.make.objections import objections
 from shoal.release.make.recode import ENDINGS
@@ -131,7 +132,9 @@ def _carry_out(
         write_private(key, secrets.token_hex(32))
         for i, (part, levels) in enumerate(zip(family.parts, chosen.levels, strict=True)):
             progress(0.5 + 0.3 * i / len(family.parts), f"writing {part.linked.name}")
-            entries.append(_written(family, part, levels, chosen, f"file:{key}", stage, ending))
+            entry = _written(family, part, levels, chosen, f"file:{key}", stage, ending)
+            digest = input_hash(family.sources[i], signer)
+            entries.append(replace(entry, snapshot=family.held[i].snapshot, keyed_hash=digest))
     progress(0.85, "counting the written files again")
     for part, held in zip(family.parts, family.held, strict=True):
         require_same(part.prepared, held)
