@@ -15,12 +15,13 @@ def register(app: typer.Typer) -> None:
     app.command("export")(hand_out)
 
 
-SYSTEMS = "fhir: a Bulk export (.ndjson). omop: tables of the CDM. redcap, limesurvey, ddi: data with their codebook."
+SYSTEMS = "fhir: a Bulk export (.ndjson). omop: tables of the CDM. redcap, limesurvey, ddi: data and codebook. arx: a project."
+PLACE = "The folder with its files; arx: a .deid, limesurvey: also a .lsa."
 
 
 def bring_in(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help=SYSTEMS)],
-    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder with its files.")],
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help=PLACE)],
     out: Annotated[Path, typer.Option("--out", "-o", help="New folder for tables and policy; for omop a new policy file.")],
     k: Annotated[int, typer.Option("--k", min=2, help="The k that the drafted policy asks for.")] = 5,
     as_json: _shared.Json = False,
@@ -29,7 +30,7 @@ def bring_in(
     from shoal import systems
     from shoal.errors import UsageError
 
-    ways = {name: getattr(systems, f"from_{name}") for name in ("fhir", "omop", "redcap", "limesurvey", "ddi")}
+    ways = {name: getattr(systems, f"from_{name}") for name in ("fhir", "omop", "redcap", "limesurvey", "ddi", "arx")}
     if system not in ways:
         raise UsageError("that system is not known.", hint=f"One of: {', '.join(ways)}.")
     found = ways[system](source, out, k=k)
@@ -41,7 +42,9 @@ def bring_in(
     for what, n in found.left.items():
         _shared.console().print(f"Left behind: {what} ({n:,}).", markup=False)
     policy = _shared.printable(str(out if system == "omop" else out / "policy.yml"))
-    table = "" if system in ("fhir", "omop") else f"{_shared.printable(str(out / 'data.sav'))} "
+    table = (
+        "" if system in ("fhir", "omop") else f"{_shared.printable(str(out / ('data.csv' if system == 'arx' else 'data.sav')))} "
+    )
     _shared.next_step(f"read {policy}, then: shoal anonymize {table}--policy {policy} --out release", within=True)
 
 

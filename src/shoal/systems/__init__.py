@@ -1,5 +1,6 @@
-"""Tables of other systems: FHIR Bulk exports, OMOP tables, REDCap, LimeSurvey and DDI with codebooks; each with a policy."""
+"""Tables of other systems: FHIR Bulk exports, OMOP tables, REDCap, LimeSurvey and DDI with codebooks, ARX; each with a policy."""
 
+from shoal.systems.arx import from_arx
 from shoal.systems.ddi import from_ddi, to_ddi
 from shoal.systems.fhir import from_fhir
 from shoal.systems.folder import Brought
@@ -7,4 +8,4 @@ from shoal.systems.limesurvey import from_limesurvey
 from shoal.systems.omop import from_omop
 from shoal.systems.redcap import from_redcap
 
-__all__ = ["Brought", "from_ddi", "from_fhir", "from_limesurvey", "from_omop", "from_redcap", "to_ddi"]
+__all__ = ["Brought", "from_arx", "from_ddi", "from_fhir", "from_limesurvey", "from_omop", "from_redcap", "to_ddi"]

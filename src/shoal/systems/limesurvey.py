@@ -1,4 +1,5 @@
-"""A LimeSurvey survey as people export it: its structure (``.lss``) and the responses as CSV with question and answer codes.
+"""A LimeSurvey survey as people export it: its structure (``.lss``) and the responses as CSV with question and answer codes, or
+the archive (``.lsa``) that holds structure and responses.
 
 Names and addresses of invited people are in other tables of LimeSurvey, and are not read. Long free text, files, tokens, IP
 addresses and referring pages stay behind.
@@ -6,18 +7,24 @@ addresses and referring pages stay behind.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from shoal.api.forms.limesurvey import once, plain, rows, structure
+from shoal.api.forms.limesurvey import Row, once, plain, rows, structure
+from shoal.disk import folder as disk_folder
+from shoal.errors import UnreadableError
+from shoal.systems.archive import opened, tree
 from shoal.systems.codebook import FREE_TEXT, IDENTIFIERS, Variable, bring_labelled, only
 from shoal.systems.folder import Brought
 
-OWN = {"token": IDENTIFIERS, "ipaddr": IDENTIFIERS, "refurl": IDENTIFIERS, "seed": ""}
-"""Columns that LimeSurvey adds to the responses."""
-LONG = "TU|"
-"""Types whose answers are long text or files."""
+OWN = ("token", "ipaddr", "refurl", "firstname", "lastname", "email")
+"""Columns that LimeSurvey can add to the responses and that lead to a person."""
+LONG = "TU|;"
+"""Types whose answers are long text, files, or text in every cell of an array."""
 FIXED = {
     "Y": {"Y": "Yes", "N": "No"},
     "G": {"F": "Female", "M": "Male"},
@@ -25,11 +32,19 @@ FIXED = {
     "E": {"I": "Increase", "S": "Same", "D": "Decrease"},
 }
 TICKED = {"Y": "Yes"}
+GRID = ":;"
+"""Arrays of two axes: a column for every cell."""
+UNEXPLAINED = "columns that the structure does not explain"
 
 
 def from_limesurvey(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
-    """Labelled data and a drafted policy in the new folder ``out``, from a folder with structure (.lss) and responses (.csv)."""
+    """Labelled data and a drafted policy in the new folder ``out``, from an archive (.lsa) or a folder with one, or a folder with
+    structure (.lss) and responses (.csv)."""
     folder = Path(source)
+    if folder.suffix.lower() == ".lsa" and not folder.is_dir():
+        return _from_archive(folder, out, k)
+    if folder.is_dir() and any(f.suffix.lower() == ".lsa" for f in folder.iterdir()):
+        return _from_archive(only(folder, (".lsa",), "the survey's archive"), out, k)
     book = only(folder, (".lss",), "the survey's structure")
     return bring_labelled(only(folder, (".csv",), "the responses"), variables(book.read_bytes()), out, k)
 
@@ -39,26 +54,84 @@ def variables(raw: bytes) -> list[Variable]:
     root = structure(raw)
     texts = {r.get("qid", ""): plain(r.get("question", "")) for r in rows(root, "question_l10ns")}
     answers = _answers(root)
-    parts = defaultdict(list)
-    for row in rows(root, "subquestions"):
-        parts[row.get("parent_qid", "")].append(row)
-    found, seen = [Variable(name, left=why) for name, why in OWN.items() if why], set()
-    for row in rows(root, "questions"):
+    parts: dict[str, list[Row]] = defaultdict(list)
+    for inside in rows(root, "subquestions"):
+        parts[inside.get("parent_qid", "")].append(inside)
+    found = [Variable(name, left=IDENTIFIERS) for name in OWN]
+    for row in _questions(root):
         key, kind = row.get("qid", ""), row.get("type", "")
-        if row.get("parent_qid", "0") not in ("", "0") or key in seen:
-            continue
-        seen.add(key)
         name, text = row.get("title", ""), texts.get(key) or plain(row.get("question", ""))
         values = TICKED if kind in "MP" else FIXED.get(kind, answers[key])
         left, measure = (FREE_TEXT if kind in LONG else ""), "nominal" if values else ""
         inner = once(parts[key])
         if not inner:
             found.append(Variable(name, text, values, measure=measure, left=left))
-        for part in inner:
+        for part in inner if kind not in GRID else ():
             words = texts.get(part.get("qid", "")) or plain(part.get("question", ""))
             found.append(Variable(f"{name}[{part.get('title', '')}]", f"{text}: {words}", values, measure=measure, left=left))
-        if row.get("other", "") == "Y":
-            found.append(Variable(f"{name}[other]", f"{text}: other", left=FREE_TEXT))
+        for code in _cells(inner) if kind in GRID else ():
+            found.append(Variable(f"{name}[{code}]", text, left=left))
+        found += [Variable(f"{name}[{code}]", f"{text}: in words", left=FREE_TEXT) for code in _in_words(row, inner)]
+    return found
+
+
+def _questions(root: Element) -> list[Row]:
+    """The questions themselves, each once; older files list them for every language."""
+    found: dict[str, Row] = {}
+    for row in rows(root, "questions"):
+        if row.get("parent_qid", "0") in ("", "0"):
+            found.setdefault(row.get("qid", ""), row)
+    return list(found.values())
+
+
+def _cells(parts: Sequence[Row]) -> list[str]:
+    """Codes of the cells of an array of two axes."""
+    axes: dict[str, list[str]] = {"0": [], "1": []}
+    for part in parts:
+        axes.setdefault(part.get("scale_id", "0") or "0", []).append(part.get("title", ""))
+    return [f"{one}_{two}" for one in axes["0"] for two in axes["1"]]
+
+
+def _in_words(row: Row, parts: Sequence[Row]) -> list[str]:
+    """Codes of what is answered beside a question in one's own words, and of what belongs to files."""
+    kind, other = row.get("type", ""), ["other"] if row.get("other", "") == "Y" else []
+    codes = [part.get("title", "") for part in parts] + other if kind == "P" else []
+    beside = {"O": ["comment"], "|": ["filecount"]}.get(kind, [])
+    return [*other, *(f"{code}comment" for code in codes), *beside]
+
+
+def _from_archive(archive: Path, out: str | Path, k: int) -> Brought:
+    with opened(archive) as held, disk_folder.scratch() as work:
+        raw = held.only(".lss", "the survey's structure")
+        answered = list(rows(tree(held.only("_responses.lsr", "its responses"), "the responses"), "responses"))
+        if not answered:
+            raise UnreadableError(f"'{archive.name}' has no responses.", hint="Export the archive of an active survey.")
+        names = _columns(structure(raw))
+        there = list(dict.fromkeys(tag.removeprefix("_") for row in answered for tag in row))
+        kept = [name for name in there if name in names or not re.match(r"\d", name)]
+        with (work / "responses.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([names.get(name, name) for name in kept])
+            writer.writerows([row.get(name, row.get(f"_{name}", "")) for name in kept] for row in answered)
+        found = bring_labelled(work / "responses.csv", variables(raw), out, k)
+    unknown = {UNEXPLAINED: len(there) - len(kept)} if len(there) > len(kept) else {}
+    return Brought(found.tables, {**found.left, **unknown})
+
+
+def _columns(root: Element) -> dict[str, str]:
+    """The name that an export gives to each column of the table of responses (survey, group and question, then the part)."""
+    survey = next((row.get("sid", "") for row in rows(root, "surveys")), "")
+    parts: dict[str, list[Row]] = defaultdict(list)
+    for inside in rows(root, "subquestions"):
+        parts[inside.get("parent_qid", "")].append(inside)
+    found = {}
+    for row in _questions(root):
+        key, name = row.get("qid", ""), row.get("title", "")
+        at, inner = f"{survey}X{row.get('gid', '')}X{key}", once(parts[key])
+        codes = _cells(inner) if row.get("type", "") in GRID else [part.get("title", "") for part in inner]
+        found[at] = name
+        found |= {f"{at}{code}": f"{name}[{code}]" for code in [*codes, *_in_words(row, inner)]}
+        found[f"{at}_filecount"] = f"{name}[filecount]"
     return found
 
 

@@ -1,0 +1,138 @@
+"""An ARX project (``.deid``): its table, hierarchies, types of attributes and privacy models, as a table and a policy.
+
+A project is a zip archive: ``data/input.csv``, ``input/definition.xml`` (type and hierarchy of each attribute),
+``input/hierarchies/*.csv`` and ``input/config.xml`` (models and suppression limit). What ARX computed is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.api.open import open as open_table
+from shoal.disk import folder as disk_folder
+from shoal.disk.atomic import write_text
+from shoal.errors import UnreadableError
+from shoal.systems.archive import Archive, opened, tree
+from shoal.systems.folder import Brought
+
+ROLES = {
+    "IDENTIFYING_ATTRIBUTE": "direct",
+    "QUASI_IDENTIFYING_ATTRIBUTE": "quasi",
+    "SENSITIVE_ATTRIBUTE": "sensitive",
+    "INSENSITIVE_ATTRIBUTE": "insensitive",
+}
+NOT_CARRIED = "privacy models that this draft does not carry over: add them by hand"
+HEAD = "# A draft from an ARX project. Read every line: a role is your decision.\n"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column of a project: its role, the file of its hierarchy in the archive, and which levels are allowed."""
+
+    name: str
+    role: str
+    hierarchy: str = ""
+    low: int | None = None
+    high: int | None = None
+
+
+def from_arx(source: str | Path, out: str | Path, *, k: int = 5) -> Brought:
+    """A new folder with ``data.csv``, hierarchies and ``policy.yml``; ``k`` where the project asks for no k-anonymity."""
+    target = disk_folder.free(out)
+    with opened(Path(source)) as project, disk_folder.staged(target.absolute().parent) as work:
+        for needed in ("data/input.csv", "input/definition.xml"):
+            if needed not in project.names:
+                raise UnreadableError("this archive is no project of ARX with its data.", hint="Save it again in ARX.")
+        attributes = list(_attributes(project))
+        (work / "data.csv").write_bytes(project.read("data/input.csv"))
+        (work / "hierarchies").mkdir()
+        files = {}
+        for number, a in enumerate((a for a in attributes if a.hierarchy), start=1):
+            files[a.name] = f"hierarchies/{number}.csv"
+            (work / files[a.name]).write_bytes(project.read(a.hierarchy))
+        asked, allowed, left = _models(project, k)
+        write_text(work / "policy.yml", _policy(attributes, files, asked, allowed))
+        with open_table(work / "data.csv") as table:
+            rows = table.n_rows()
+            missing = [a for a in attributes if a.name not in table.schema]
+        if missing:
+            raise UnreadableError("the project names columns that its table does not have.", hint="Save it again in ARX.")
+        disk_folder.publish(work, target)
+    return Brought({"data": rows}, dict(left))
+
+
+def _attributes(project: Archive) -> Iterator[Attribute]:
+    root = tree(project.read("input/definition.xml"), "the project's definition")
+    for cell in root.iter("assigment"):  # so spelled by ARX
+        said = {child.tag: (child.text or "").strip() for child in cell}
+        role = ROLES.get(said.get("type", ""))
+        if role is None:
+            raise UnreadableError("an attribute of the project has a type that is not known.", hint="Save it again in ARX.")
+        file = f"input/{said['ref']}" if said.get("ref") else ""
+        if role != "quasi" or file not in project.names:
+            file = ""
+        low, high = (int(said[end]) if file and said.get(end, "").isdigit() else None for end in ("min", "max"))
+        yield Attribute(said.get("name", ""), role, file, low, high)
+
+
+def _models(project: Archive, k: int) -> tuple[dict[str, Any], float, Counter[str]]:
+    """What is required, the share of records that may be left out, and what was not carried over."""
+    if "input/config.xml" not in project.names:
+        return {"k": k}, 0.05, Counter()
+    root = tree(project.read("input/config.xml"), "the project's configuration")
+    asked: dict[str, Any] = {}
+    left: Counter[str] = Counter()
+    for cell in root.iter("criterion"):
+        if not _carried(" ".join((cell.text or "").split()), asked):
+            left[NOT_CARRIED] += 1
+    asked.setdefault("k", k)
+    try:
+        allowed = float(root.findtext("relativeMaxOutliers", "0.05"))
+    except ValueError:
+        allowed = 0.05
+    return asked, min(max(allowed, 0.0), 1.0), left
+
+
+def _carried(said: str, asked: dict[str, Any]) -> bool:
+    """Put a model into what is asked; False where there is none that means the same."""
+    if found := re.fullmatch(r"(\d+)-[aA]nonymity", said):
+        if int(found[1]) < 2:
+            return False
+        asked["k"] = max(int(found[1]), asked.get("k", 0))
+        return True
+    if found := re.fullmatch(r"(distinct|entropy|shannon-entropy)-([\d.]+)-diversity for attribute '(.+)'", said):
+        kind, limit = found[1].removeprefix("shannon-"), float(found[2])
+        if limit <= 1 or not (kind == "entropy" or limit.is_integer()):
+            return False
+        column = asked.setdefault("diversity", {}).setdefault(found[3], {})
+        column[kind] = limit if kind == "entropy" else int(limit)
+        return True
+    return False
+
+
+def _policy(attributes: Sequence[Attribute], files: dict[str, str], asked: dict[str, Any], allowed: float) -> str:
+    lines = [HEAD + "roles:"]
+    for role in ("direct", "quasi", "sensitive", "insensitive"):
+        some = [a for a in attributes if a.role == role]
+        if role == "quasi":
+            lines.append("  quasi:")
+            lines += [f"    {_text(a.name)}: {_text(_levels(a, files))}" for a in some]
+        elif some:
+            lines.append(f"  {role}: {_text([a.name for a in some])}")
+    return "\n".join([*lines, f"require: {_text(asked)}", f"allow: {_text({'suppress': allowed})}"]) + "\n"
+
+
+def _levels(a: Attribute, files: dict[str, str]) -> dict[str, Any]:
+    said = {"hierarchy": files.get(a.name), "min_level": a.low, "max_level": a.high}
+    return {word: value for word, value in said.items() if value is not None}
+
+
+def _text(value: object) -> str:
+    """As YAML reads it on one line, whatever stands in a name."""
+    return json.dumps(value, ensure_ascii=False)
