@@ -6,6 +6,7 @@ that is short enough to be tried out is refused. What is drawn is kept beside th
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 from shoal.errors import PolicyError
@@ -29,3 +30,13 @@ def safe_seed(seed: int) -> int:
             hint="Leave the seed out, so that one is drawn and kept beside the output, or state one of at least 16 digits.",
         )
     return seed
+
+
+def again(seed: int, times: int) -> int:
+    """Another seed from a seed, for the ``times``-th repetition of a step.
+
+    >>> again(10**16, 1) != again(10**16, 2), again(10**16, 1) > LEAST_SEED
+    (True, True)
+    """
+    text = f"{seed} again {times}".encode()
+    return LEAST_SEED + int.from_bytes(hashlib.blake2b(text, digest_size=16, person=b"shoal seeds").digest(), "big")

@@ -287,3 +287,22 @@ class TestRounding:
     def test_whole_numbers_too_large_for_the_type_are_told(self):
         with pytest.raises(DataError, match="too large"):
             tf.apply(tf.Noise("x", 1e19), pa.table({"x": [2**62, 2**62 - 1, 5, 6, 7, 8]}))
+
+
+def test_a_step_done_twice_draws_anew(tmp_path):
+    """With the same draws the second rank swapping put every value back, and two noises were one of twice the size."""
+    n = 4000
+    table = pa.table({"id": range(n), "pay": np.random.default_rng(8).permutation(n) * 7.25})
+    true = table["pay"].to_numpy()
+
+    def after(*steps):
+        shoal.transform(table, {"steps": [{"column": "pay", **s} for s in steps]}, tmp_path / "o.parquet", seed=LEAST_SEED)
+        return pq.read_table(tmp_path / "o.parquet").sort_by("id")["pay"].to_numpy()
+
+    swap, noise = {"rank_swap": {"percent": 5}}, {"noise": {"scale": 10, "decimals": 3}}
+    assert np.mean(after(swap, swap) == true) < 0.05
+    assert np.std(after(noise, noise) - true) == pytest.approx(10 * 2**0.5, rel=0.05)
+    assert np.std(after(noise) - true) == pytest.approx(10, rel=0.05)
+    step = shoal.transform(table, {"steps": [{"column": "pay", **swap}]}).plan.steps[0]
+    shoal.open(table).recode(Plan((step, step), seed=LEAST_SEED), tmp_path / "o.parquet")  # one object, listed twice
+    assert np.mean(pq.read_table(tmp_path / "o.parquet").sort_by("id")["pay"].to_numpy() == true) < 0.05

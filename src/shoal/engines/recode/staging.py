@@ -31,6 +31,7 @@ from shoal.kernels.arrow import from_numpy
 from shoal.kernels.text import same_cells
 from shoal.model.plan import ColumnStep, Plan, RowStep, Step, StreamStep
 from shoal.model.roles import Column
+from shoal.model.seed import again
 from shoal.steps import ExpressionStep
 
 
@@ -50,7 +51,8 @@ class Staging:
         self.names = list(names)
         self.plan = plan
         self.folder, self.held = folder, held
-        self.steps = [s for s in plan.steps if is_staged(s)]
+        self.steps = [replace(s) for s in plan.steps if is_staged(s)]  # a step that stands there twice is two steps
+        self._seeds = {id(s): _own_seed(plan.seed, s, self.steps[:i]) for i, s in enumerate(self.steps)}
         self.rows_read = self.left_out = 0
         self.columns: tuple[Column, ...] = ()
         self.flagged: list[int] = []
@@ -198,7 +200,7 @@ class Staging:
 
     def _seed(self, step: Step) -> int:
         """The seed, for steps that say that they draw; the others never see it."""
-        return self.plan.seed if step.draws else 0
+        return self._seeds[id(step)] if step.draws else 0
 
     def _view(self, table: Any, step: Any) -> Any:
         """The columns a step replaces (as they are now) and those it needs (as they were), under their own names."""
@@ -270,6 +272,12 @@ class Staging:
                     column = replace(column, order=orders[column.name])
         wide = column.kind == "integer" and kind == "decimal"  # whole numbers beyond 2⁶³
         return column if column.kind == kind or wide else replace(column, kind=kind)
+
+
+def _own_seed(seed: int, step: Step, earlier: Sequence[Step]) -> int:
+    """The plan's seed; another one where the same thing is done to the same columns again: the same draws would undo it."""
+    times = sum((s.kind, s.columns) == (step.kind, step.columns) for s in earlier)
+    return again(seed, times) if times else seed
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
