@@ -52,7 +52,7 @@ class MapValues(ExpressionStep):
             raise PolicyError(f"the value map of '{self.column}' points to a label that does not exist.")
 
     def _column(self, column: Column) -> Column:
-        if self.renames_nothing and is_numeric(column):  # rare values hidden, the others as they were
+        if (self.renames_nothing or self._hides_all) and is_numeric(column):  # rare values hidden, the others as they were
             return replace(column, kind="text", coded=True, order=(), stored=None, former=None)
         made = replace(super()._column(column), grouped=True, order=self._order())
         return replace(made, measure=column.measure if column.measure != "scale" else "ordinal")
@@ -61,6 +61,10 @@ class MapValues(ExpressionStep):
     def renames_nothing(self) -> bool:
         """Whether every value that it covers stays as it is; the others follow ``on_gap``."""
         return bool(self.keys) and all(self.labels[t] == k for k, t in zip(self.keys, self.targets, strict=True))
+
+    @property
+    def _hides_all(self) -> bool:
+        return not self.keys and self.on_gap == "suppress"
 
     def _order(self) -> tuple[str, ...]:
         """The labels in the order of their smallest key, numbers by size; what joins the rest comes last."""

@@ -80,11 +80,12 @@ def _groups(texts: Iterable[str], column: Column) -> tuple[dict[str, Any], dict[
     codes: dict[str, Any] = {}
     labels: dict[Any, str] = {}
     number = 0
+    numbered = {float(v): label for v, label in column.labels.items() if isinstance(v, int | float)}
     for text in in_order(texts, column.order):
         if is_declared(text, column.user_missing) and _NUMBER.fullmatch(text):
             codes[text] = _plain(float(text))
-            if text in named:
-                labels[codes[text]] = named[text]
+            if float(text) in numbered:  # 99999.0 of a column with decimals is the code 99999
+                labels[codes[text]] = numbered[float(text)]
             continue
         number += 1
         while is_declared(number, column.user_missing):
