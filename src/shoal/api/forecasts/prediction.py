@@ -87,11 +87,11 @@ def draw_uniqueness(distribution: Distribution, group_size: int, path: Path) -> 
 
 
 def draw_kappa(kappa: float, cells: int, p_max: float | None, group_size: int, everybody: bool, path: Path) -> Path:
-    """What κ alone says, up to twice the size asked for, beside equally likely cells."""
+    """What κ alone says, up to twice the size asked for, beside equally likely cells. Each size takes some linear programmes."""
     from shoal.report import plots
     from shoal.report.charts import save
 
-    sizes = np.unique(np.rint(np.linspace(1, 2 * group_size, 60)).astype(int)).tolist()
+    sizes = np.unique([group_size, *np.rint(np.linspace(1, 2 * group_size, 24)).astype(int)]).tolist()
     return save(plots.kappa_curve(kappa, cells, p_max, sizes, group_size, everybody=everybody), path)
 
 

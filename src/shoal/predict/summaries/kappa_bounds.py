@@ -47,7 +47,11 @@ class Shapes:
 
     def mean(self, h: Curve, at_one: float, slope: float) -> tuple[float, float]:
         """Least and largest mean of ``h`` over the cells; ``at_one`` and ``slope`` are h and h′ at the average cell."""
-        return -self.most(lambda x: -h(x), -at_one, -slope), self.most(h, at_one, slope)
+        return self.least(h, at_one, slope), self.most(h, at_one, slope)
+
+    def least(self, h: Curve, at_one: float, slope: float) -> float:
+        """Least mean of ``h`` over the cells."""
+        return -self.most(lambda x: -h(x), -at_one, -slope)
 
     def most(self, h: Curve, at_one: float, slope: float) -> float:
         """Largest mean of ``h`` over the cells."""
@@ -128,7 +132,7 @@ def _log_most(shapes: Shapes, k: int, tilt: float) -> float:
     """An upper bound of ln π by the tilt ln z."""
     from shoal.kernels.scipy.special import ive
 
-    growth, spread = _growth(shapes, tilt)[1], _spread(shapes, tilt)
+    growth, spread = shapes.cells * shapes.most(*_growth(shapes, tilt)), _spread(shapes, tilt)
     return math.lgamma(k + 1) - k * tilt + growth + math.log(float(ive(0, max(spread, 0.0))))
 
 
@@ -137,31 +141,34 @@ def _log_least(shapes: Shapes, k: int, tilts: Floats) -> float:
     n = shapes.cells
     if k >= n or k > n * math.exp(-shapes.kappa):
         return -math.inf  # so many cells may be empty that fewer than k are left
-    found = [_growth(shapes, s)[0] - k * s for s in tilts]
+
+    def exponent(tilt: float) -> float:
+        return n * shapes.least(*_growth(shapes, tilt)) - k * tilt
+
+    found = [exponent(s) for s in tilts]
     while found[-1] < found[-2] and len(found) < 60:  # still falling: the least lies further on
         tilts = np.append(tilts, 2 * tilts[-1] - tilts[-2])
-        found.append(_growth(shapes, tilts[-1])[0] - k * tilts[-1])
+        found.append(exponent(tilts[-1]))
     i = int(np.argmin(found))
     from shoal.kernels.scipy.optimize import minimize_scalar
 
     inside = (float(tilts[max(i - 1, 0)]), float(tilts[min(i + 1, len(tilts) - 1)]))
-    best = minimize_scalar(lambda s: _growth(shapes, s)[0] - k * s, bounds=inside, method="bounded", options={"xatol": 1e-4})
+    best = minimize_scalar(exponent, bounds=inside, method="bounded", options={"xatol": 1e-4})
     least = min(float(best.fun), min(found)) - 1e-9
     chance = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(k / n) + (n - k) * math.log1p(-k / n)
     return float(math.lgamma(k + 1) + chance + least)
 
 
-def _growth(shapes: Shapes, tilt: float) -> tuple[float, float]:
-    """Least and largest Σ ln(1 + p z)."""
+def _growth(shapes: Shapes, tilt: float) -> tuple[Curve, float, float]:
+    """ln(1 + p z) of a cell by its size against the average, and its value and slope at the average."""
     w = math.exp(tilt) / shapes.cells
-    low, high = shapes.mean(lambda x: np.log1p(w * x), math.log1p(w), w / (1 + w))
-    return shapes.cells * low, shapes.cells * high
+    return lambda x: np.log1p(w * x), math.log1p(w), w / (1 + w)
 
 
 def _spread(shapes: Shapes, tilt: float) -> float:
     """Least Σ q(1−q)."""
     w = math.exp(tilt) / shapes.cells
-    return shapes.cells * shapes.mean(lambda x: w * x / (1 + w * x) ** 2, w / (1 + w) ** 2, w * (1 - w) / (1 + w) ** 3)[0]
+    return shapes.cells * shapes.least(lambda x: w * x / (1 + w * x) ** 2, w / (1 + w) ** 2, w * (1 - w) / (1 + w) ** 3)
 
 
 def smallest_kappa(cells: int, p_max: float) -> float:
