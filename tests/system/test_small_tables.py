@@ -42,11 +42,11 @@ print("LOADED", [m for m in {heavy!r} if m in sys.modules], "COMPILED", made, "E
 POLICY = """
 roles:
   direct: [name]
-  quasi: {born: {}, sex: {}, zip: {}}
-  sensitive: [ill]
-  insensitive: [visits]
+  quasi: {born: {}, sex: {}, zip: {}, age: {}, height: {}}
+  sensitive: [ill, pay]
+  insensitive: [visits, weight]
 require: {k: 3}
-allow: {suppress: 0.1}
+allow: {suppress: 0.9}
 """
 
 
@@ -59,6 +59,10 @@ def rows(n: int = 200) -> dict[str, list[object]]:
         "zip": [rng.randrange(1000, 1009) for _ in range(n)],
         "ill": [rng.choice(["flu", "hiv", "cold, bad", 'the "virus"', ""]) for _ in range(n)],
         "visits": [rng.randrange(9) for _ in range(n)],
+        "age": [rng.randrange(18, 90) for _ in range(n)],
+        "height": [1.5 + rng.randrange(50) / 100 for _ in range(n)],
+        "weight": [None if rng.random() < 0.1 else 40 + rng.randrange(500) / 10 for _ in range(n)],
+        "pay": [rng.randrange(9) * 1000 for _ in range(n)],
     }
 
 
@@ -89,7 +93,7 @@ def run(place: Path, *words: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("file", ["t.csv", "t.parquet"])
 def test_measuring_a_small_table_loads_and_compiles_nothing_heavy(place: Path, file: str) -> None:
-    out, told = run(place, "measure", file, "--quasi", "born,sex,zip", "--sensitive", "ill", "--json")
+    out, told = run(place, "measure", file, "--quasi", "born,sex,zip,age,height", "--sensitive", "ill", "--json")
     assert told == "LOADED [] COMPILED [] EXIT 0"
     assert json.loads(out)["records"] == 200
 

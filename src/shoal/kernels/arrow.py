@@ -74,6 +74,19 @@ def from_numpy(numbers: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None 
     return pa.Array.from_buffers(pa.type_for_alias(kind), len(numbers), [bits, data])
 
 
+def without_nan(values: Any) -> Any:
+    """Doubles (or floats) of a pyarrow array, missing where they are no number.
+
+    >>> import pyarrow as pa
+    >>> without_nan(pa.array([1.5, float("nan"), None])).to_pylist()
+    [1.5, None, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(values), pa.nulls(1, values.type)[0], values)
+
+
 def from_texts(texts: Sequence[str | None]) -> Any:
     """Texts as a pyarrow array; None is missing.
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError
+from shoal.kernels.arrow import as_doubles, to_numpy
 
 
 def numbers_of(column: str, texts: Any) -> npt.NDArray[np.float64]:
@@ -47,7 +48,8 @@ def _typed_numbers(values: Any) -> npt.NDArray[np.float64] | None:
     kind = values.type
     if values.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return None
-    out: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    doubles = as_doubles(values)
+    out = to_numpy(doubles.combine_chunks() if isinstance(doubles, pa.ChunkedArray) else doubles)
     return out if np.isfinite(out).all() else None
 
 

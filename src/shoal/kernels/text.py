@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shoal.kernels.arrow import as_doubles, from_texts
+from shoal.kernels.arrow import as_doubles, from_texts, without_nan
 from shoal.kernels.moments import seconds
 
 
@@ -80,7 +80,7 @@ def same_cells(before: Any, after: Any) -> Any:
     if pa.types.is_integer(before.type) and before.type == after.type:
         old, new = before, after
     elif _is_number(before.type) and _is_number(after.type):
-        old, new = (_without_nan(as_doubles(x)) for x in (before, after))
+        old, new = (without_nan(as_doubles(x)) for x in (before, after))
     else:
         old, new = canonical_text(before), canonical_text(after)
     return pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
@@ -90,13 +90,6 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _without_nan(values: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
 
 
 def _nested_text(values: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrow import as_doubles, from_texts
+from shoal.kernels.arrow import as_doubles, from_texts, is_missing, to_numpy
 
 
 def text_array(texts: Sequence[str | None]) -> Any:
@@ -17,8 +17,19 @@ def text_array(texts: Sequence[str | None]) -> Any:
 
 
 def doubles(values: Any) -> npt.NDArray[np.float64]:
-    """Numbers of any type as doubles."""
-    return as_doubles(values).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    """Numbers of any type as doubles; a missing one is NaN."""
+    import pyarrow as pa
+
+    found = as_doubles(values)
+    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return np.where(is_missing(found), np.nan, to_numpy(found)) if found.null_count else to_numpy(found)
+
+
+def moments(values: Any) -> npt.NDArray[np.datetime64]:
+    """Dates and moments, none of them missing, to the microsecond."""
+    import pyarrow as pa
+
+    return to_numpy(values.cast(pa.timestamp("us"), safe=False).view(pa.int64())).view("datetime64[us]")
 
 
 def number_array(x: npt.NDArray[np.float64], kind: str) -> Any:

@@ -16,7 +16,7 @@ from shoal.errors import PolicyError
 from shoal.kernels.numbers import numbers_of
 from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
-from shoal.steps.arrays import doubles, text_array
+from shoal.steps.arrays import doubles, moments, text_array
 from shoal.steps.expression import ExpressionStep
 from shoal.steps.labels import Labelled
 
@@ -86,7 +86,7 @@ class Cut(ExpressionStep):
         points, labels = self.joined()
         if column.kind in MOMENTS:
             cuts = np.array([datetime.datetime.fromisoformat(str(p)) for p in points], dtype="datetime64[us]")
-            at = self._places(cuts, values.to_numpy(zero_copy_only=False).astype("datetime64[us]"))
+            at = self._places(cuts, moments(values))
         elif column.kind == "float" or not all(float(p).is_integer() for p in points):
             at = self._places(np.array(points, dtype=np.float64), doubles(values))
         else:  # whole numbers, perhaps beyond 2⁵³, where doubles would fall together

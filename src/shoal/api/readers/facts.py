@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.table import Table
+from shoal.kernels.arrow import from_numpy, to_numpy
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.finding import ColumnFacts, measured_scale
 from shoal.model.progress import Progress
@@ -49,15 +50,15 @@ def table_facts(table: Table, records: int, progress: Progress | None = None, wh
 def _counted(column: Any) -> tuple[Any, Any, int]:
     """The distinct values in order, how many rows hold each, and rows without one."""
     found = column.combine_chunks().drop_null().value_counts()
-    values, sizes = found.field("values"), np.asarray(found.field("counts"))
+    values, sizes = found.field("values"), to_numpy(found.field("counts"))
     order = pc.sort_indices(values)
-    return values.take(order), sizes[np.asarray(order)], int(column.null_count)
+    return values.take(order), sizes[to_numpy(order)], int(column.null_count)
 
 
 def facts_of(column: Column, values: Any, sizes: Any, missing: int, records: int) -> ColumnFacts:
     if (distinct := len(values)) > MOST_VALUES:
         picked = np.linspace(0, distinct - 1, MOST_VALUES).astype(np.int64)
-        looked, sizes = values.take(pa.array(picked)), sizes[picked]
+        looked, sizes = values.take(from_numpy(picked)), sizes[picked]
     else:
         looked = values
     labels: dict[str, str] = {}

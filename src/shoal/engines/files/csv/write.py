@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.packing import Packing, packed
-from shoal.kernels.arrow import from_texts
+from shoal.kernels.arrow import from_texts, without_nan
 from shoal.kernels.moments import seconds, spelled
 from shoal.kernels.text import canonical_text
 
@@ -97,7 +97,7 @@ def _printed(values: Any, raw: bool) -> Any:
     if pa.types.is_duration(values.type):
         return seconds(values)
     if pa.types.is_floating(values.type):
-        return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        return without_nan(values)
     if _printed_type(values.type) != pa.string():
         return values
     text = spelled if pa.types.is_timestamp(values.type) else canonical_text
