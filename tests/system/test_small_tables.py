@@ -107,6 +107,12 @@ def test_anonymizing_a_small_table_loads_and_compiles_nothing_heavy(place: Path,
     assert shoal.verify(place / folder).ok
 
 
+def test_looking_at_a_small_table_loads_and_compiles_nothing_heavy(place: Path) -> None:
+    out, told = run(place, "inspect", "t.csv", "--json")
+    assert told == "LOADED [] COMPILED [] EXIT 0"
+    assert len(json.loads(out)["columns"]) == len(rows())
+
+
 CELL = st.sampled_from(
     ["", "a", "b c", "7", "-3", "007", "1.50", "2.5", "0.1", "2024-02-29", "2023-02-30", "é", 'x"y', "p,q", " 1", "NA"]
 )
