@@ -213,6 +213,25 @@ def test_tables_without_transactions_are_not_released_together_when_one_changed(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_event_release_names_its_state_and_digest(server: Target, tmp_path: Path) -> None:
+    key, private = signing_key(tmp_path)
+    visits = [{"who": f"p{i % 20}", "place": "AB"[i % 2]} for i in range(80)]
+    source = server.load(visits, {"who": "text", "place": "text"})
+    name = source.rpartition("::")[2]
+    asked: dict[str, Any] = {
+        "events": {"unit": "who", "place": "place"}, "require": {"known": {"records": 1, "k": 2}}, "allow": {"suppress": 1}
+    }  # fmt: skip
+    with shoal.open(source) as table:
+        made: Any = shoal.anonymize(table, asked, key_file=key)
+        server.execute(f"INSERT INTO {server.quote(name)} VALUES ('late', 'A')")
+        made.write(tmp_path / "release")
+    found = certificate(tmp_path / "release")
+    assert found["cost"]["records"] == 80
+    assert found["keyed_hash"] == outside(visits, private, visits[0])
+    assert found["snapshot"].startswith({"postgres": "postgres ", "mariadb": "mysql "}[server.name])
+    assert shoal.verify(tmp_path / "release").ok
+
+
 # -- DuckDB and files -----------------------------------------------------------------------------------------------------
 
 

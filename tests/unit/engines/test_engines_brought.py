@@ -198,6 +198,24 @@ def test_files_and_folders_of_an_object_store(store: str) -> None:
     assert not [n for n in os.listdir() if n.startswith("s3")]
 
 
+def test_delta_tables_of_an_object_store(store: str, tmp_path: Path) -> None:
+    lake = pytest.importorskip("deltalake")
+    folder = tmp_path / "people"
+    lake.write_deltalake(str(folder), pa.table({"age": [30, 30, 41], "zip": ["a", "a", "b"]}))
+    lake.DeltaTable(str(folder)).delete("age > 40")
+    Store.objects |= {f"bucket/lake/{p.relative_to(folder)}": p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    for source, rows, version in ((f"s3://bucket/lake?{store}", 2, 1), (f"delta::s3://k:SECRET@bucket/lake?{store}@0", 3, 0)):
+        with shoal.open(source) as table:
+            assert (table.n_rows(), table.source["version"]) == (rows, version)
+            assert "SECRET" not in str(table.source) + repr(table)
+    with shoal.open(f"delta::s3://bucket/lake?{store}@1") as table:
+        assert (table.n_rows(), table.source["source"]) == (2, "delta::s3://bucket/lake@1")
+    with pytest.raises(UnreadableError, match="'s3://bucket/folder' is no Delta table"):
+        shoal.open(f"delta::s3://bucket/folder?{store}")
+    with pytest.raises(UsageError, match="Iceberg tables are read from folders"):
+        shoal.open(f"iceberg::s3://bucket/folder?{store}")
+
+
 def test_credentials_in_an_address_are_never_shown(store: str) -> None:
     with shoal.open(f"s3://key:SECRET@bucket/d/people.csv?{store}") as table:
         assert table.source["source"] == "s3://bucket/d/people.csv"

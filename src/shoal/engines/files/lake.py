@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.core.stored import with_stored
 from shoal.engines.duckdb.engine import DuckDB, require_option
+from shoal.engines.files.brought import brought, from_store, in_store, shown_store
 from shoal.engines.files.frames import open_deferred
 from shoal.errors import UnreadableError, UsageError, need
 from shoal.model.roles import check_names
@@ -41,11 +43,31 @@ def open_lake_source(source: str, options: dict[str, Any]) -> tuple[DuckDB, Rela
     found = _SOURCE.fullmatch(source)
     if found is None or not found[2]:
         raise UsageError("the source names no lake table.", hint="Write delta::FOLDER or delta::FOLDER@VERSION.")
+    version = None if found[3] is None else int(found[3])
+    if in_store(found[2]):
+        return _in_store(found[1], found[2], options, version)
     path = Path(found[2])
     if lake_of(path) != found[1]:
         what = f"'{path}' is no {found[1].capitalize()} table." if path.exists() else f"folder '{path}' does not exist."
         raise UnreadableError(what, hint="Name the folder that holds its log (_delta_log, metadata).")
-    return open_lake(path, found[1], options, None if found[3] is None else int(found[3]))
+    return open_lake(path, found[1], options, version)
+
+
+def _in_store(kind: str, address: str, options: dict[str, Any], version: int | None) -> tuple[DuckDB, Relation]:
+    """A Delta table of an object store, copied with its log into a private folder; Iceberg names the places of its files."""
+    shown = shown_store(address)
+    if kind != "delta":
+        raise UsageError(
+            "Iceberg tables are read from folders of this machine, or by Spark.", hint="Name the table in Spark: spark::table."
+        )
+
+    def read(path: Path, given: dict[str, Any]) -> tuple[DuckDB, Relation]:
+        if lake_of(path) != kind:
+            raise UnreadableError(f"'{shown}' is no Delta table.", hint="Name the folder that holds its log (_delta_log).")
+        return open_lake(path, kind, given, version)
+
+    engine, relation = brought(f"delta::{shown}", options, lambda folder: from_store(address, folder), read)
+    return engine, replace(relation, source=f"delta::{shown}@{relation.details['version']}")
 
 
 def lake_of(folder: Path) -> str | None:

@@ -156,6 +156,8 @@ class EventCertificate:
     verify: str
     people: EventNumbers | None = field(default=None, metadata=LEFT_OUT)
     objections: Objections | None = field(default=None, metadata=LEFT_OUT)
+    snapshot: str | None = field(default=None, metadata=LEFT_OUT)
+    keyed_hash: str | None = field(default=None, metadata=LEFT_OUT)
     key: Key | None = field(default=None, metadata=LEFT_OUT)
     signature: str | None = field(default=None, metadata=LEFT_OUT)
 

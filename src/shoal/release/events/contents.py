@@ -54,6 +54,8 @@ class WrittenEvents:
     attacks: Sequence[AttackResult]
     uses: Sequence[EventUse]
     objections: Objections | None = None
+    snapshot: str | None = None
+    input_hash: str | None = None
 
 
 def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> EventCertificate:
@@ -81,6 +83,8 @@ def certificate_of(events: EventTable, found: Found, made: WrittenEvents) -> Eve
         verify=VERIFY,
         people=None if made.people is None else numbers_of(made.people),
         objections=made.objections,
+        snapshot=made.snapshot,
+        keyed_hash=made.input_hash,
     )
     return replace(whole, verdict=verdict_of(whole), limits=limits_of(whole))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.core.state import changed
 from shoal.errors import VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, REPORT
@@ -26,6 +27,7 @@ from shoal.release.events.uses import uses_of
 from shoal.release.events.verify import verify_events
 from shoal.release.make import seed
 from shoal.release.make.carry_out import Output
+from shoal.release.make.certify import input_hash
 from shoal.release.make.objections import objections
 from shoal.release.make.recode import ENDINGS
 from shoal.release.proof.events import EventFacts, judge_events, recount_events
@@ -93,9 +95,24 @@ def carry_out(events: EventTable, found: Found, output: Output, stage: Path, pro
         attacks=attacks,
         uses=uses_of(events, found),
         objections=objected[0] if objected else None,
+        snapshot=output.held.snapshot if output.held is not None else None,
+        input_hash=_input_hash(events, output, signer),
     )
     progress(0.95, "certifying")
     return _certify(certificate_of(events, found, written), stage, signer, kept)
+
+
+def _input_hash(events: EventTable, output: Output, signer: sign.Signer) -> str | None:
+    """The keyed digest of the source, which must be in the state that its records were read in."""
+    if output.held is None:
+        return None
+    found = input_hash(events.table, signer)
+    events.table.require(output.held)
+    if not output.held.sure:
+        now, read = events.table.n_rows(), events.problem.n + events.incomplete
+        if now != read:
+            raise changed(read, now)
+    return found
 
 
 def _certify(certificate: EventCertificate, stage: Path, signer: sign.Signer, kept: seed.Kept) -> Made:
