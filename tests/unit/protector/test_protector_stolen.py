@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
+import sqlite3
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +70,37 @@ def test_a_vault_opens_only_with_its_key(house: House) -> None:
 
     with pytest.raises(TamperError):
         Vault.open(house.place, key=new_key(), anchor=house.folder / "anchor")
+
+
+def test_the_files_of_a_running_vault_tell_only_the_size_class(sqlite_house: House, tmp_path: Path) -> None:
+    """Pages and buckets as the write-ahead log has them are those of the file: nothing tells which were written last."""
+    house = sqlite_house
+    house.owner.create_domain("d")
+    log = Path(f"{house.place}-wal")
+    for number in range(3):
+        house.operator.pseudonymize("d", [f"{number:06d}", f"x{number}"])
+        assert log.stat().st_size == 0
+    house.operator.find("d", "000001")
+    assert log.stat().st_size > 0
+    shutil.copy(house.place, tmp_path / "alone")
+    for table in ("vault_entries", "vault_index"):
+        with raw_database(house) as running, contextlib.closing(sqlite3.connect(tmp_path / "alone")) as alone:
+            rows = [set(side.execute(f"SELECT id, sealed FROM {table}")) for side in (running, alone)]
+        running.close()
+        assert rows[0] == rows[1] != set()
+
+
+def test_a_reader_does_not_hold_up_new_people(sqlite_house: House) -> None:
+    house = sqlite_house
+    house.owner.create_domain("d")
+    with house.vault.store.read() as tx:
+        tx.first("SELECT count(*) FROM vault_entries")
+        made = house.operator.pseudonymize("d", ["a"])
+    assert house.operator.find("d", "a") == made[0]
+    house.operator.pseudonymize("d", ["b"])
+    assert Path(f"{house.place}-wal").stat().st_size == 0
+    with raw_database(house) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    with house.vault.store.read() as tx:
+        assert tx.first("PRAGMA busy_timeout") == (60_000,)

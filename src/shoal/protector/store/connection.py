@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 
+WAIT = 60
+"""Seconds that a writer waits for another one on SQLite."""
+
+
 def connect(place: str | Path) -> Engine:
     """An engine for a path (SQLite) or a PostgreSQL URL."""
     try:
@@ -25,7 +29,7 @@ def connect(place: str | Path) -> Engine:
     if "://" not in text:
         file = Path(text)
         _make_private(file)
-        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": 60}, hide_parameters=True)
+        engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": WAIT}, hide_parameters=True)
         event.listen(engine, "connect", _sqlite_settings)
         return engine
     scheme, rest = text.split("://", 1)
@@ -126,3 +130,16 @@ def execute(connection: Connection, dialect: str, statement: str, *values: Any) 
         driver: Any = connection.connection.driver_connection
         return driver.execute(statement, values)
     return connection.exec_driver_sql(statement.replace("?", "%s"), values)
+
+
+def forget_history(connection: Connection, dialect: str) -> None:
+    """Empty SQLite's write-ahead log: pages written one after the other would show a thief how many people there are.
+
+    Somebody who still reads an older state hinders it; then the next transaction that writes people does it.
+    """
+    if dialect != "sqlite":
+        return
+    with contextlib.suppress(sqlite3.OperationalError):  # what was to be stored is stored
+        for statement in ("PRAGMA busy_timeout=20", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            execute(connection, dialect, statement).fetchall()
+    execute(connection, dialect, f"PRAGMA busy_timeout={1000 * WAIT}").fetchall()

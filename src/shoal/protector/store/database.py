@@ -23,7 +23,7 @@ from shoal.protector.crypto.primitives import Blocks, Box, Prf, Sum
 from shoal.protector.crypto.secret import Secret
 from shoal.protector.store import guard
 from shoal.protector.store.anchor import Anchor, Mark, rolled_back
-from shoal.protector.store.connection import blob, engine_errors, execute
+from shoal.protector.store.connection import blob, engine_errors, execute, forget_history
 from shoal.protector.store.kinds import KEY, ONCE
 from shoal.protector.store.state import DomainRows, State, padded
 
@@ -94,6 +94,8 @@ class Store:
             else:
                 connection.commit()
             step("after-commit")
+            if tx.wrote_people:
+                forget_history(connection, self.dialect)
         self._keep(tx)
         self._advance(tx.state.mark)
         step("after-anchor")
@@ -228,6 +230,7 @@ class Tx:
         self.connection = connection
         self.state = state
         self._objects: Objects | None = None
+        self.wrote_people = False
 
     def raw(self) -> Any:
         """The driver's own connection inside this transaction, for bulk work on SQLite."""
