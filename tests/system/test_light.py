@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from walking import walked
 
 BLOCKED = """
 import importlib.abc, importlib.util, sys
@@ -21,30 +22,6 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name in ("numba", "scipy") else found(name, package)
 sys.dont_write_bytecode = True
 """
-WALK = """
-import contextlib, io, json, sys, warnings
-warnings.simplefilter("error", RuntimeWarning)
-from shoal.__main__ import main
-answers = []
-for words in json.loads(sys.argv[1]):
-    out, said = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
-        try:
-            sys.argv = ['shoal', *words]
-            code = main()
-        except SystemExit as end:
-            code = end.code
-    answers.append([code or 0, out.getvalue(), said.getvalue()])
-json.dump(answers, sys.stdout)
-"""
-
-
-def walked(folder: Path, walk: list[list[str]], *, light: bool) -> list[tuple[int, str, str]]:
-    env = {**os.environ, "NO_COLOR": "1"}
-    code = (BLOCKED if light else "") + WALK
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(walk)], cwd=folder, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [(c, o, e) for c, o, e in json.loads(done.stdout)]
 
 
 @pytest.fixture
@@ -77,7 +54,8 @@ def test_the_same_numbers_and_bytes_without_numba_and_scipy(table: Path) -> None
             ["predict", "singletons", "--uniform", "190", "--group-size", "100", "--json"],
         ]
 
-    light, whole = walked(table, walk("1"), light=True), walked(table, walk("2"), light=False)
+    light = walked(sys.executable, walk("1"), table, os.environ, before=BLOCKED)
+    whole = walked(sys.executable, walk("2"), table, os.environ)
     assert [code for code, _, _ in light] == [code for code, _, _ in whole] == [0] * 5, [said for _, _, said in light]
     assert json.loads(light[0][1]) == json.loads(whole[0][1])
     assert (table / "r1" / "data.csv").read_bytes() == (table / "r2" / "data.csv").read_bytes()
@@ -86,11 +64,8 @@ def test_the_same_numbers_and_bytes_without_numba_and_scipy(table: Path) -> None
 
 
 def test_what_is_missing_is_told_with_the_way_to_get_it(table: Path) -> None:
-    (doctor, fitted) = walked(
-        table,
-        [["doctor", "--json"], ["predict", "population", "--table", "t.csv", "--quasi", "age", "--population", "9000"]],
-        light=True,
-    )
+    commands = [["doctor", "--json"], ["predict", "population", "--table", "t.csv", "--quasi", "age", "--population", "9000"]]
+    doctor, fitted = walked(sys.executable, commands, table, os.environ, before=BLOCKED)
     states = {f["name"]: f for f in json.loads(doctor[1])["findings"]}
     assert doctor[0] == 0
     assert {states[name]["state"] for name in ("fast", "predict")} == {"missing"}

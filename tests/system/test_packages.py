@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from walking import walked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,3 +102,49 @@ def test_the_image_is_made_of_files_that_are_here_and_sent() -> None:
     assert sorted(copied) == sorted(sent)
     assert all((ROOT / name).exists() for name in copied)
     assert "hatchling==" in (ROOT / "locks" / "core.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty environment into which ``pip install`` brought the wheel and what it names, in the locked versions."""
+    uv = shutil.which("uv") or str(ROOT / ".shoal-tools" / "bin" / "uv")
+    if not Path(uv).is_file():
+        pytest.skip("uv is not installed, and pip alone would take minutes")
+    place = tmp_path_factory.mktemp("empty") / "env"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(place)], check=True, capture_output=True)
+    lock = (ROOT / "locks" / "core.txt").read_text(encoding="utf-8")
+    pinned = "\n".join(re.findall(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", lock, re.MULTILINE))
+    (place / "pinned.txt").write_text(pinned, encoding="utf-8")
+    (wheel,) = made.glob("*.whl")
+    words = [uv, "pip", "install", "--quiet", "--link-mode", "hardlink", "--python", str(place), "-c", str(place / "pinned.txt")]
+    try:
+        done = subprocess.run([*words, str(wheel)], capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        pytest.skip("the package registry does not answer in time")
+    if done.returncode and re.search(r"connect|resolve|dns|timed out|fetch|network", done.stderr, re.IGNORECASE):
+        pytest.skip("no package registry answers here")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return place
+
+
+@pytest.mark.slow
+def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    """``pip install shoal`` and nothing else: light enough, and the README's first commands run."""
+    assert sum(f.stat().st_size for f in installed.rglob("*") if f.is_file()) < 400 * 10**6
+    assert not any(installed.rglob("numba-*.dist-info"))
+    assert not any(installed.rglob("scipy-*.dist-info"))
+    folder = installed / ("Scripts" if os.name == "nt" else "bin")
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    rows = [f"{20 + i * 7 % 40},{'fm'[i % 2]},{1000 + i * 37 % 90},{'abc'[i % 3]}" for i in range(900)]
+    (tmp_path / "patients.csv").write_text("age,sex,zip,diagnosis\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    walk = [
+        ["doctor"],
+        ["inspect", "patients.csv"],
+        ["measure", "patients.csv", "--quasi", "age,sex,zip", "--sensitive", "diagnosis"],
+        ["anonymize", "patients.csv", "--draft", "policy.yml"],
+        ["anonymize", "patients.csv", "--policy", "policy.yml", "--out", "release"],
+        ["verify", "release"],
+        ["attack", "release"],
+    ]
+    for words, (code, out, said) in zip(walk, walked(folder / "python", walk, tmp_path, env), strict=True):
+        assert code == 0, (words, out[-1000:], said[-2000:])

@@ -146,3 +146,63 @@ def test_dbt_itself_runs_the_example(tmp_path):
     assert done.returncode == 1, done.stdout
     assert "PASS=4 WARN=0 ERROR=1" in done.stdout
     assert "FAIL 1 unsafe_rows" in done.stdout
+
+
+POLICY = "roles: {quasi: [age_band, sex], sensitive: [illness]}\nrequire: {k: 5}\n"
+
+
+def recipe(heading, kind):
+    """The first block of a kind below a heading of the page on pipelines."""
+    page = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    section = page.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return re.search(rf"^```{kind}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[1]
+
+
+def visits(folder, small):
+    rows = "30-39,f,flu\n30-39,f,cold\n" * 5 + "40-49,m,flu\n" * small
+    (folder / "visits.csv").write_text("age_band,sex,illness\n" + rows, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("small", "classes"), [(4, 1), (5, 0)])
+def test_the_query_for_great_expectations_counts_small_classes_only(small, classes, tmp_path):
+    import duckdb
+
+    visits(tmp_path, small)
+    query = re.search(r'unexpected_rows_query="([^"]+)"', recipe("Great Expectations", "text"))[1]
+    with duckdb.connect() as connection:
+        batch = f"(SELECT * FROM read_csv('{tmp_path / 'visits.csv'}'))"
+        found = connection.execute(query.replace("{batch}", batch))
+        assert [d[0] for d in found.description] == ["people"]
+        assert found.fetchall() == [(small,)] * classes
+
+
+@pytest.mark.parametrize(("small", "met"), [(4, False), (5, True)])
+def test_the_check_for_dagster_says_what_is_not_met(small, met, tmp_path, monkeypatch):
+    """The recipe's own lines, with two of Dagster's names in their simplest form where it is not installed."""
+    import types
+
+    visits(tmp_path, small)
+    (tmp_path / "policy.yml").write_text(
+        "roles: {quasi: [age_band, sex], sensitive: [illness]}\nrequire: {k: 5}\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    plain = types.SimpleNamespace(asset_check=lambda asset: lambda function: function, AssetCheckResult=types.SimpleNamespace)
+    names = {"dg": plain}
+    exec(recipe("Dagster", "text").replace("import dagster as dg\n", ""), names)
+    found = names["k_anonymity"]()
+    assert (found.passed, found.metadata) == (met, {"not met": [] if met else ["k>=5"]})
+
+
+def test_the_makefile_makes_and_proves_a_release(tmp_path):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    (tmp_path / "Makefile").write_text(recipe("Make and Snakemake", "make"), encoding="utf-8")
+    (tmp_path / "policy.yml").write_text(
+        "roles: {quasi: [age_band, sex], sensitive: [illness]}\nrequire: {k: 5}\n", encoding="utf-8"
+    )
+    visits(tmp_path, 5)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["make"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "release" / "certificate.json").is_file()
+    assert subprocess.run(["make", "-q", "release/certificate.json"], cwd=tmp_path, env=env).returncode == 0  # nothing left to do
