@@ -9,6 +9,7 @@ import shoal
 from shoal.measures.columns.find import find_column, find_columns
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.lexicon import speaks_of_crime, topic_of
+from shoal.measures.columns.scales import LONG_RUN
 from shoal.measures.columns.values.coded import CODES
 from shoal.measures.columns.values.identifiers import phone
 from shoal.measures.columns.values.measured import FEWEST, written_amounts
@@ -308,3 +309,63 @@ def test_inspect_says_that_numbers_with_signs_are_texts() -> None:
     assert not any("plain numbers" in note for note in shoal.inspect({"age": list(range(20, 60))}).notes)
     release = shoal.anonymize({"paid": wages, "age": [20, 30] * 20}, quasi=["age"], sensitive=["paid"], k=5)
     assert sorted(release.to_pandas()["paid"]) == sorted(wages)  # as they were written
+
+
+def people_twice(numbers: list[int], times: list[int]) -> tuple[ColumnFinding, ...]:
+    keys = facts("patient_id", {f"S_{1000 + i}": n for i, n in enumerate(times)}, "text")
+    other = facts("roster", {str(v): n for v, n in zip(numbers, reversed(times), strict=True)})
+    return find_columns([keys, other])
+
+
+def test_numbers_that_repeat_as_the_key_does_are_another_number_of_people() -> None:
+    times = [1 + i % 4 for i in range(20)]
+    numbers = [3 * i + 7 for i in range(20)]
+    key, other = people_twice(numbers, times)
+    assert key.mark == "unit"
+    assert (other.role, other.scale) == (Role.DIRECT, Scale.ID)
+    assert other.reason.startswith("its values repeat exactly")
+    apart = find_columns(
+        [
+            facts("patient_id", {f"S_{1000 + i}": n for i, n in enumerate(times)}, "text"),
+            facts("roster", {str(v): n for v, n in zip(numbers, [*times[:-1], times[-1] + 1], strict=True)}),
+        ]
+    )
+    assert apart[1].role is not Role.DIRECT  # as many values, other repetitions
+    assert people_twice(numbers[:19], times[:19])[1].role is not Role.DIRECT  # too few to tell
+    assert people_twice(numbers, [2] * 20)[1].role is not Role.DIRECT  # all alike: any design repeats so
+
+
+def test_parts_of_an_address_are_places() -> None:
+    assert topic_of("addr_state").key == "place"  # type: ignore[union-attr]
+    assert topic_of("address_zip").key == "postcode"  # type: ignore[union-attr]
+    assert topic_of("address_city").key == "place"  # type: ignore[union-attr]
+    assert topic_of("address").key == "street"  # type: ignore[union-attr]
+    assert topic_of("state_address").key == "street"  # type: ignore[union-attr]
+
+
+def test_titles_are_forms_of_address_where_one_is_among_them() -> None:
+    assert found("title", codes("Mr.", "Mrs.", "Countess"), "text").topic == "title"
+    assert found("title", codes("car", "bike", "pool"), "text").topic != "title"
+    assert found("title", codes("1", "2", "3")).topic == "title"
+
+
+def test_amounts_of_a_nominal_topic_are_numbers_where_they_seldom_repeat() -> None:
+    pay = {str(v): 1 for v in (*range(90, 100, 2), *range(100, 1000, 37), *range(1000, 3000, 170))}
+    assert len(pay) > LONG_RUN
+    assert found("converted", pay).scale is Scale.NUMBER
+    assert found("converted", dict.fromkeys(pay, 2)).scale is Scale.NOMINAL  # every second row repeats
+    assert found("converted", {v: 1 for v in pay if len(v) > 2}).scale is Scale.NOMINAL  # two lengths only
+
+
+def test_words_before_and_behind_are_read() -> None:
+    assert topic_of("PTEDUCAT").key == "education"  # type: ignore[union-attr]
+    assert topic_of("YearsCodePro").key == "tenure"  # type: ignore[union-attr]
+    assert topic_of("years_smoked").key == "habits"  # type: ignore[union-attr]
+    assert found("PositionID", codes(*range(1, 31), rows=10)).role is Role.QUASI
+    assert found("casualty_reference", codes(1, 2, 3)).role is Role.INSENSITIVE
+    assert found("SpecialProjectsCount", codes(*range(9))).role is not Role.QUASI
+    assert found("throat_pain", codes(*range(8))).scale is Scale.ORDERED
+    order = found(
+        "JobSat", codes("Slightly satisfied", "Very dissatisfied", "Slightly dissatisfied", "Very satisfied"), "text"
+    ).order
+    assert order == ("Very dissatisfied", "Slightly dissatisfied", "Slightly satisfied", "Very satisfied")

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from shoal.measures.columns.finding import ColumnFacts, ColumnFinding, Scale
 from shoal.measures.columns.names.health import HEALTH
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, speaks_of_crime, topic_of
@@ -21,7 +23,7 @@ from shoal.measures.columns.names.topics import Topic
 from shoal.measures.columns.names.words import opaque
 from shoal.measures.columns.roles.decide import decide, with_scale
 from shoal.measures.columns.roles.keys import SEVERAL
-from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
+from shoal.measures.columns.roles.seen import CHANGE, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import scale_of
 from shoal.measures.columns.values.identifiers import identifier_form
 from shoal.measures.columns.values.missing_numbers import BELOW, below_codes, number_codes
@@ -194,12 +196,17 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
     """The findings, with the person column and the weights marked."""
     unit = _unit([(facts, decision) for facts, decision, _ in made])
     event = _event_time(made) if unit is not None else None
+    alike = _like_the_key(made, unit) if unit is not None else frozenset()
     weight = next((facts.name for facts, decision, _ in made if decision.topic == "survey_weight"), None)
     out = []
     for facts, _, finding in made:
         if facts.name == unit:
             reason = finding.reason + "; people have several rows: name it as unit"
             finding = replace(finding, mark="unit", reason=reason)
+        elif facts.name in alike:
+            why = "its values repeat exactly as those of the column that names people: another number of theirs"
+            finding = replace(finding, role=Role.DIRECT, reason=why, confidence=0.7, topic="key", hipaa=18)
+            finding = replace(finding, scale=Scale.ID, order=(), change=CHANGE[Role.DIRECT])
         elif facts.name == event:
             why = "people have several rows, and it tells when: others may know it"
             finding = replace(finding, role=Role.QUASI, reason=why, confidence=0.6, topic="event_date")
@@ -207,6 +214,23 @@ def _marked(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> tuple[Co
             finding = replace(finding, mark="weight")
         out.append(finding)
     return tuple(out)
+
+
+def _like_the_key(made: list[tuple[ColumnFacts, Decision, ColumnFinding]], unit: str) -> frozenset[str]:
+    """Columns of whole numbers that no name explains and whose values repeat exactly as those of the key do: the same people."""
+    key = next(facts for facts, _, _ in made if facts.name == unit)
+    times = np.sort(key.counts)
+    if key.distinct < FEWEST_ROWS or key.distinct != len(times) or times[0] == times[-1]:
+        return frozenset()
+    return frozenset(
+        facts.name
+        for facts, decision, _ in made
+        if facts.whole
+        and not decision.topic
+        and decision.role is not Role.DIRECT
+        and len(facts.counts) == len(times)
+        and np.array_equal(np.sort(facts.counts), times)
+    )
 
 
 def _event_time(made: list[tuple[ColumnFacts, Decision, ColumnFinding]]) -> str | None:

@@ -28,6 +28,7 @@ from shoal.measures.columns.values.whole_numbers import (
     leading_zeros,
     levels_of_a_test,
     long_codes,
+    mostly_different,
     plural_count,
     rating,
     serial_days,
@@ -59,7 +60,7 @@ _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
     "quality involvement satisfaction balance band bracket group range faixa "
     "tranche escalao fascia tramo severity degree index freq frequency importance "
-    "agreement karno karnofsky kps ecog nyha asa gcs apgar".split()
+    "agreement pain pijn schmerz dolor douleur dolore karno karnofsky kps ecog nyha asa gcs apgar".split()
 )
 
 
@@ -218,7 +219,7 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if topic_scale == "nominal" and (words & _LEVELS or _degree(words)) and not words & _CODES and 4 <= facts.distinct <= 25:
         return Found(Scale.ORDERED, natural)
     if topic_scale == "nominal":
-        many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts))
+        many = facts.distinct > LONG_RUN and (dense(facts) or grown(facts) or mostly_different(facts))
         long_time = bool(words & _TIMES) and facts.distinct > SHORT_SCALE
         counted = (words & _COUNTS or plural_count(facts) or many or long_time or begun_late(facts)) and not words & _CODES
         return Found(Scale.NUMBER if counted else Scale.NOMINAL)

@@ -99,6 +99,8 @@ def topic_of(name: str) -> Topic | None:
         found, worth = max((_best(way, exact=raw) for way in ways), key=lambda best: best[1])
         if found is not None:
             return _headed(found, worth[0], words)
+    if cut[:1] in (("years",), ("jahre",), ("annees",)) and len(cut) > 1:
+        return BY_KEY["tenure"]
     for word in cut:
         if len(word) >= ABBREVIATED and word[-1] not in "aeiouy0123456789":
             meant = _begun_by(word)
@@ -114,13 +116,19 @@ def speaks_of_crime(name: str) -> bool:
 
 
 PLACE_WORDS = frozenset("boro borough precinct county city town municipality province district".split())
-"""Words that say a place at the end of a name, whatever happened there: ARREST_PRECINCT."""
+STATE_WORDS, ZIP_WORDS = frozenset("state region country".split()), frozenset("zip zipcode postcode".split())
+"""Words that say a place at the end of a name, whatever happened there: ARREST_PRECINCT; and a part of an address: ADDR_STATE."""
 
 
 def _headed(found: Topic, parts: int, words: tuple[str, ...]) -> Topic:
     """The topic of a name whose last word is what it names: the precinct of an arrest is a place, not an arrest."""
-    private = found.role is Role.SENSITIVE and parts == 1 and len(words) > 1
-    return BY_KEY["place"] if private and words[-1] in PLACE_WORDS else found
+    if len(words) < 2 or parts > 1:
+        return found
+    if found.key == "street" and words[-1] in ZIP_WORDS:
+        return BY_KEY["postcode"]
+    part = found.key == "street" and words[-1] in STATE_WORDS
+    place = found.role is Role.SENSITIVE or found.key == "street"
+    return BY_KEY["place"] if part or (place and words[-1] in PLACE_WORDS) else found
 
 
 @lru_cache(maxsize=50_000)

@@ -24,6 +24,8 @@ LITTLE = frozenset(
 SHORTEST_PIECE = 3
 PREFIX_LETTERS = "mfpwhdsrn"
 """Letters that stand before a joined word for mother, father, partner, workday …"""
+PATIENT = "pt"
+"""What stands before joined words for patient: PTEDUCAT."""
 NOT_AFTER_A_LETTER = frozenset(("age", "ill", "ort", "eta", "edad", "ren", "lat", "inc", "ate", "art", "rue", "tel", "pro"))
 """Pieces that ordinary words end with (page, wage, pill): never found behind a single letter."""
 
@@ -101,6 +103,8 @@ def pieces(word: str, known: AbstractSet[str]) -> tuple[str, ...]:
     (('fam', 'size'), ('edu',), (), ())
     """
     best = _cut(word, known)
+    if not best and word.startswith(PATIENT) and len(word) >= len(PATIENT) + SHORTEST_PIECE:
+        best = (word[len(PATIENT) :],) if word[len(PATIENT) :] in known else _cut(word[len(PATIENT) :], known)
     if not best and len(word) >= SHORTEST_PIECE + 1 and word[0] in PREFIX_LETTERS:
         rest = word[2:] if word.startswith("hh") else word[1:]
         best = (rest,) if rest in known and rest not in NOT_AFTER_A_LETTER else ()

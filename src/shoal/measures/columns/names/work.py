@@ -37,7 +37,7 @@ WORK: tuple[Topic, ...] = (
         "jobtitle jobrole job+title beruf* beroep* functie oficio ocupacion ocupacao trabajo puesto mestiere professione "
         "metier csp pcs pcs* catsocpro qualif emploi funktion taetigkeit tatigkeit position+title designation trade "
         "workclass work+class class+of+worker =cow clwkr classwkr cat+ocup* worker+type job+category jobcat jobcategory "
-        "=rank",
+        "=position position+id position+n* position+code =rank",
     ),
     Topic(
         "industry",

@@ -26,6 +26,11 @@ MOST_ANSWERS = 5
 YES = frozenset("yes y ja oui si sim true".split())
 NO = frozenset("no n nein non nee nao false".split())
 """Answers, and how many different ones a question has that takes yes and no."""
+TITLES = frozenset(
+    "mr mrs ms miss mx dr prof rev sir lady lord madam herr frau fraulein monsieur madame mademoiselle mme mlle m me maitre sr "
+    "sra srta don dona senor senora dhr mevr mevrouw drs ing sig sigra signor signora dott dottssa master capt col major".split()
+)
+SHORTEST_WORD = 3
 LONGEST_TITLE = 12
 """Letters of the longest usual form of address: Mademoiselle."""
 CLUSTERED = 0.1
@@ -106,7 +111,9 @@ def named(seen: Seen) -> Decision | None:
         return Decision(key.role, "it numbers small groups of records, as those of one person", 0.6, key.key, 18, Scale.ID)
     if topic.key in ("facility", "industry") and _answers(seen.facts):
         return None
-    if topic.key == "title" and _longer_than_titles(seen.facts):
+    if topic.key == "title" and (_longer_than_titles(seen.facts) or not _titled(seen.facts)):
+        return None
+    if topic.key == "facility" and seen.found.scale is Scale.NUMBER and raw_words(seen.facts.name)[-1:] == ("count",):
         return None
     if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
         return counted_inside()
@@ -122,7 +129,7 @@ def _few_small(facts: ColumnFacts) -> bool:
 
 def inside_a_group(facts: ColumnFacts) -> bool:
     """Whether it numbers the members of a group, as VEH_NO does the cars of an accident: the word for number stands last."""
-    return raw_words(facts.name)[-1:] in (("no",), ("nr",), ("nbr",)) and _few_small(facts)
+    return raw_words(facts.name)[-1:] in (("no",), ("nr",), ("nbr",), ("reference",)) and _few_small(facts)
 
 
 def counted_inside() -> Decision:
@@ -135,6 +142,13 @@ def _answers(facts: ColumnFacts) -> bool:
     """Whether yes and no are among a few values: an answer about the thing, not its name."""
     said = {folded(v.strip()) for v in facts.values}
     return facts.kind == "text" and facts.distinct <= MOST_ANSWERS and bool(said & YES) and bool(said & NO)
+
+
+def _titled(facts: ColumnFacts) -> bool:
+    """Whether a form of address is among texts; codes may stand for one."""
+    return facts.kind != "text" or any(
+        folded(v.strip()).strip(".") in TITLES or len(v.strip()) < SHORTEST_WORD for v in facts.values
+    )
 
 
 def _longer_than_titles(facts: ColumnFacts) -> bool:

@@ -73,6 +73,11 @@ def grown(facts: ColumnFacts) -> bool:
     return float(np.min(numbers)) in (0.0, 1.0) and len({len(v) for v in facts.values}) >= 3
 
 
+def mostly_different(facts: ColumnFacts) -> bool:
+    """Whether whole numbers of several lengths seldom repeat, as amounts do and no codes of a topic."""
+    return facts.distinct > 0.5 * facts.filled and len({len(v) for v in facts.values}) >= 3
+
+
 def begun_late(facts: ColumnFacts) -> bool:
     """Whether many whole numbers lie close together and begin at 5 or later, as ages at an event do and no list of codes."""
     numbers = facts.numbers
