@@ -18,7 +18,7 @@ from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.shaping import check_gaps, cleaned, people, shaped_columns, shaped_from
 from shoal.errors import DataError, UsageError, missing_column
-from shoal.kernels.codes import code_labels, is_numeric
+from shoal.kernels.codes import code_labels, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
 from shoal.model.plan import SUPPRESSED, Plan
 from shoal.model.roles import Column
@@ -67,7 +67,11 @@ def published(
         if name in mapped:
             value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
             grouped = steps[name].after(item.column) if name in steps else item.column
-            after = replace(grouped, kind="text", labels=code_labels(grouped), coded=False, grouped=True, stored=None)
+            labels: dict[object, str] = {
+                **label_texts(relation.column(name)),
+                **code_labels(grouped),
+            }  # cells may stay as they were
+            after = replace(grouped, kind="text", labels=labels, coded=False, grouped=True, stored=None)
         else:
             value, after = item.value, item.column
         terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))

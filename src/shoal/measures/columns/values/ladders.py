@@ -101,7 +101,8 @@ strongly agree|completely agree|totally agree|agree strongly|stimme voll zu|stim
         """very dissatisfied|very unsatisfied|very unhappy|sehr unzufrieden|tres insatisfait|tres insatisfaite
 |muy insatisfecho|muito insatisfeito|molto insoddisfatto|zeer ontevreden|terrible|pas du tout satisfait
 dissatisfied|unsatisfied|slightly dissatisfied|somewhat dissatisfied|unhappy|not too happy|not satisfied|insatisfait
-|insatisfaction|insatisfaite|unzufrieden|insatisfecho|insatisfeito|insoddisfatto|ontevreden|not happy|a little dissatisfied|mod. dissatisfied
+|insatisfaction|insatisfaite
+|unzufrieden|insatisfecho|insatisfeito|insoddisfatto|ontevreden|not happy|a little dissatisfied|mod. dissatisfied
 neutral|neither|equilibre|balanced|mixed|indifferent|neither satisfied nor dissatisfied|teils teils|neutre
 |weder zufrieden noch unzufrieden
 satisfied|slightly satisfied|somewhat satisfied|happy|pretty happy|satisfait|satisfaction|satisfaite|zufrieden|satisfecho
