@@ -67,10 +67,8 @@ def published(
         if name in mapped:
             value: exp.Expr = column(f"q{_map_columns(class_map).index(name)}", "cm")
             grouped = steps[name].after(item.column) if name in steps else item.column
-            labels: dict[object, str] = {
-                **label_texts(relation.column(name)),
-                **code_labels(grouped),
-            }  # cells may stay as they were
+            labels: dict[object, str] = dict(label_texts(relation.column(name)).items())  # of the cells that stay as they were
+            labels.update(code_labels(grouped))
             after = replace(grouped, kind="text", labels=labels, coded=False, grouped=True, stored=None)
         else:
             value, after = item.value, item.column
