@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import faulthandler
+import hmac
 import json
+import os
 import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
 
 import shoal
+from shoal.engines.spark import parts
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import Plan, Suppression
 from shoal.steps import Cut, MapValues
 
+KEY = b"k" * 32
 
-def main(source: str, out: str) -> None:
+
+def main(source: str, out: str, shared: str) -> None:
+    """``shared`` is a folder that the executors see; ``out`` is a file, beside which they write the same rows in parts."""
     age = Cut("age", (30.0, 60.0), ("young", "middle", "old"))
     town = MapValues("town", ("A", "a", "Ä"), (0, 1, 2), ("x", "y", "z"), "top", "other", "?")
     with shoal.open(source, quasi=["town", "age"], sensitive=["ill"]) as table:
         nothing = table.count(["town"], through={"town": MapValues("town", on_gap="top", missing_label="*")})
         counts = table.count(sensitive=["ill"], through={"age": age, "town": town})
-        done = table.recode(Plan((age, town), Suppression(5, ("age", "town"))), out)
+        plan = Plan((age, town), Suppression(5, ("age", "town")))
+        done = table.recode(plan, out)
         table.recode(Plan((age, town)), "::placed")
+        os.environ["SHOAL_SPARK_STAGING"], parts.PART_ROWS = shared, 100
+        cut = table.recode(plan, Path(out).with_name("parts.parquet"), parts=True)
+        sizes = shoal.open(f"{source.partition('::')[0]}::{cut.parts_at}").class_sizes(["age", "town"])
+        macs = table.sum_of_macs(KEY)
         with shoal.open(source.partition("::")[0] + "::placed") as placed:
             rows = placed.n_rows()
     labels = [["" if c < 0 else k[c].as_py() for c in codes] for codes, k in zip(counts.codes, counts.categories, strict=True)]
@@ -30,8 +45,17 @@ def main(source: str, out: str) -> None:
         "records_out": done.records_out,
         "rows": rows,
         "nothing": nothing.sizes.tolist(),
+        "parts": [cut.parts_at.startswith(shared), cut.records_out, sum(size * n for size, n in sizes.items())],
+        "macs": macs == _macs(source.partition("::")[2]),
     }
     print("ANSWER " + json.dumps(answer), flush=True)
+
+
+def _macs(path: str) -> tuple[int, int]:
+    """The digest of the rows by its definition, read without Spark."""
+    texts = [canonical_text(c).to_pylist() for c in pq.read_table(path).columns]
+    lines = ["\x1f".join("n" if t is None else f"v{len(t)}:{t}" for t in row) for row in zip(*texts, strict=True)]
+    return len(lines), sum(int.from_bytes(hmac.digest(KEY, line.encode(), "sha256"), "big") for line in lines) % 2**256
 
 
 def _executors(engine: object) -> int:

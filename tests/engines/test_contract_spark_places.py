@@ -50,7 +50,9 @@ def run(url: str, people: list[dict[str, Any]], folder: Path, **env: str) -> tup
         | {"PYTHONPATH": str(ROOT / "src"), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": spark_arguments(folder)}
         | env
     )
-    command = [sys.executable, script, f"{url}::{data}", out]
+    shared = folder / "shared"
+    shared.mkdir()
+    command = [sys.executable, script, f"{url}::{data}", out, shared]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=280, check=False)
     if HUNG in done.stderr:  # gRPC's client is known to lock up now and then (SPARK-55020); twice in a row is ours
         sys.stderr.write(done.stderr)
@@ -59,6 +61,10 @@ def run(url: str, people: list[dict[str, Any]], folder: Path, **env: str) -> tup
     line = next(x for x in done.stdout.splitlines() if x.startswith("ANSWER "))
     assert done.stdout.strip() == line, "something else was printed"
     answer: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
+    cut = folder / "parts.parquet"
+    assert sorted(f.name for f in cut.iterdir()) == [f"part-{i:05d}.parquet" for i in range(2)]
+    assert multiset(read_parquet(cut)) == multiset(read_parquet(out))
+    assert list(shared.iterdir()) == []
     return answer, read_parquet(out)
 
 
@@ -69,6 +75,8 @@ def check(answer: dict[str, Any], rows: list[dict[str, Any]], people: list[dict[
     assert multiset(rows) == oracle.recode(people, Plan((AGE, TOWN), Suppression(5, ("age", "town"))))
     assert answer["records_out"] == len(rows)
     assert answer["nothing"] == [len(people)], "a map without keys"
+    assert answer["parts"] == [True, len(rows), len(rows)], "written by the executors into the shared folder, and counted there"
+    assert answer["macs"]
 
 
 def _without_java(folder: Path) -> Path:

@@ -139,6 +139,16 @@ def test_a_place_that_the_executors_do_not_see(people: Path, monkeypatch: pytest
         assert parts.place_of_parts(spark, "sc://nobody", tmp_path / "data.parquet") == shared
         done = table.recode(PLAN, tmp_path / "[a]*" / "data.parquet", parts=True)
         assert Path(done.parts_at).parent.parent == shared
+        spark.conf.set("spark.sql.files.maxRecordsPerFile", 7)
+        try:
+            none = table.recode(Plan((), Suppression(500, ("age",))), tmp_path / "none.parquet", parts=True)
+            table.recode(PLAN, tmp_path / "all.parquet", parts=True)
+        finally:
+            spark.conf.unset("spark.sql.files.maxRecordsPerFile")
+        assert (none.records_out, none.suppressed) == (0, 260)
+        assert [f.name for f in (tmp_path / "none.parquet").iterdir()] == ["part-00000.parquet"]
+        types = pq.read_schema(tmp_path / "none.parquet" / "part-00000.parquet").types
+        assert types == [pa.int64(), pa.string(), pa.int64(), pa.bool_(), pa.date32()]
         again = table._engine.relation(done.parts_at)
         assert table._engine.count_rows(again) == done.records_out == len(read_parquet(tmp_path / "[a]*" / "data.parquet"))
     assert list(shared.iterdir()) == []

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.attack.leftovers import SPARK_SCHEMA, leftovers
+from shoal.engines.recode.write import Recoded
 from shoal.engines.spark.parts import PART_ROWS, _gather, number_of_parts, publish_parts
 from shoal.errors import DataError, InternalError, TamperError, VerificationError
 from shoal.model.certificate.parts import FileEntry
 from shoal.release.certificate.files import digest_of_data, listed_parts, signed_digest
 from shoal.release.certificate.signing import file_entry
-from shoal.release.make.by_engine import ByEngine, KeptNumbers
+from shoal.release.make.by_engine import ByEngine, KeptNumbers, remove_passing
 from shoal.release.proof.facts import Facts
 from shoal.release.proof.read import header, rows
 
@@ -154,6 +155,20 @@ def test_numbers_that_the_engine_counts(pairs: list[tuple[str | None, str | None
         alone=sum(alone[p] == 1 for p in pairs),
     )
     assert sizes == dict(sorted(Counter(Counter(q for q, _ in pairs).values()).items()))
+
+
+def test_a_passing_copy_is_removed(tmp_path: Path) -> None:
+    """The copy in a shared folder, not the data themselves."""
+    data, shared = tmp_path / "data", tmp_path / "shared"
+    for folder in (data, shared):
+        folder.mkdir()
+        (folder / "part").write_text("x")
+    for at in ("", str(data)):
+        remove_passing(Recoded(1, 1, 0, parts_at=at), data)
+    assert (data / "part").exists()
+    remove_passing(Recoded(1, 1, 0, parts_at=str(shared)), data)
+    assert (data / "part").exists()
+    assert not shared.exists()
 
 
 def _facts(**changed: Any) -> Facts:

@@ -64,7 +64,7 @@ def write_parts(frame: Any, names: Sequence[str], folder: Path, parts: int) -> N
     rows = frame.selectExpr(*terms, f"x AS {mark}")
     ordered = rows.repartition(parts, cut).sortWithinPartitions(cut, mark, *[_quoted(n) for n in names]).drop(mark)
     written = folder / "rows"
-    writer = ordered.write.mode("overwrite").partitionBy(cut).option("compression", "zstd")
+    writer = ordered.write.mode("overwrite").partitionBy(cut).options(compression="zstd", maxRecordsPerFile=0)
     writer.option("parquet.block.size", GROUP_BYTES).parquet(str(written))
     _gather(written, cut, parts, folder)
     if not any(folder.glob("part-*.parquet")):

@@ -6,9 +6,11 @@ row in this process.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import VerificationError
@@ -53,6 +55,12 @@ class ByEngine:
         known = sum(size * n for size, n in given.items())
         alone = pairs.get(1, 0) + without.get(1, 0)
         return KeptNumbers(known, sum(given.values()), given.get(1, 0), sum(pairs.values()), alone)
+
+
+def remove_passing(done: Recoded, data: Path) -> None:
+    """Remove the copy of ``data`` that the engine's machines wrote into a folder that they share, where it is one."""
+    if done.parts_at and Path(done.parts_at) != data.absolute():
+        shutil.rmtree(done.parts_at, ignore_errors=True)
 
 
 def by_engine(table: Table, done: Recoded, quasi: Sequence[str]) -> ByEngine | None:

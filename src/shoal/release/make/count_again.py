@@ -19,7 +19,7 @@ from shoal.model.requirement.compare import most_of
 from shoal.model.written import written
 from shoal.release.certificate.files import digest_of_data
 from shoal.release.gate.estimates import estimates
-from shoal.release.make.by_engine import ByEngine
+from shoal.release.make.by_engine import ByEngine, remove_passing
 from shoal.release.make.recode import published_unit, recode
 from shoal.release.plan.begin_coarser import count_at
 from shoal.release.plan.prepare import Prepared
@@ -91,7 +91,7 @@ def count_people(prepared: Prepared, decision: Decision, stage: Path, found: Cou
     hidden.mkdir(mode=0o700)
     try:
         data = hidden / "data.parquet"
-        recode(prepared, decision, data, keep_unit=True)
+        remove_passing(recode(prepared, decision, data, keep_unit=True), data)
         return _counted(prepared, decision, data, policy.unit)
     finally:
         shutil.rmtree(hidden)
