@@ -22,6 +22,7 @@ KEY = b"k" * 32
 
 def main(source: str, out: str, shared: str) -> None:
     """``shared`` is a folder that the executors see; ``out`` is a file, beside which they write the same rows in parts."""
+    name = f"placed_{os.getpid()}"
     age = Cut("age", (30.0, 60.0), ("young", "middle", "old"))
     town = MapValues("town", ("A", "a", "Ä"), (0, 1, 2), ("x", "y", "z"), "top", "other", "?")
     with shoal.open(source, quasi=["town", "age"], sensitive=["ill"]) as table:
@@ -29,12 +30,12 @@ def main(source: str, out: str, shared: str) -> None:
         counts = table.count(sensitive=["ill"], through={"age": age, "town": town})
         plan = Plan((age, town), Suppression(5, ("age", "town")))
         done = table.recode(plan, out)
-        table.recode(Plan((age, town)), "::placed")
+        table.recode(Plan((age, town)), f"::{name}")
         os.environ["SHOAL_SPARK_STAGING"], parts.PART_ROWS = shared, 100
         cut = table.recode(plan, Path(out).with_name("parts.parquet"), parts=True)
         sizes = shoal.open(f"{source.partition('::')[0]}::{cut.parts_at}").class_sizes(["age", "town"])
         macs = table.sum_of_macs(KEY)
-        with shoal.open(source.partition("::")[0] + "::placed") as placed:
+        with shoal.open(f"{source.partition('::')[0]}::{name}") as placed:
             rows = placed.n_rows()
     labels = [["" if c < 0 else k[c].as_py() for c in codes] for codes, k in zip(counts.codes, counts.categories, strict=True)]
     answer = {
@@ -67,5 +68,5 @@ def _executors(engine: object) -> int:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(100 if sys.argv[1].startswith("sc:") else 240, exit=True)  # where it hangs, should it hang
+    faulthandler.dump_traceback_later(240, exit=True)  # where it hangs, should it hang
     main(*sys.argv[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -50,18 +51,18 @@ def run(url: str, people: list[dict[str, Any]], folder: Path, **env: str) -> tup
         | {"PYTHONPATH": str(ROOT / "src"), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": spark_arguments(folder)}
         | env
     )
-    shared = folder / "shared"
+    shared, cut = folder / "shared", folder / "parts.parquet"
     shared.mkdir()
     command = [sys.executable, script, f"{url}::{data}", out, shared]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=280, check=False)
     if HUNG in done.stderr:  # gRPC's client is known to lock up now and then (SPARK-55020); twice in a row is ours
         sys.stderr.write(done.stderr)
+        shutil.rmtree(cut, ignore_errors=True)
         done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     line = next(x for x in done.stdout.splitlines() if x.startswith("ANSWER "))
     assert done.stdout.strip() == line, "something else was printed"
     answer: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
-    cut = folder / "parts.parquet"
     assert sorted(f.name for f in cut.iterdir()) == [f"part-{i:05d}.parquet" for i in range(2)]
     assert multiset(read_parquet(cut)) == multiset(read_parquet(out))
     assert list(shared.iterdir()) == []
