@@ -68,5 +68,5 @@ def _executors(engine: object) -> int:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(240, exit=True)  # where it hangs, should it hang
+    faulthandler.dump_traceback_later(300 if sys.argv[1].startswith("sc:") else 600, exit=True)  # where it hangs, should it hang
     main(*sys.argv[1:])
