@@ -59,7 +59,7 @@ def attack_table(
     pool = drawn(rows[0], MOST_POOL, rng)
     equal = min(rows[1].n, rows[2].n, MOST_POOL)
     inside, outside = (drawn(r, equal, rng) for r in rows[1:])
-    if overlaps(inside, outside):
+    if overlaps(rows[1], rows[2]):
         raise DataError(
             "the control group holds people of the original, so no attack could do better on the original.",
             hint="Name people that the table was not made from.",

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.attack._common import wilson
 from shoal.attack.tables.continuous import (
     WIDTH,
     distance_linkage,
@@ -222,3 +223,15 @@ def test_distance_linkage_is_what_chance_alone_would_not_find() -> None:
     middle, half = (p + z * z / (2 * n)) / (1 + z * z / n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     assert found.low == pytest.approx((middle - half - 0.1) / 0.9, abs=1e-6)
     assert found.high == pytest.approx((middle + half - 0.1) / 0.9, abs=1e-6)
+
+
+def test_the_verdict_of_distance_linkage_is_by_what_is_beyond_chance() -> None:
+    """Of twenty people one is found by chance: the low end of the rate is held against that, and against a tenth beyond it."""
+    x = np.arange(20.0)[:, None]
+    for own, verdict in ((2, "holds"), (3, "warning"), (5, "warning"), (6, "broken")):
+        y = np.concatenate((x[:own], np.roll(x[own:], 1, axis=0)))  # so many stand at their own place
+        low = wilson(own, 20)[0]
+        found = distance_linkage(x, y)
+        assert found.rate == pytest.approx((own / 20 - 0.05) / 0.95)
+        assert found.low == pytest.approx(max(0.0, (low - 0.05) / 0.95))
+        assert found.verdict == verdict, own

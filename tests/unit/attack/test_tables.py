@@ -155,7 +155,8 @@ def test_the_command(tmp_path, capsys) -> None:
 def test_a_control_group_with_people_of_the_original_is_refused() -> None:
     original, control = people(400, 1), people(400, 2)
     mixed = {c: [*v[:200], *control[c][:200]] for c, v in original.items()}
-    for wrong in (original, mixed):
+    part = {c: v[-60:] for c, v in original.items()}
+    for wrong in (original, mixed, part):
         with pytest.raises(DataError, match="the control group holds people of the original"):
             shoal.attack(original, original=original, control=wrong)
 
@@ -164,6 +165,8 @@ def test_people_who_are_alike_by_chance_are_no_overlap() -> None:
     rng = np.random.default_rng(1)
     one, two = (Rows((rng.integers(0, 2, 300), rng.integers(0, 40, 300) / 40.0)) for _ in range(2))
     assert not overlaps(one, two)
+    assert not overlaps(one, two.taken(np.arange(40)))
+    assert not overlaps(one.taken(np.arange(40)), two)
     for shared, found in ((55, False), (56, True)):  # the low end of the interval is on either side of a tenth
         a = Rows((np.arange(400),))
         b = Rows((np.concatenate((np.arange(shared), 1_000 + np.arange(400 - shared))),))

@@ -11,17 +11,16 @@ from shoal.model.counts.classes import IntArray
 
 
 def overlaps(original: Rows, control: Rows) -> bool:
-    """Whether surely more than a tenth of the control group stands in the original, too; both hold equally many rows.
+    """Whether surely more than a tenth of the control group stands in the original, too.
 
-    Two people may be alike in every column. How often that happens is seen inside the control group: rows of it that are
-    equal to a row of the original are held against rows of it that are equal to another one of its own.
+    Two people may be alike in every column. How often that happens is seen inside the original: rows of the control group that
+    are equal to one of the original are held against rows of the original that are equal to another one of its own.
     """
-    n = control.n
     both = group_codes([_codes(a, b) for a, b in zip(original.columns, control.columns, strict=True)])
-    theirs, mine = both.ids[: original.n], both.ids[original.n :]
-    in_original = int((count_by(theirs, both.n)[mine] > 0).sum())
-    twice = int((count_by(mine, both.n)[mine] > 1).sum())
-    return Excess(in_original, n, twice, n).interval[0] > BROKEN
+    own, others = both.ids[: original.n], both.ids[original.n :]
+    people = count_by(own, both.n)
+    shared, twice = int((people[others] > 0).sum()), int((people[own] > 1).sum())
+    return Excess(shared, control.n, twice, original.n).interval[0] > BROKEN
 
 
 def _codes(a: np.ndarray, b: np.ndarray) -> IntArray:
