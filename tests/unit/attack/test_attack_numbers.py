@@ -235,3 +235,9 @@ def test_the_verdict_of_distance_linkage_is_by_what_is_beyond_chance() -> None:
         assert found.rate == pytest.approx((own / 20 - 0.05) / 0.95)
         assert found.low == pytest.approx(max(0.0, (low - 0.05) / 0.95))
         assert found.verdict == verdict, own
+
+
+def test_equally_near_is_up_to_rounding_only() -> None:
+    x = np.array([[0.0], [100.0]])
+    assert nearest_is_own(x, np.array([[1.0], [1.0 + 1e-13]])).tolist() == [0.5, 0.5]
+    assert nearest_is_own(x, np.array([[1.0], [1.0 + 1e-5]])).tolist() == [1.0, 1.0]

@@ -171,9 +171,9 @@ def test_values_that_one_person_has_leave_the_model_outside_its_limits() -> None
 def test_a_model_must_leave_little_open_or_do_better_than_independence(shape: float, gain: float, grade: str) -> None:
     one = np.arange(500) % 50
     s = Sample.of(*_two(one, one % 5), 5_000)
-    fit = replace(choose(s, "tree"), shape=shape, scores={"independent": 0.0, "tree": gain})
+    fit = replace(choose(s, "tree"), shape=shape, scores={"independent": -gain, "tree": 0.0})
     assert limits.grade_of(s, fit) == grade
-    assert limits.grade_of(s, replace(fit, scores={"tree": -1.0})) == ("B" if shape >= limits.FIRM else "C")
+    assert limits.grade_of(s, replace(fit, scores={"tree": 0.0})) == ("B" if shape >= limits.FIRM else "C")
 
 
 def test_the_intervals_hold_for_amounts_with_a_long_tail() -> None:
