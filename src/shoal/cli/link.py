@@ -40,6 +40,9 @@ def link(
         Path | None, typer.Option("--people", help="Encodings: write one new pseudonym for each person, the same on both sides.")
     ] = None,
     preview: _shared.Preview = False,
+    earlier: Annotated[
+        Path | None, typer.Option("--earlier", help="The --people of the run before: who is in it keeps her pseudonym.")
+    ] = None,
     seed: _shared.Seed = 0,
     as_json: _shared.Json = False,
 ) -> None:
@@ -51,9 +54,11 @@ def link(
     if is_encodings(left) or (right is not None and is_encodings(right)):
         if fields or rename or id or truth or model or save_model:
             raise UsageError("encodings have no columns to name.", hint="Fields and ids are chosen by `shoal encode`.")
-        _encoded(left, right, match, possible, one_to_one, out, people, as_json=as_json)
+        if earlier is not None and people is None:
+            raise UsageError("--earlier goes with --people.", hint="Name the file to write: --people people.csv.")
+        _encoded(left, right, match, possible, one_to_one, out, people, earlier, as_json=as_json)
         return
-    if people is not None:
+    if people is not None or earlier is not None:
         raise UsageError("--people is for encodings.", hint="Pseudonyms for a table come from `shoal vault intake`.")
     named: dict[str, Any] = {"fields": _shared.pairs_of(fields, "--fields"), "rename": _shared.pairs_of(rename, "--rename")}
     named |= {"id": id, "truth": truth, "one_to_one": one_to_one, "model": model, "seed": seed}
@@ -87,6 +92,7 @@ def _encoded(
     one_to_one: bool,
     out: Path | None,
     people: Path | None,
+    earlier: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -100,7 +106,7 @@ def _encoded(
     if out is not None:
         found.write(out)
     if people is not None:
-        found.write_people(people)
+        found.write_people(people, earlier)
     if as_json:
         _shared.put_json(found.to_json())
         return

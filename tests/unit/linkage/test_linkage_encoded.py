@@ -229,9 +229,30 @@ def test_two_hospitals_get_one_pseudonym_by_command(tmp_path: Path, capsys: pyte
     person = {row["id"]: row["person"] for row in rows}
     assert person["N1"] == person["S1"]
     assert len(set(person.values())) == 3
+    again = ["--people", str(tmp_path / "again.csv")]
+    assert run("link", *sides, "--one-to-one", *again) == 0
+    assert set(person.values()).isdisjoint(ids_of(tmp_path / "again.csv").values()), "each run draws anew"
+    assert run("link", *sides, "--one-to-one", *again, "--earlier", str(tmp_path / "people.csv")) == 0
+    assert ids_of(tmp_path / "again.csv") == person
+    (tmp_path / "joined.csv").write_text("table,id,person\nleft,N1,L-1\nright,S1,L-2\nright,N2,L-3\nleft,gone,L-4\n")
+    assert run("link", *sides, "--one-to-one", *again, "--earlier", str(tmp_path / "joined.csv")) == 0
+    joined = ids_of(tmp_path / "again.csv")
+    assert (joined["N1"], joined["S1"]) == ("L-1", "L-1"), "two who are found to be one"
+    assert len(joined["N2"]) == len(person["N2"]), "an id of the other table is somebody else"
+    (tmp_path / "parted.csv").write_text("table,id,person\nleft,N2,L-1\nright,S2,L-1\nright,S1,L-5\n")
+    assert run("link", *sides, "--one-to-one", *again, "--earlier", str(tmp_path / "parted.csv")) == 0
+    parted = ids_of(tmp_path / "again.csv")
+    assert (parted["N2"], parted["N1"], parted["S1"]) == ("L-1", "L-5", "L-5")
+    assert parted["S2"] not in ("L-1", "L-5"), "of one who is found to be two the first keeps it"
+    assert run("link", *sides, "--earlier", str(tmp_path / "people.csv")) == 2
+    assert run("link", *sides, *again, "--earlier", str(tmp_path / "pairs.csv")) == 3
     assert run("link", *sides, "--fields", "a=given") == 2
     assert run("link", str(tmp_path / "north.csv"), "--fields", meant["north"], "--people", "x.csv") == 2
     assert "Anna" not in (tmp_path / "pairs.csv").read_text() + (tmp_path / "people.csv").read_text()
+
+
+def ids_of(file: Path) -> dict[str, str]:
+    return {row["id"]: row["person"] for row in csv.DictReader(file.read_text().splitlines())}
 
 
 def run(*words: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shoal.api.arguments import Source, opened
 from shoal.disk.atomic import atomic
+from shoal.errors import DataError
 from shoal.linkage.encoded.compare import MATCH, POSSIBLE, Encountered, compare
 from shoal.linkage.encoded.files import Encodings
 from shoal.linkage.encoded.filters import encode_records
@@ -81,23 +82,37 @@ class EncodedLink:
         told = [{"left": ids[a], "right": ids[b], "decision": str(d), "similarity": round(float(s), 4)} for a, b, s, d in rows]
         return sorted(told, key=lambda pair: (-pair["similarity"], pair["left"], pair["right"]))
 
-    def people(self) -> list[dict[str, str]]:
-        """For every record a new random pseudonym, the same for records that match; ordered by it, so that nothing shows."""
-        names: dict[int, str] = {}
-        rows = []
+    def people(self, earlier: str | Path | None = None) -> list[dict[str, str]]:
+        """For every record a new random pseudonym, the same for records that match; ordered by it, so that nothing shows.
+
+        Pseudonyms of two runs have nothing to do with each other, unless ``earlier`` names the file of the run before: whoever
+        is in it keeps hers. Two people who are found to be one get the pseudonym of the first; of one who is found to be two,
+        the first keeps it.
+        """
         border = len(self.left)
-        for place, group in enumerate(self.found.groups().tolist()):
+        groups = self.found.groups().tolist()
+        records = [("left" if place < border else "right", name) for place, name in enumerate(self._ids)]
+        before = {} if earlier is None else _read_people(Path(earlier))
+        names: dict[int, str] = {}
+        taken: set[str] = set()
+        for group, record in zip(groups, records, strict=True):
+            known = before.get(record)
+            if group not in names and known is not None and known not in taken:
+                names[group] = known
+                taken.add(known)
+        rows = []
+        for group, (table, name) in zip(groups, records, strict=True):
             person = names.setdefault(group, "L-" + secrets.token_hex(10).upper())
-            rows.append({"table": "left" if place < border else "right", "id": self._ids[place], "person": person})
+            rows.append({"table": table, "id": name, "person": person})
         return sorted(rows, key=lambda row: (row["person"], row["table"], row["id"]))
 
     def write(self, path: str | Path) -> Path:
         """The pairs as a CSV file."""
         return _write(path, ("left", "right", "decision", "similarity"), self.pairs())
 
-    def write_people(self, path: str | Path) -> Path:
+    def write_people(self, path: str | Path, earlier: str | Path | None = None) -> Path:
         """The pseudonyms as a CSV file: give each holder its own rows."""
-        return _write(path, ("table", "id", "person"), self.people())
+        return _write(path, _PEOPLE, self.people(earlier))
 
     def to_json(self) -> dict[str, Any]:
         sides = {"left": self.left.to_json(), "right": None if self.right is None else self.right.to_json()}
@@ -129,6 +144,21 @@ def link_encoded(
         one.require_like(two)
     filters = None if two is None else two.filters
     return EncodedLink(compare(one.filters, filters, match=match, possible=possible, only_once=one_to_one), one, two)
+
+
+_PEOPLE = ("table", "id", "person")
+
+
+def _read_people(file: Path) -> dict[tuple[str, str], str]:
+    """The pseudonym of each record, as an earlier run wrote it."""
+    try:
+        with file.open(newline="", encoding="utf-8") as source:
+            rows = csv.DictReader(source)
+            if tuple(rows.fieldnames or ()) != _PEOPLE:
+                raise ValueError
+            return {(row["table"], row["id"]): row["person"] for row in rows}
+    except (OSError, ValueError):
+        raise DataError(f"'{file.name}' is not a file of pseudonyms.", hint="Give what `shoal link --people` wrote.") from None
 
 
 def _write(path: str | Path, heads: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Path:
