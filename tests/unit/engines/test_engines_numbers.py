@@ -54,6 +54,28 @@ def test_equal_rows_are_counted_in_the_order_of_their_hashes(tmp_path, held):
     assert [n for t in made for n in t[numbers.BEFORE].to_pylist()] == slow(rows)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 40])
+def test_equal_hashes_are_counted_over_the_ends_of_tables(size):
+    """Tables of one, two, three … rows out of one row of ordered hashes: runs begin, go on and end in every place."""
+    hashes = sorted(np.random.default_rng(7).integers(0, 8, 40).tolist())
+    seen = numbers._Seen()
+    made = [n for i in range(0, 40, size) for n in seen.before(np.array(hashes[i : i + size], np.uint64)).tolist()]
+    assert made == slow(hashes)
+    assert seen.before(np.empty(0, np.uint64)).tolist() == []
+    assert seen.before(np.array([hashes[-1], 9], np.uint64)).tolist() == [hashes.count(hashes[-1]), 0]
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_repeated_rows_are_found_from_place_to_place(size):
+    """Repetitions in the first and the last place of a part, none in a part, and several in one."""
+    times = {0: 4, 2: 1, 3: 2, 9: 7, 11: 1}
+    rows = sorted(times)
+    given = [pa.table({numbers.ROW: numbers.places(r, 1), numbers.BEFORE: np.array([times[r]], np.uint64)}) for r in rows]
+    found = numbers._Repeated(iter(given))
+    made = [n for i in range(0, 12, size) for n in found.among(i, min(size, 12 - i)).tolist()]
+    assert made == [times.get(i, 0) for i in range(12)]
+
+
 def test_numbers_of_a_table_in_memory():
     values = ["a", "b", "a", None, "a", None]
     found = row_numbers([pa.array(values)], len(values))

@@ -91,7 +91,7 @@ class _Seen:
         if not len(hashes):
             return hashes
         out = times_before(hashes)
-        if self._last is not None and hashes[0] == self._last:
+        if hashes[0] == self._last:
             out[hashes == self._last] += self._times
         self._last, self._times = hashes[-1], out[-1] + np.uint64(1)
         return out
