@@ -41,7 +41,7 @@ def by_hash(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:
 def as_they_come(tables: Iterator[Any], folder: Path, held: int) -> Iterator[Any]:
     """The tables in the order in which they came, numbered: they wait until the last hash is known."""
     rows = Held(folder, "numbered", tables)
-    repeated = _Repeated(_in_place(rows, folder, held))
+    repeated = _Repeated(_in_place(rows, folder, held // 4))  # sorting takes several times what is held
     first = 0
     for table in rows.tables():
         yield table.append_column(BEFORE, from_numpy(repeated.among(first, table.num_rows)))
