@@ -195,3 +195,14 @@ def test_columns_that_cannot_be_read_are_not_counted_as_kept_and_infinite_number
     assert "the cells of the 2 that can be read keep 100 % of the detail" in c.sentence
     infinite = {"x": [1.0, float("inf"), 3.0]}
     assert shoal.compare(infinite, infinite, models=False, frontier=False).columns[0].kind == "unchanged"
+
+
+def test_a_release_is_compared_as_its_folder_is(tmp_path):
+    """In a notebook the release is at hand and was never written: the same columns, losses and classes."""
+    people = {"age": [31, 32, 33, 45, 46, 47] * 10, "sex": ["f", "m"] * 30, "ill": ["flu", "cold", "none"] * 20}
+    release = shoal.protect(people, quasi=["age", "sex"], sensitive=["ill"], k=12)
+    found = shoal.compare(people, release, models=False, frontier=False)
+    folder = shoal.compare(people, release.write(tmp_path / "r"), models=False, frontier=False)
+    assert found.columns == folder.columns
+    assert (found.overall, found.classes, found.private) == (folder.overall, folder.classes, folder.private)
+    assert found.classes["k"]["after"] >= 12

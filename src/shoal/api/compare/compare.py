@@ -32,6 +32,7 @@ from shoal.model.certificate.file import is_of_events, read_certificate
 from shoal.model.plan import Plan
 from shoal.model.progress import Progress, silent
 from shoal.release.linked.certificate import read_linked
+from shoal.release.make.release import Release
 from shoal.release.plan.earlier_plan import read_plan
 
 
@@ -48,7 +49,7 @@ class _Released:
 
 def compare(
     original: Source,
-    release: Source,
+    release: Source | Release,
     *,
     quasi: Names | None = None,
     sensitive: Names | None = None,
@@ -70,7 +71,7 @@ def compare(
     Parameters
     ----------
     original, release : Table, path, URL or frame
-        The release may be the folder that :func:`shoal.anonymize` wrote.
+        The release may be what :func:`shoal.anonymize` or :func:`shoal.protect` gave, or the folder that it wrote.
     quasi, sensitive : names of columns, optional
         For the losses over classes and about sensitive values, and for the frontier; of a folder its own.
     target : names of columns, optional
@@ -150,8 +151,11 @@ def compare(
     )
 
 
-def _released(release: Source) -> _Released:
-    """A table; or the data of a release folder with its plan and roles."""
+def _released(release: Source | Release) -> _Released:
+    """A table; or the data of a release with its plan and roles."""
+    if isinstance(release, Release):
+        data = release.certificate.data
+        return _Released(opened(release.to_arrow()), "release", release.plan, data.quasi, data.sensitive)
     if isinstance(release, str | Path) and "::" not in str(release) and Path(release).is_dir():
         place = Path(release)
         if not (place / NAME).is_file():
