@@ -1,7 +1,7 @@
 """Checksums of what is handed out, signed: ``python tools/checksums.py dist --key-file KEY`` and, by whoever got it, ``--check``.
 
 Writes ``SHA256SUMS`` (as ``sha256sum -c`` reads it) and ``SHA256SUMS.sig``, an Ed25519 signature of it, into the folder. The key
-file is made where there is none; its public half is printed, to be published where people look for it. ``--check PUBLIC`` proves both.
+file is made where there is none; its public half is printed: publish it where people look. ``--check PUBLIC`` proves both.
 """
 
 from __future__ import annotations
