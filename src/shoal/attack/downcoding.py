@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shoal.attack.structure import Recoded
 from shoal.kernels.group import group_codes
 from shoal.model.attack import AttackResult, Verdict
-from shoal.model.counts.classes import IntArray
+from shoal.model.counts.classes import CodeArray, IntArray
 
 NARROWED = "Can a published value be narrowed to one or two of the values that its label covers?"
 QUESTION = "Can published values be refined to a finer level than was published?"
@@ -35,9 +35,7 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     for name, coarse, fine in zip(columns, recoded.published, recoded.finer, strict=False):
         if np.array_equal(coarse, fine):
             continue
-        pairs = group_codes([groups.ids[kept].astype(np.int32), fine[kept]])
-        different = np.bincount(groups.ids[kept][pairs.first], minlength=groups.n)
-        alone = (different[groups.ids] == 1) & kept & _is_news(coarse, fine, sizes * kept)
+        alone = ~_several(groups.ids[kept], fine[kept], groups.n)[groups.ids] & kept & _is_news(coarse, fine, sizes * kept)
         refined |= alone
         share = float(sizes[alone].sum()) / max(total, 1)
         if share > worst_share:
@@ -48,6 +46,19 @@ def downcoding(recoded: Recoded, columns: tuple[str, ...]) -> AttackResult:
     worst = f"most in column '{worst_column}': {worst_share:.1%} of the records" if worst_column else "no column"
     sentence = f"{count:,} of {total:,} records lie in classes where a published range holds only one finer value."
     return AttackResult("downcoding", QUESTION, rate, rate, rate, None, worst, verdict, sentence)
+
+
+def _several(classes: IntArray, values: CodeArray, n: int) -> npt.NDArray[np.bool_]:
+    """Whether each of the n classes holds more than one value.
+
+    >>> _several(np.array([0, 1, 0, 1]), np.array([5, 5, 5, -1], np.int32), 3).tolist()
+    [False, True, False]
+    """
+    some = np.zeros(n, values.dtype)
+    some[classes] = values  # one of each class
+    out = np.zeros(n, np.bool_)
+    out[classes[some[classes] != values]] = True
+    return out
 
 
 MOST_LEFT = 2

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PolicyError
+from shoal.kernels.arrow import from_numpy
 from shoal.kernels.numbers import numbers_of
 from shoal.model.plan import Publishes, register_step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
@@ -93,7 +94,7 @@ class Cut(ExpressionStep):
             find = bisect.bisect_right if self.closed == "left" else bisect.bisect_left
             whole = [int(p) for p in points]
             at = np.array([find(whole, v) for v in values.to_pylist()], dtype=np.int64)
-        return text_array([labels[i] for i in at])
+        return text_array(labels).take(from_numpy(at))
 
     def texts(self, texts: Sequence[str], numbers: npt.NDArray[np.float64] | None = None) -> Labelled:
         if self.points and isinstance(self.points[0], str):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.attack import Scene, run_all
 from shoal.attack._common import sizes_in, wilson
-from shoal.attack.downcoding import downcoding
+from shoal.attack.downcoding import _several, downcoding
 from shoal.attack.homogeneity import background, homogeneity, skewness
 from shoal.attack.intersection import intersection, joined_records
 from shoal.attack.linkage import linkage, linkage_trial
@@ -145,6 +145,12 @@ def test_joined_records():
     assert found.rate == pytest.approx(1 / 3)
     assert found.verdict == "warning"
     assert joined_records(ours, theirs, []).verdict == "holds"
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), max_size=12))
+def test_classes_with_several_values_are_those_that_differ_somewhere(pairs):
+    found = _several(np.array([c for c, _ in pairs], dtype=np.int64), np.array([v for _, v in pairs], dtype=np.int32), 5)
+    assert found.tolist() == [len({v for c, v in pairs if c == g}) > 1 for g in range(5)]
 
 
 def test_downcoding_counts_classes_with_one_rare_finer_value():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,8 +42,7 @@ class DuckDB(Engine):
     dialect: ClassVar[str] = "duckdb"
 
     def __init__(self, url: str = "duckdb", *, stable_order: bool = False) -> None:
-        self.folder, cleanup = scratch_of(self)
-        self._cleanup: Callable[[], Any] = cleanup
+        self._cleanup: Callable[[], Any] = lambda: None
         self._file = _file_of(url)
         self._names = 0
         self.stable_order = stable_order  # type: ignore[misc]  # of files and frames, not of database tables
@@ -58,6 +57,13 @@ class DuckDB(Engine):
         self.version: str | None = None  # of a lake table
         if self._file is not None:
             self._opened = self._connect(read_only=True)
+
+    @cached_property
+    def folder(self) -> Path:
+        """A private folder, made when it is first needed, and removed with the engine."""
+        made, remove = scratch_of(self)
+        self.also_close(remove, None)
+        return made
 
     @property
     def _connection(self) -> Any:
