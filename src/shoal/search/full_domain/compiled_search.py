@@ -163,7 +163,7 @@ def make_state(evaluator: Evaluator, objective: Objective) -> State:
         tallies=tallies,
         cell_codes=codes,
         cell_numbers=numbers,
-        slots=np.zeros(slots, dtype=np.int32),  # memory that is not touched is not fetched
+        slots=np.full(slots, -1, dtype=np.int32),
         bound=bound,
         soft=np.zeros(n_nodes, dtype=np.bool_),
         marks=np.zeros((2, n_nodes), dtype=np.uint8),
@@ -209,7 +209,7 @@ def _numbers(evaluator: Evaluator, cells: int, *, geometric: bool) -> npt.NDArra
     # classes that are published have ``least`` records each, all others lose a record at least
     out[at.MOST_GROUPS] = records // max(1, least) + evaluator.limit
     out[at.LIMITED], out[at.DIRECT], out[at.FEW] = evaluator.limit < records, DIRECT, SMALL
-    out[at.SOURCES], out[at.CELLS], out[at.BEST], out[at.SLOT_BASE] = 1, cells, -1, 1
+    out[at.SOURCES], out[at.CELLS], out[at.BEST] = 1, cells, -1
     return out
 
 
