@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from protector_support import House, raw_database
-from shoal.errors import AccessError, EngineError, TamperError, UsageError
+from shoal.errors import AccessError, DataError, EngineError, TamperError, UsageError
 from shoal.protector import Vault, care
 from shoal.protector.log import kept, retiring, segments
 
@@ -99,7 +99,7 @@ def test_the_limits_of_what_may_leave(sqlite_house: House, tmp_path: Path) -> No
             care.retire_log(house.owner, wrong, end.head)
     with pytest.raises(UsageError, match="not signed at event"):
         care.retire_log(house.owner, end.events - 1, end.head)
-    with pytest.raises(TamperError, match="does not hold this vault's log"):
+    with pytest.raises(DataError, match="does not hold this vault's log"):
         care.retire_log(house.owner, end.events, "00" * 32)
     with pytest.raises(AccessError, match="role"):
         care.retire_log(house.operator, end.events, end.head)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Any
 
-from shoal.errors import TamperError, UsageError
+from shoal.errors import DataError, TamperError, UsageError
 from shoal.protector.log import audit, checkpoints, kept
 from shoal.protector.store.connection import blob
 from shoal.protector.store.database import Tx, step
@@ -34,7 +34,7 @@ def signed_end(tx: Tx, upto: int, head: str) -> dict[str, Any]:
     if found is None or signed is None or signed["seq"] != upto or blob(found[0]).hex() != signed["head"]:
         raise UsageError(f"the log was not signed at event {upto}.", hint="Segments end where it was.")
     if head != signed["head"]:
-        raise TamperError("the archive does not hold this vault's log.", hint="It is another vault's, or was changed.")
+        raise DataError("the archive does not hold this vault's log.", hint="It is another vault's, or was changed.")
     return signed
 
 
