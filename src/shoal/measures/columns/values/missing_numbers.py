@@ -93,7 +93,8 @@ def below_codes(facts: ColumnFacts) -> tuple[str, ...]:
     """Negative numbers of one digit that may stand for "no value": one alone, or several with a gap below all others.
 
     >>> import numpy as np
-    >>> [below_codes(ColumnFacts("x", "integer", v, np.ones(len(v)), 9)) for v in (["-1", "0", "1"], ["-2", "-1", "1"])]
+    >>> alone, apart = ["-1", "0", "1"], ["-2", "-1", "1", "2"]
+    >>> [below_codes(ColumnFacts("x", "integer", v, np.ones(len(v)), 9)) for v in (alone, apart)]
     [('-1',), ('-2', '-1')]
     >>> below_codes(ColumnFacts("x", "integer", ["-2", "-1", "0", "1"], np.ones(4), 9))
     ()
