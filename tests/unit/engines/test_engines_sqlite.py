@@ -212,6 +212,15 @@ def test_a_file_that_somebody_writes_to_is_called_locked(tmp_path: Path, monkeyp
             shoal.open(source)
 
 
+def test_other_errors_of_sqlite_are_told_by_their_name_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "v.db")) as con, con:
+        con.execute("CREATE TABLE t (a)")
+        con.execute("CREATE VIEW broken AS SELECT secret FROM t")
+    with pytest.raises(UnreadableError, match=r"cannot be read \(SQLITE_ERROR\)") as caught:
+        shoal.open(f"sqlite://{tmp_path / 'v.db'}::broken")
+    assert "secret" not in str(caught.value)
+
+
 def test_nothing_is_written_into_a_copy(tmp_path: Path) -> None:
     """A new table beside the source would be gone with the copy."""
     source = made(tmp_path / "s.db", "age INT", [(20,)] * 10)

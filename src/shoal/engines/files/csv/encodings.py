@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 SAMPLE_BYTES = 1 << 18
 
@@ -37,16 +39,36 @@ def guess_encoding(raw: bytes) -> str:
 _BESIDE_LETTERS = re.compile(r"(?<=[^\W\d_])[^\w\s.,;:'\"!?()\[\]{}/&+\-–—’@_|*=%<>#\\^~]|[¹³¿£¥¼½¾](?=[^\W\d_])")
 
 
-def _western_or_central(raw: bytes) -> str:
-    """Latin-1, Windows-1252 or Windows-1250: the one in which no sign stands inside a word.
+_WESTERN = (
+    *("àâæçéèêëîïôœùûüÿ", "äöüß", "áéíñóúü", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäæöøéü", "áæðéíóöþúý", "áéëïóöüèê"),
+    *("àçèéíïòóúü", "äöåõüšž"),
+)
+"""Letters beyond a to z of French, German, Spanish, Portuguese, Italian, Scandinavian languages, Icelandic, Dutch, Catalan, and
+Finnish with Estonian."""
+_CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "çë")
+"""Those of Polish, Czech, Slovak, Hungarian, the South Slavic languages, Romanian and Albanian."""
 
-    >>> guess_encoding("Zażółć gęślą jaźń; Łódź".encode("cp1250"))
-    'cp1250'
+
+def _western_or_central(raw: bytes) -> str:
+    """Latin-1, Windows-1252 or Windows-1250: the one in which no sign stands inside a word, and whose letters one language has.
+
+    >>> guess_encoding("Zażółć gęślą jaźń; Łódź".encode("cp1250")), guess_encoding("Řehoř, Děčín, Plzeň".encode("cp1250"))
+    ('cp1250', 'cp1250')
     """
     if _NOT_CP1252.search(raw):
         western = "latin-1"
     else:
         western = "cp1252" if _C1.search(raw) else "latin-1"
-    central = raw.decode("cp1250", errors="replace")
-    strange = len(_BESIDE_LETTERS.findall(raw.decode("cp1252", errors="replace")))
-    return "cp1250" if strange > 2 * len(_BESIDE_LETTERS.findall(central)) and strange > 1 else western
+    west, central = (raw.decode(page, errors="replace") for page in ("cp1252", "cp1250"))
+    strange, still = (len(_BESIDE_LETTERS.findall(text)) for text in (west, central))
+    if strange > 2 * still and strange > 1:
+        return "cp1250"
+    apart = sum(a != b and b.isalpha() for a, b in zip(west, central, strict=True))
+    foreign = _foreign(west, _WESTERN)
+    return "cp1250" if apart > 1 and foreign > 1 and foreign > 10 * _foreign(central, _CENTRAL) else western
+
+
+def _foreign(text: str, alphabets: Sequence[str]) -> int:
+    """Letters beyond a to z that the best of these languages does not have."""
+    found = Counter(c for c in text.lower() if c > "\x7f" and c.isalpha())
+    return min(sum(n for c, n in found.items() if c not in letters) for letters in alphabets)
