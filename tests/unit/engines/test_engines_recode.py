@@ -212,11 +212,11 @@ class _Stamp(StreamStep):
     def needs(self) -> tuple[str, ...]:
         return ("who",)
 
-    def start(self, seed: int) -> Callable[[Any, int], Any]:
-        def work(table: Any, seen: int) -> Any:
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+        def work(table: Any, rows: Any) -> Any:
             assert set(table.column_names) == {self.column, "who"}
             pairs = zip(table[self.column].to_pylist(), table["who"].to_pylist(), strict=True)
-            stamped = [f"{v}/{w}/{seen + i}" for i, (v, w) in enumerate(pairs)]
+            stamped = [f"{v}/{w}/{rows[i, 0]}" for i, (v, w) in enumerate(pairs)]
             return table.set_column(table.column_names.index(self.column), self.column, pa.array(stamped))
 
         return work
@@ -234,9 +234,10 @@ def test_staged_steps_follow_the_order_given(tmp_path: Path) -> None:
     plan = Plan((_Stamp("zip"), _Reverse("zip"), Drop("who"), Prefix("sex", length=1), Drop("age")), seed=10**16)
     done = recode(plan, tmp_path / "o.parquet")
     rows = sorted(read(tmp_path / "o.parquet"), key=lambda r: r["id"])
-    order = np.argsort(row_hashes(PEOPLE.columns, 8, 0), kind="stable").tolist()  # of the original content
+    hashes = row_hashes(PEOPLE.columns, 8, 0)  # of the original content
+    order = np.argsort(hashes, kind="stable").tolist()
     zips, who = PEOPLE["zip"].to_pylist(), PEOPLE["who"].to_pylist()
-    stamped = [f"{zips[row]}/{who[row]}/{place}" for place, row in enumerate(order)]
+    stamped = [f"{zips[row]}/{who[row]}/{hashes[row]}" for row in order]
     assert [r["zip"] for r in rows] == [stamped[7 - order.index(row)] for row in range(8)]
     assert list(rows[0]) == ["id", "sex", "zip"]
     assert done.changed == {"id": 0.0, "age": 1.0, "sex": 0.0, "zip": 1.0, "who": 1.0}
