@@ -10,7 +10,8 @@ Source   Domingo-Ferrer & Torra 2001 (distance-based record linkage); Muralidhar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,10 +121,21 @@ def places_found(true: Values, published: Values) -> Chances:
     points, which, shared = np.unique(published * narrow, axis=0, return_inverse=True, return_counts=True)
     asked, own = true * narrow, which.ravel()
     out = np.zeros(len(asked))
-    for i, at in enumerate(asked):
-        near = _nearest(points, at)
+    for i, near in enumerate(_nearest_of_all(points, asked)):
         out[i] = 1.0 / shared[near].sum() if own[i] in near else 0.0
     return out
+
+
+def _nearest_of_all(points: Values, asked: Values) -> Iterator[Any]:
+    """:func:`_nearest` of each place: by a tree where scipy is installed, which takes no longer where many lie on one line."""
+    if importlib.util.find_spec("scipy") is None:
+        yield from (_nearest(points, at) for at in asked)
+        return
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(points)
+    least, _ = tree.query(asked)
+    yield from tree.query_ball_point(asked, least + _NEAR * np.maximum(np.abs(asked).max(axis=1), least))
 
 
 def _nearest(points: Values, at: Values) -> Groups:

@@ -1,7 +1,7 @@
 """Signals that wait: what Python would run at a signal (Ctrl-C raises) is run when a call into foreign code has come back.
 
 numba runs lines of Python while it hands a new array over, and takes no exception there: a Ctrl-C that came during a long loop
-was raised at just that place, and Python ended with a segmentation fault.
+was raised at just that place, and Python ended with a segmentation fault. While it compiles, an exception can be lost.
 """
 
 from __future__ import annotations

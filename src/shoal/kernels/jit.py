@@ -72,16 +72,14 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self._options = function, options
-        self._is_lean = options.get("_nrt") is False  # hands no array over, so a signal finds no Python of numba's to break
         self._compiler: Any = None
         self._called: dict[str, Kernel] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         try:
-            compiled = self._compiler or self.compiler()
-            return compiled(*arguments) if self._is_lean else held.call(compiled, arguments)
+            return held.call(self._compiler or self.compiler(), arguments)
         except OSError:  # the cache cannot be written after all, as on a full disk; the loops themselves touch no file
-            return self.compiler(cache=False)(*arguments)
+            return held.call(self.compiler(cache=False), arguments)
 
     @property
     def signatures(self) -> list[Any]:

@@ -45,10 +45,13 @@ def test_neighbours_are_counted_pair_by_pair(seed: int) -> None:
         assert others_within(y, reach).tolist() == ((far <= reach * (1 + 1e-9)).sum(axis=1) - 1).tolist()
 
 
+@pytest.mark.parametrize("tree", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_nearest_place_is_found_pair_by_pair(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a narrow first band too, so that it has to widen; grids make ties, which are shared."""
+def test_the_nearest_place_is_found_pair_by_pair(seed: int, tree: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a tree and by a band, narrow at first so that it has to widen; grids make ties, which are shared."""
     monkeypatch.setattr(by_value, "_BAND", 1 + seed)
+    if not tree:
+        monkeypatch.setattr(by_value.importlib.util, "find_spec", lambda name: None)
     rng = np.random.default_rng(seed)
     true = np.round(rng.uniform(0, 0.02, (60, 2)), 3)
     published = np.round(true + rng.normal(0, 0.002, true.shape), 3 - seed % 2)
