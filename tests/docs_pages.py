@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "images"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIALS = [p for p in PAGES if p.parent.name == "tutorials"]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"<!-- data: (\S+) -->")
 FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
@@ -57,11 +58,14 @@ def steps(page: Path) -> list[Step]:
     return out
 
 
-def run(page: Path, folder: Path, data: Path | None) -> list[tuple[Step, str]]:
+def run(page: Path, folder: Path, data: Path | None, python: Path | None = None) -> list[tuple[Step, str]]:
     """Run every step in ``folder``; each with what it printed. A step that fails raises AssertionError.
 
-    The Python blocks of a page are one program, which runs where the first of them stands.
+    The Python blocks of a page are one program, which runs where the first of them stands. With ``python``, an interpreter of
+    another environment, everything runs there, with nothing of the checkout.
     """
+    env = {k: v for k, v in os.environ.items() if python is None or k != "PYTHONPATH"}
+    python = python or Path(sys.executable)
     whole = page.read_text(encoding="utf-8")
     for name in NEEDS.findall(whole):
         assert data is not None
@@ -71,29 +75,39 @@ def run(page: Path, folder: Path, data: Path | None) -> list[tuple[Step, str]]:
     found, out, printed = steps(page), [], None
     for step in found:
         if step.kind == "console":
-            out.append((step, _command(step.text, folder)))
+            out.append((step, _command(step.text, folder, python, env)))
         else:
-            printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder))
+            printed = printed or iter(_python([s.text for s in found if s.kind == "python"], folder, python, env))
             out.append((step, next(printed)))
     return out
 
 
-def _python(blocks: list[str], folder: Path) -> list[str]:
+def check(page: Path, folder: Path, data: Path | None, python: Path | None = None) -> None:
+    """Assert that every step prints what the page shows, and that its pictures are drawn as they stand in ``docs/images``."""
+    for step, printed in run(page, folder, data, python):
+        assert step.shown is None or same(step.shown, printed), f"{step.text}\n{printed}"
+    for name in DRAWN.findall(page.read_text(encoding="utf-8")):
+        shown, drawn = (drawing(place / name) for place in (PICTURES, folder))
+        assert "<style" not in drawn
+        assert shown == drawn, f"{name} is drawn otherwise now"
+
+
+def _python(blocks: list[str], folder: Path, python: Path, env: dict[str, str]) -> list[str]:
     if not blocks:
         return []
     program = f"print({BETWEEN!r}, end='')\n".join(f"# block {i}\n{text}\n" for i, text in enumerate(blocks))
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([python, "-W", "error", "-c", program], cwd=folder, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.split(BETWEEN)
 
 
-def _command(text: str, folder: Path) -> str:
-    shoal = shutil.which("shoal", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+def _command(text: str, folder: Path, python: Path, env: dict[str, str]) -> str:
+    shoal = shutil.which("shoal", path=f"{python.parent}{os.pathsep}{env['PATH']}")
     assert shoal, "the command 'shoal' is not installed"
     command, _, comment = text.partition("  # ")
     expected = int(re.search(r"exit (\d)", comment).group(1)) if "exit" in comment else 0
-    env = {**os.environ, "PATH": f"{Path(shoal).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=env)
+    more = {"PATH": f"{Path(shoal).parent}{os.pathsep}{env['PATH']}", "NO_COLOR": "1", "COLUMNS": "80"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env={**env, **more})
     assert done.returncode == expected, f"{shlex.quote(command)}: exit {done.returncode}\n{done.stderr[-2000:]}"
     return done.stderr + done.stdout
 

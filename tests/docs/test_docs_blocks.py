@@ -9,17 +9,14 @@ import pytest
 
 import docs_pages
 
+ELSEWHERE = [p for p in docs_pages.PAGES if p not in docs_pages.TUTORIALS]
+"""Tutorials run in environments of their own (``test_tutorials``)."""
 
-@pytest.mark.parametrize("page", docs_pages.PAGES, ids=lambda p: str(p.relative_to(docs_pages.ROOT)))
+
+@pytest.mark.parametrize("page", ELSEWHERE, ids=lambda p: str(p.relative_to(docs_pages.ROOT)))
 def test_code_blocks_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    text = page.read_text(encoding="utf-8")
-    data = request.getfixturevalue("shared_data") if docs_pages.NEEDS.search(text) else None
-    for step, printed in docs_pages.run(page, tmp_path, data):
-        assert step.shown is None or docs_pages.same(step.shown, printed), f"{step.text}\n{printed}"
-    for name in docs_pages.DRAWN.findall(text):
-        shown, drawn = (docs_pages.drawing(folder / name) for folder in (docs_pages.PICTURES, tmp_path))
-        assert "<style" not in drawn
-        assert shown == drawn, f"{name} is drawn otherwise now"
+    needs = docs_pages.NEEDS.search(page.read_text(encoding="utf-8"))
+    docs_pages.check(page, tmp_path, request.getfixturevalue("shared_data") if needs else None)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,15 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from packaging_support import ROOT, NoRegistry, build, empty_environment
 from walking import walked
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def built(source: Path, out: Path, *targets: str) -> None:
-    words = [word for target in targets for word in ("-t", target)]
-    done = subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(out), *words], cwd=source, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
 
 
 def holds(wheel: Path) -> dict[str, bytes]:
@@ -33,7 +25,7 @@ def holds(wheel: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
-    built(ROOT, out, "wheel", "sdist")
+    build(ROOT, out, "wheel", "sdist")
     return out
 
 
@@ -52,7 +44,7 @@ def test_the_source_archive_makes_the_same_wheel(made: Path, tmp_path: Path) -> 
     with tarfile.open(archive) as opened:
         opened.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    built(source, tmp_path / "again", "wheel")
+    build(source, tmp_path / "again", "wheel")
     (again,) = (tmp_path / "again").glob("*.whl")
     assert holds(again) == holds(wheel)
 
@@ -106,24 +98,13 @@ def test_the_image_is_made_of_files_that_are_here_and_sent() -> None:
 
 @pytest.fixture(scope="module")
 def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty environment into which ``pip install`` brought the wheel and what it names, in the locked versions."""
-    uv = shutil.which("uv") or str(ROOT / ".shoal-tools" / "bin" / "uv")
-    if not Path(uv).is_file():
-        pytest.skip("uv is not installed, and pip alone would take minutes")
-    place = tmp_path_factory.mktemp("empty") / "env"
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(place)], check=True, capture_output=True)
-    lock = (ROOT / "locks" / "core.txt").read_text(encoding="utf-8")
-    pinned = "\n".join(re.findall(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", lock, re.MULTILINE))
-    (place / "pinned.txt").write_text(pinned, encoding="utf-8")
+    """The folder of an empty environment with the wheel and nothing that it does not name."""
     (wheel,) = made.glob("*.whl")
-    words = [uv, "pip", "install", "--quiet", "--link-mode", "hardlink", "--python", str(place), "-c", str(place / "pinned.txt")]
+    place = tmp_path_factory.mktemp("empty") / "env"
     try:
-        done = subprocess.run([*words, str(wheel)], capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
-        pytest.skip("the package registry does not answer in time")
-    if done.returncode and re.search(r"connect|resolve|dns|timed out|fetch|network", done.stderr, re.IGNORECASE):
-        pytest.skip("no package registry answers here")
-    assert done.returncode == 0, done.stderr[-2000:]
+        empty_environment(wheel, place)
+    except NoRegistry as why:
+        pytest.skip(str(why))
     return place
 
 
