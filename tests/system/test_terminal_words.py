@@ -59,11 +59,11 @@ link people.csv --fields name=given,town=text
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("walk")
-    for name, start in (("people", 0), ("others", 7)):
+    for name, start in (("people", 0), ("others", 240)):
         rows = ["name,age,sex,town,income,diagnosis," + WIDE]
         for i in range(start, start + 240):
             cells = (f"{'Anna Ben Carla Dirk'.split()[i % 4]}{'xyz'[i % 3]}", 20 + i % 5, "fm"[i % 2], TOWNS[i % 3])
-            rows.append(",".join(map(str, (*cells, 1_234_567 + 1000 * (i % 7), "flu cold ok".split()[i % 3], i % 4))))
+            rows.append(",".join(map(str, (*cells, 1_234_567 + 1000 * (i % 11), "flu cold ok".split()[i % 3], i % 4))))
         (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
     (folder / "few.csv").write_text("age,sex\n" + "\n".join(f"{20 + i % 5},{'fm'[i % 2]}" for i in range(60)) + "\n")
     trips = [f"{i % 12},2024-01-{1 + i % 28:02d} 08:{i % 60:02d}:00,{i % 9}" for i in range(300)]
