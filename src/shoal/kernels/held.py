@@ -51,8 +51,8 @@ def _release(held: list[_Held]) -> None:
     for one in held:
         one.waiting = False  # first for all: a handler that raises below leaves none of them holding
     for one in held:
-        found = signal.getsignal(one.number)
-        if isinstance(found, _Held) and found is one:
+        found: object = signal.getsignal(one.number)
+        if found is one:
             signal.signal(one.number, one.handler)
     _hand_on([one for one in held if one.came])
 
