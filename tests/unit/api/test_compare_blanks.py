@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.api.compare import divergence
 from shoal.measures.utility.models import _without
 
 QUASI = ("a", "b", "c")
@@ -58,6 +59,7 @@ def test_divergence_of_blank_cells_by_definition(blank: str, lost: int) -> None:
         rng = np.random.default_rng(3)
         for name in QUASI:
             release[name] = ["*" if u < 0.15 else v for u, v in zip(rng.random(120), release[name], strict=True)]
+            release[name][-2:] = "**"  # two records tell nothing at all
     elif blank == "values":
         release["a"] = ["*" if v in "st" else v for v in original["a"]]
     else:
@@ -65,6 +67,26 @@ def test_divergence_of_blank_cells_by_definition(blank: str, lost: int) -> None:
     release = {name: values[lost:][::-1] for name, values in release.items()}
     c = shoal.compare(original, release, quasi=QUASI, models=False, frontier=False)
     assert c.classes["kl_divergence"] == pytest.approx(slow_divergence(original, release))
+
+
+def test_no_divergence_where_the_release_rules_an_original_combination_out() -> None:
+    """The published records make (p, x) impossible, however they are spread; one record left out makes it possible again."""
+    original = {"a": [*"pqpq"], "c": [*"xyyx"], "b": [1, 2, 3, 4]}
+    release = {"a": [*"pqqq"], "c": [*"yyyx"], "b": ["1-4"] * 4}
+    c = shoal.compare(original, release, quasi=QUASI, models=False, frontier=False)
+    assert c.classes["kl_divergence"] is None
+    fewer = {name: values[:3] for name, values in release.items()}
+    c = shoal.compare(original, fewer, quasi=QUASI, models=False, frontier=False)
+    assert c.classes["kl_divergence"] == pytest.approx(slow_divergence(original, fewer))
+
+
+def test_divergence_is_left_out_beyond_its_limit_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = {"a": [*"pqpq"], "c": [*"xyyx"], "b": [1, 2, 3, 4]}
+    release = {"a": [*"pqp*"], "c": [*"xyyx"], "b": ["1-4"] * 4}  # two sets of blank columns, four combinations
+    for most, there in ((8, True), (7, False)):
+        monkeypatch.setattr(divergence, "MOST_LOOKED_UP", most)
+        c = shoal.compare(original, release, quasi=QUASI, models=False, frontier=False)
+        assert (c.classes["kl_divergence"] is not None) is there
 
 
 def test_values_published_as_a_blank_are_there_at_the_published_detail() -> None:
