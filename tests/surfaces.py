@@ -26,8 +26,8 @@ from typing import Any
 
 LIST = Path(__file__).parent / "system" / "surfaces.txt"
 ROWS = 120
-NUMBER = 700_000_007
-RARE = re.compile(r"kanarie|7000\d{5}")
+NUMBER = 7_000_000_000_007
+RARE = re.compile(r"kanarie|700000000\d{4}")  # long: digests and keys are hex digits too, and hold any short number by chance
 MARKS = (("one person's values", RARE), ("common values", re.compile("gewoon")), ("column names", re.compile("kolom")),
          ("the file's name", re.compile("bestand")))  # fmt: skip
 _ID = re.compile(r"^[A-Za-z]+-[A-Za-z0-9_-]{6,}$|^[0-9a-f]{12,}$|^[A-Za-z0-9+/_=-]{22,}$|^[A-Z0-9]{16,}$")

@@ -54,12 +54,14 @@ def served(house: House) -> Iterator[tuple[House, dict[str, Client]]]:
 
 def test_the_walk(served: tuple[House, dict[str, Client]]) -> None:
     _, people = served
-    made = people["Olga"].post("/domains/d/pseudonyms", {"identities": ["0012", "0013", "0012"]}).json()["pseudonyms"]
+    made = (
+        people["Olga"].post("/domains/d/pseudonyms", {"identities": ["0012-aria", "0013-bram", "0012-aria"]}).json()["pseudonyms"]
+    )
     assert made[0] == made[2] != made[1]
-    found = people["Olga"].post("/domains/d/find", {"identity": "0012"}).json()
+    found = people["Olga"].post("/domains/d/find", {"identity": "0012-aria"}).json()
     assert found == {"pseudonym": made[0]}
     assert people["Olga"].post("/domains/d/find", {"identity": "nobody"}).json() == {"pseudonym": None}
-    answers = [people["Olga"].post("/domains/d/find", {"identity": x}).content for x in ("0012", "nobody")]
+    answers = [people["Olga"].post("/domains/d/find", {"identity": x}).content for x in ("0012-aria", "nobody")]
     assert {len(a) for a in answers} == {64}  # the length of an answer does not tell
     moved = people["Olga"].post("/domains/d/translate", {"pseudonyms": made[:1], "target": "e", "purpose": "merge"})
     assert moved.json()["pseudonyms"][0] != made[0]
@@ -72,7 +74,7 @@ def test_the_walk(served: tuple[House, dict[str, Client]]) -> None:
     assert people["Aldo"].get("/requests").json()["requests"][0]["id"] == number
     assert people["Aldo"].post(f"/requests/{number}/approve").json()["status"] == "approved"
     revealed = people["Rita"].post(f"/requests/{number}/reveal")
-    assert revealed.json()["identities"] == {made[0]: "0012", made[1]: "0013"}
+    assert revealed.json()["identities"] == {made[0]: "0012-aria", made[1]: "0013-bram"}
     assert revealed.headers["cache-control"] == "no-store"
     assert people["Rita"].post(f"/requests/{number}/reveal").status_code == 403
     verdict = people["Udo"].get("/audit/verify").json()
@@ -86,7 +88,7 @@ def test_the_walk(served: tuple[House, dict[str, Client]]) -> None:
     assert people["Udo"].get("/audit/reveals?of=Rita").status_code == 422
     assert people["Rita"].get("/audit/reveals").status_code == 403
     log = people["Udo"].get("/audit/events?last=500").text
-    assert "0012" not in log
+    assert "0012-aria" not in log
     assert "Rita" not in log
 
 

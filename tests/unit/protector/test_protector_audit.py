@@ -20,7 +20,7 @@ from shoal.protector.log import audit, checkpoints
 def busy(house: House) -> House:
     """A vault with a longer log, two checkpoints at least, and one kept outside."""
     house.owner.create_domain("d")
-    made = house.operator.pseudonymize("d", ["0012", "0013"])
+    made = house.operator.pseudonymize("d", ["0012-aria", "0013-bram"])
     house.reveal("d", made[:1])
     house.outside = care.checkpoint(house.owner)  # type: ignore[attr-defined]
     for i in range(5):
@@ -140,7 +140,7 @@ def test_checkpoints_come_by_themselves(sqlite_house: House) -> None:
 
 def test_the_log_is_pseudonymous(busy: House) -> None:
     text = json.dumps(care.read_log(busy.auditor))
-    for name in ("Otto", "Udo", "Olga", "Rita", "Aldo", "0012", "0013"):
+    for name in ("Otto", "Udo", "Olga", "Rita", "Aldo", "0012-aria", "0013-bram"):
         assert name not in text
     actors = {e["actor"] for e in care.read_log(busy.auditor)}
     assert all(a.startswith("A-") for a in actors)
@@ -152,7 +152,7 @@ def test_names_are_told_to_owner_and_auditor_together(busy: House) -> None:
     shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
     told = care.resolve(busy.owner, busy.auditor, event["actor"], reason="complaint", **shares)
     assert told == "Rita"
-    assert care.resolve(busy.owner, busy.auditor, event["subjects"][0], reason="complaint", **shares) == "0012"
+    assert care.resolve(busy.owner, busy.auditor, event["subjects"][0], reason="complaint", **shares) == "0012-aria"
     resolved = [e for e in care.read_log(busy.auditor) if e["action"] == "resolve"]
     assert [e["of"] for e in resolved] == [event["actor"], event["subjects"][0]]
     assert resolved[0]["together_with"] != resolved[0]["actor"]
@@ -183,7 +183,7 @@ def test_not_even_the_vault_can_open_a_name(busy: House) -> None:
 
 def test_report_and_timeline(busy: House, tmp_path: Path) -> None:
     busy.clock.now += 40 * 86400
-    made = busy.operator.pseudonymize("d", ["0012", "0013"])
+    made = busy.operator.pseudonymize("d", ["0012-aria", "0013-bram"])
     busy.reveal("d", made)
     rows = care.report(busy.auditor)
     assert [(r["period"], r["reveals"], r["records"], r["people"]) for r in rows] == [("2025-10", 1, 1, 1), ("2025-11", 1, 2, 2)]
@@ -203,8 +203,8 @@ def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
     """Each identity revealed stands in the list once per reveal; a second domain gives the same person another subject."""
     busy.clock.now += 40 * 86400
     busy.owner.create_domain("e", matching="nfc")
-    made = busy.operator.pseudonymize("d", ["0012", "0013"])
-    other = busy.operator.pseudonymize("e", ["0012", "e\u0301"])
+    made = busy.operator.pseudonymize("d", ["0012-aria", "0013-bram"])
+    other = busy.operator.pseudonymize("e", ["0012-aria", "e\u0301"])
     never = "P-" + "0" * 26
     busy.reveal("d", [*made, never])
     asked = busy["Rita"].request("e", other, purpose="Complaint", case="77")
@@ -221,10 +221,10 @@ def test_every_reveal_per_person_purpose_and_period(busy: House) -> None:
         ("2025-11", "e", "Complaint"),
     ]
     shares = {"owner_share": busy.owner_share, "auditor_share": busy.auditor_share}
-    subject = care.subject_of(busy.owner, busy.auditor, "d", "0012", reason="asked for it", **shares)
+    subject = care.subject_of(busy.owner, busy.auditor, "d", "0012-aria", reason="asked for it", **shares)
     assert [r["subject"] == subject for r in rows] == [True, True, False, False, False]
     assert care.reveals(busy.auditor, of=subject) == rows[:2]
-    assert care.resolve(busy.owner, busy.auditor, subject, reason="check", **shares) == "0012"
+    assert care.resolve(busy.owner, busy.auditor, subject, reason="check", **shares) == "0012-aria"
     composed = care.subject_of(busy.owner, busy.auditor, "e", "\u00e9", reason="asked for it", **shares)
     assert [r["subject"] for r in rows][4] == composed
     assert care.reveals(busy.auditor, purpose=" complaint ") == rows[3:]
@@ -249,9 +249,11 @@ def test_reports_say_what_they_do_not_know(busy: House) -> None:
     with pytest.raises(AccessError):
         care.reveals(busy["Rita"])
     with pytest.raises(AccessError, match="belong together"):
-        care.subject_of(busy.owner, busy.auditor, "d", "0012", reason="x", **{**shares, "owner_share": "share-owner-" + "0" * 52})
+        care.subject_of(
+            busy.owner, busy.auditor, "d", "0012-aria", reason="x", **{**shares, "owner_share": "share-owner-" + "0" * 52}
+        )
     with pytest.raises(UsageError, match="two people"):
-        care.subject_of(busy.owner, busy.owner, "d", "0012", reason="x", **shares)
+        care.subject_of(busy.owner, busy.owner, "d", "0012-aria", reason="x", **shares)
     assert [e["outcome"] for e in care.read_log(busy.auditor, actions=["resolve"])] == ["refused"]
 
 

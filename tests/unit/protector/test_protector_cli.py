@@ -71,7 +71,7 @@ def agree(shoal: Callable[..., Any], *words: str) -> Any:
 
 
 def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("patient,age\n0012,30\n0013,40\n")
+    (tmp_path / "in.csv").write_text("patient,age\n0012-aria,30\n0013-bram,40\n")
     words = ["pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv"]
     done = shoal(*words, who="Olga")
     assert (done["rows"], done["columns"]) == (2, ["patient"])
@@ -84,7 +84,7 @@ def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
     assert shoal("approve", asked["id"], who="Aldo")["status"] == "approved"
     told = shoal("reveal", asked["id"], "-o", "who.json", who="Rita")
     assert (told["known"], told["records"]) == (1, 1)
-    assert json.loads((tmp_path / "who.json").read_text())["identities"] == {first: "0012"}
+    assert json.loads((tmp_path / "who.json").read_text())["identities"] == {first: "0012-aria"}
     assert stat.S_IMODE((tmp_path / "who.json").stat().st_mode) == 0o600
     assert shoal("audit", "--verify", who="auditor")["ok"]
     report = shoal("audit", "--report", "day", "--plot", "timeline.svg", who="auditor")
@@ -95,7 +95,7 @@ def test_the_walk(shoal: Callable[..., Any], tmp_path: Path) -> None:
     words = [f"--{who}-{what}=hands/{who}.{what}" for who in ("owner", "auditor") for what in ("token", "share")]
     assert shoal("resolve", actor, "--reason", "complaint", *words)["name"] == "Rita"
     asking = tmp_path / "asking.txt"
-    asking.write_text("0012\n")
+    asking.write_text("0012-aria\n")
     asking.chmod(0o600)
     words += ["--reason", "asked who was told"]
     subject = shoal("resolve", "--identity-file", "asking.txt", "--domain", "study7", *words)["pseudonym"]
@@ -115,13 +115,13 @@ def test_owner_commands(shoal: Callable[..., Any], tmp_path: Path) -> None:
     shoal("domain", "add", "bad", "--renew-zipf", "one,two", who="owner", code=2)
     shoal("domain", "allow", "study7", "second", who="owner")
     assert {d["name"] for d in shoal("domain", "list", who="owner")["domains"]} == {"study7", "second", "travel"}
-    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    (tmp_path / "in.csv").write_text("patient\n0012-aria\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
     first = (tmp_path / "out.csv").read_text().split()[1].strip('"')
     moved = shoal("translate", first, "--from", "study7", "--to", "second", "--purpose", "merge", who="Olga")
     assert moved["pseudonyms"][0].startswith("P-")
     secret = tmp_path / "ids.txt"
-    secret.write_text("0012\n")
+    secret.write_text("0012-aria\n")
     secret.chmod(0o600)
     assert shoal("find", "--domain", "study7", "--identity-file", "ids.txt", who="Olga")["pseudonyms"] == [first]
     assert agree(shoal, "rotate", "--domain", "study7")["key_id"].split(".")[1] == "2"
@@ -205,7 +205,7 @@ def test_no_option_takes_a_secret() -> None:
 
 def test_a_reveal_without_a_place_is_not_used_up(shoal: Callable[..., Any], tmp_path: Path) -> None:
     """The output is made before the identities are: a folder that is not there costs nothing."""
-    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    (tmp_path / "in.csv").write_text("patient\n0012-aria\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
     pseudonym = (tmp_path / "out.csv").read_text().split()[1].strip('"')
     asked = shoal("request", pseudonym, "--domain", "study7", "--reason", "r", "--case", "1", who="Rita")["id"]
@@ -214,13 +214,13 @@ def test_a_reveal_without_a_place_is_not_used_up(shoal: Callable[..., Any], tmp_
     shoal("approve", asked, who="Aldo")
     shoal("reveal", asked, "-o", "nowhere/found.json", who="Rita", code=2)
     assert shoal("reveal", asked, "-o", "found.json", who="Rita")["known"] == 1
-    assert json.loads((tmp_path / "found.json").read_text())["identities"] == {pseudonym: "0012"}
+    assert json.loads((tmp_path / "found.json").read_text())["identities"] == {pseudonym: "0012-aria"}
 
 
 def test_backup_restore_copy_and_a_key_in_shares(
     shoal: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    (tmp_path / "in.csv").write_text("patient\n0012-aria\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
     made = shoal("backup", "-o", "one.backup", who="owner")
     assert shoal_alone("check-backup", "one.backup")["sha256"] == made["sha256"]
@@ -230,7 +230,7 @@ def test_backup_restore_copy_and_a_key_in_shares(
     back = shoal("restore", "one.backup", "--second-token-file", "hands/auditor.token", who="owner")
     assert back["events_lost"] == 1  # the copy's event
     assert "accepted" in shoal("audit", "--verify", who="auditor", code=1)["error"]["message"]
-    (tmp_path / "ids.txt").write_text("0012\n")
+    (tmp_path / "ids.txt").write_text("0012-aria\n")
     (tmp_path / "ids.txt").chmod(0o600)
     first = (tmp_path / "out.csv").read_text().split()[1].strip('"')
     assert shoal("find", "--domain", "study7", "--identity-file", "ids.txt", who="Olga")["pseudonyms"] == [first]
@@ -247,7 +247,7 @@ def test_backup_restore_copy_and_a_key_in_shares(
 
 
 def test_pseudonyms_from_files_and_answers_sealed_to_a_key(shoal: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("patient\n0012\n0013\n")
+    (tmp_path / "in.csv").write_text("patient\n0012-aria\n0013-bram\n")
     shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "out.csv", who="Olga")
     made = [line.strip('"') for line in (tmp_path / "out.csv").read_text().split()[1:]]
     (tmp_path / "list.txt").write_text("\n".join(made) + "\n")
@@ -264,9 +264,9 @@ def test_pseudonyms_from_files_and_answers_sealed_to_a_key(shoal: Callable[..., 
     assert (asked["records"], asked["recipient"]) == (2, key)
     shoal("approve", asked["id"], who="Aldo")
     shoal("reveal", asked["id"], "-o", "sealed.json", who="Rita")
-    assert "0012" not in (tmp_path / "sealed.json").read_text()
+    assert "0012-aria" not in (tmp_path / "sealed.json").read_text()
     shoal_alone("unseal", "sealed.json", "--secret-file", "me.secret", "-o", "open.json")
-    assert json.loads((tmp_path / "open.json").read_text())["identities"] == {made[0]: "0012", made[1]: "0013"}
+    assert json.loads((tmp_path / "open.json").read_text())["identities"] == {made[0]: "0012-aria", made[1]: "0013-bram"}
 
 
 def shoal_alone(*words: str) -> Any:
@@ -280,11 +280,11 @@ def shoal_alone(*words: str) -> Any:
 
 @pytest.mark.parametrize("out", ["in.csv", "link.csv"])
 def test_the_table_itself_is_never_the_output(shoal: Callable[..., Any], tmp_path: Path, out: str) -> None:
-    (tmp_path / "in.csv").write_text("patient\n0012\n")
+    (tmp_path / "in.csv").write_text("patient\n0012-aria\n")
     (tmp_path / "link.csv").symlink_to(tmp_path / "in.csv")
     told = shoal("pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", out, who="Olga", code=2)
     assert "table itself" in str(told)
-    assert (tmp_path / "in.csv").read_text() == "patient\n0012\n"
+    assert (tmp_path / "in.csv").read_text() == "patient\n0012-aria\n"
 
 
 def test_people_who_make_their_own_pseudonym(
@@ -386,14 +386,14 @@ def test_tables_for_every_verb(shoal: Callable[..., Any], tmp_path: Path) -> Non
         assert rows[0] == ["patient", "name", "cost"]
         return [row[0] for row in rows]
 
-    people = "patient;name;cost\n0012;Anna Meier;1,5\n0013;Bert Vos;2\n0012;Anna Meier;3\n"
+    people = "patient;name;cost\n0012-aria;Anna Meier;1,5\n0013-bram;Bert Vos;2\n0012-aria;Anna Meier;3\n"
     (tmp_path / "in.csv").write_text(people)
     shoal("domain", "add", "second", who="owner")
     shoal("domain", "allow", "study7", "second", who="owner")
     coded = ["pseudonymize", "in.csv", "--domain", "study7", "--id", "patient", "-o", "coded.csv"]
     assert shoal(*coded, who="Olga")["left"]["direct"] == ["name"]
     made = first_column("coded.csv")[1:]
-    pq.write_table(pa.table({"patient": ["0013", "9999", None], "n": [1, 2, 3]}), tmp_path / "more.parquet")
+    pq.write_table(pa.table({"patient": ["0013-bram", "9999", None], "n": [1, 2, 3]}), tmp_path / "more.parquet")
     found = shoal("find", "--table", "more.parquet", "--id", "patient", "-o", "known.parquet", "--domain", "study7", who="Olga")
     assert (found["rows"], found["missing"]) == (3, 2)
     assert pq.read_table(tmp_path / "known.parquet")["patient"].to_pylist() == [made[1], None, None]
@@ -411,7 +411,7 @@ def test_tables_for_every_verb(shoal: Callable[..., Any], tmp_path: Path) -> Non
     shoal(*named, who="Rita", code=2)
     shoal(*named, "--id", "patiënt", "--table-out", "named.csv", who="Rita", code=2)
     assert shoal(*named, "--id", "patient", "--table-out", "named.csv", who="Rita")["rows"] == 3
-    assert first_column("named.csv") == ["patient", "0012", "0013", "0012"]
+    assert first_column("named.csv") == ["patient", "0012-aria", "0013-bram", "0012-aria"]
     assert stat.S_IMODE((tmp_path / "named.csv").stat().st_mode) == 0o600
     shoal("find", "--domain", "study7", who="Olga", code=2)
     shoal("find", "--domain", "study7", "--table", "in.csv", "--id", "patient", who="Olga", code=2)

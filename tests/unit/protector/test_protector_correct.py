@@ -28,32 +28,32 @@ def test_merge_and_split(house: House) -> None:
     house.owner.create_domain("d")
     house.owner.create_domain("e")
     house.owner.allow_translation("d", "e")
-    one, other, third = before = house.operator.pseudonymize("d", ["0012", "0021", "0030"])
+    one, other, third = before = house.operator.pseudonymize("d", ["0012-aria", "0021-cleo", "0030"])
     with pytest.raises(SecondPersonNeeded) as needed:
-        care.merge(house.owner, "d", "0021", "0012")
-    assert "0021" not in str(needed.value.change.what) + str(needed.value)
+        care.merge(house.owner, "d", "0021-cleo", "0012-aria")
+    assert "0021-cleo" not in str(needed.value.change.what) + str(needed.value)
     with pytest.raises(AccessError, match="nobody confirms their own"):
         house.owner.confirm(needed.value.change.id)
-    assert house.operator.pseudonymize("d", ["0021"]) == [other]  # nothing happened yet
+    assert house.operator.pseudonymize("d", ["0021-cleo"]) == [other]  # nothing happened yet
     house.auditor.confirm(needed.value.change.id)
-    done = care.merge(house.owner, "d", "0021", "0012")
-    assert house.operator.pseudonymize("d", ["0012", " 0021", "0030"]) == [one, one, third]
-    assert house.operator.find_many("d", ["0021 ", "0030"]) == [one, third]
-    assert resolved(house, before) == ["0012", "0012", "0030"]
-    assert house.reveal("d", [other]) == {other: "0012"}
+    done = care.merge(house.owner, "d", "0021-cleo", "0012-aria")
+    assert house.operator.pseudonymize("d", ["0012-aria", " 0021-cleo", "0030"]) == [one, one, third]
+    assert house.operator.find_many("d", ["0021-cleo ", "0030"]) == [one, third]
+    assert resolved(house, before) == ["0012-aria", "0012-aria", "0030"]
+    assert house.reveal("d", [other]) == {other: "0012-aria"}
     moved = house.operator.translate([one, other, third], source="d", target="e", purpose="study")
     assert moved[0] == moved[1] != moved[2]
     assert care.verify(house.owner).ok
-    back = house.agree(care.split, "d", "0021")
+    back = house.agree(care.split, "d", "0021-cleo")
     assert (back["split"], back["from"]) == (done["merged"], done["into"])
-    assert house.operator.pseudonymize("d", ["0012", "0021", "0030"]) == before
-    assert resolved(house, before) == ["0012", "0021", "0030"]
+    assert house.operator.pseudonymize("d", ["0012-aria", "0021-cleo", "0030"]) == before
+    assert resolved(house, before) == ["0012-aria", "0021-cleo", "0030"]
     events = [e for e in care.read_log(house.auditor, actions=["correct"]) if e["outcome"] == "done"]
     assert [(e["detail"], e["subjects"]) for e in events] == [
         ("merged", [done["merged"], done["into"]]),
         ("split", [done["merged"], done["into"]]),
     ]
-    assert "0021" not in json.dumps(care.read_log(house.auditor, last=1000))
+    assert "0021-cleo" not in json.dumps(care.read_log(house.auditor, last=1000))
     assert care.verify(house.owner).ok
 
 
@@ -90,19 +90,19 @@ def test_what_cannot_be_merged(sqlite_house: House) -> None:
 
 def test_a_merged_person_is_exported_and_forgotten_whole(house: House) -> None:
     house.owner.create_domain("d")
-    made = house.operator.pseudonymize("d", ["0012", "0021", "0022", "0030"])
+    made = house.operator.pseudonymize("d", ["0012-aria", "0021-cleo", "0022", "0030"])
     house.reveal("d", made[1:2])
-    house.agree(care.merge, "d", "0021", "0012")
-    house.agree(care.merge, "d", "0022", "0021")
-    for identity in ("0012", "0021"):
+    house.agree(care.merge, "d", "0021-cleo", "0012-aria")
+    house.agree(care.merge, "d", "0022", "0021-cleo")
+    for identity in ("0012-aria", "0021-cleo"):
         held = house.agree(care.export, "d", identity)
         assert sorted(held["pseudonyms"]) == sorted(made[:3])
         assert (len(held["merged"]), len(held["told"])) == (2, 1)  # told before the merge, under the other number
     with contextlib.closing(raw_database(house)) as database:
         before = {bytes(row[0]) for row in database.execute("SELECT sealed FROM vault_objects")}
-    assert house.agree(care.forget, "d", "0021")["records"] == 3
+    assert house.agree(care.forget, "d", "0021-cleo")["records"] == 3
     assert resolved(house, made) == [None, None, None, "0030"]
-    assert house.operator.find_many("d", ["0012", "0021", "0022", "0030"]) == [None, None, None, made[3]]
+    assert house.operator.find_many("d", ["0012-aria", "0021-cleo", "0022", "0030"]) == [None, None, None, made[3]]
     with pytest.raises(UsageError, match="not merged"):
         house.agree(care.split, "d", "0022")
     assert care.verify(house.owner).ok

@@ -23,7 +23,7 @@ def log(house: House, **wanted: Any) -> list[dict[str, Any]]:
 def asked(house: House) -> tuple[House, str, str]:
     """A vault with one pending request; the request's id and the pseudonym."""
     house.owner.create_domain("d")
-    pseudonym = house.operator.pseudonymize("d", ["0012"])[0]
+    pseudonym = house.operator.pseudonymize("d", ["0012-aria"])[0]
     return house, house.request("d", [pseudonym]).id, pseudonym
 
 
@@ -33,11 +33,11 @@ def test_the_whole_walk(asked: tuple[House, str, str]) -> None:
         house["Rita"].reveal(request)
     seen = house["Aldo"].requests()
     assert [r.id for r in seen] == [request]
-    assert "0012" not in repr(seen) + str(seen[0].to_json())
+    assert "0012-aria" not in repr(seen) + str(seen[0].to_json())
     house["Aldo"].approve(request)
     found = house["Rita"].reveal(request)
-    assert found.identities == {pseudonym: "0012"}
-    assert "0012" not in repr(found) + str(found)
+    assert found.identities == {pseudonym: "0012-aria"}
+    assert "0012-aria" not in repr(found) + str(found)
     (event,) = log(house, action="reveal", outcome="done")
     assert (event["purpose"], event["case"], event["count"], event["request"]) == ("adverse event", "12", 1, request)
     assert len(event["subjects"]) == 1
@@ -306,7 +306,7 @@ def test_self_generated(house: House) -> None:
     me, thief = Holder.generate(), Holder.generate()
     mine = me.registration(house.vault.id, domain.id)
     operator = house.operator
-    operator.register("own", mine, identity="0012")
+    operator.register("own", mine, identity="0012-aria")
     assert mine["pseudonym"] == me.pseudonym(domain.id) != me.pseudonym(other.id)
     for forged in (
         {**mine, "signature": "00" * 64},
@@ -331,7 +331,7 @@ def test_self_generated(house: House) -> None:
     late = operator.challenge("own", mine["pseudonym"])
     house.clock.now += 301
     assert not operator.check_ownership("own", mine["pseudonym"], late, me.prove(house.vault.id, domain.id, late))
-    assert house.reveal("own", [mine["pseudonym"], "H-none"]) == {mine["pseudonym"]: "0012", "H-none": None}
+    assert house.reveal("own", [mine["pseudonym"], "H-none"]) == {mine["pseudonym"]: "0012-aria", "H-none": None}
     with pytest.raises(UsageError, match="people made themselves"):
         operator.pseudonymize("own", ["x"])
 

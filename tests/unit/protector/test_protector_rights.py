@@ -25,7 +25,7 @@ LONG = "a name that is much longer than a slot of a page can hold " * 20
 @pytest.mark.parametrize(
     "settings", [{}, {"scope": "role"}, {"renewal": {"uses": 1}}, {"scope": "transaction"}, {"matching": "nfc"}]
 )
-@pytest.mark.parametrize("person", ["0012", LONG])
+@pytest.mark.parametrize("person", ["0012-aria", LONG])
 def test_a_forgotten_person_is_gone_and_nobody_else(house: House, settings: dict[str, Any], person: str) -> None:
     house.owner.create_domain("d", **settings)
     context = {"role": "patient"} if settings.get("scope") == "role" else {}
@@ -103,7 +103,7 @@ def test_forgetting_in_a_large_domain(sqlite_house: House) -> None:
 def test_forgetting_self_made_pseudonyms_and_kinds_without_a_table(house: House) -> None:
     domain = house.owner.create_domain("own", kind="self-generated")
     given = Holder.generate().registration(house.vault.id, domain.id)
-    house.operator.register("own", given, identity="0012")
+    house.operator.register("own", given, identity="0012-aria")
     assert house.agree(care.forget, "own", given["pseudonym"])["records"] == 1
     assert list(house.reveal("own", [given["pseudonym"]]).values()) == [None]
     assert care.verify(house.owner).ok
@@ -111,7 +111,7 @@ def test_forgetting_self_made_pseudonyms_and_kinds_without_a_table(house: House)
         house.owner.create_domain(kind, kind=kind)
         for call in (care.forget, care.export):
             with pytest.raises(UsageError, match="keeps no table"):
-                call(house.owner, kind, "0012")
+                call(house.owner, kind, "0012-aria")
     house.owner.create_domain("d")
     assert house.agree(care.forget, "d", "nobody")["records"] == 0
 
@@ -120,13 +120,13 @@ def test_what_is_held_about_a_person(house: House) -> None:
     house.owner.create_domain("d", scope="role")
     house.owner.create_domain("e")
     house.owner.allow_translation("d", "e")
-    made = [house.operator.pseudonymize("d", ["0012", "0013"], role=role)[0] for role in ("patient", "donor")]
+    made = [house.operator.pseudonymize("d", ["0012-aria", "0013-bram"], role=role)[0] for role in ("patient", "donor")]
     house.reveal("d", made[:1], role="patient")
     house.operator.translate(made[:1], source="d", target="e", purpose="study")
-    found = house.agree(care.export, "d", " 0012")
+    found = house.agree(care.export, "d", " 0012-aria")
     assert sorted(found["pseudonyms"]) == sorted(made)
     assert [(t["action"], t["purpose"]) for t in found["told"]] == [("reveal", "adverse event"), ("translate", "study")]
-    assert "0012" not in json.dumps(found)
+    assert "0012-aria" not in json.dumps(found)
     assert house.agree(care.export, "d", "nobody")["pseudonyms"] == []
 
 
