@@ -85,12 +85,17 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
         page.click("text=Download everything")
     assert coming.value.suggested_filename.endswith(".zip")
     assert page.title() != "broken"
+    page.locator("iframe.report").scroll_into_view_if_needed()
+    assert "hides among at least" in page.frame_locator("iframe.report").locator("h1").inner_text(), "the report is in the page"
     packed = page.get_attribute("a:has-text('Download everything')", "href")
     assert page.locator("form[data-takes] input[type=file]").count() == 2, "a table of an attacker, an earlier release"
     table = re.sub(r"/prove.*$", "", page.url)
     for name in PAGES:
         page.goto(f"{table}/{name}{'?panel=policy' if name == 'measure' else ''}")
         assert page.locator("h1").count() == 1
+        _step_on_a_phone(page, name)
+        if name == "measure":
+            _policy_in_three_forms(page)
         accessible(page, name)
         fitting(page, name)
     page.goto(f"{table}/levels/0")
@@ -138,10 +143,34 @@ def test_with_scripts_off_the_flow_still_ends_in_a_release(browser: Any, studio:
     page.wait_for_selector("button.undo:has-text('level')")
     page.click("button.undo")
     page.wait_for_selector("text=Meets all you asked")
+    page.click("text=Policy")
+    _policy_in_three_forms(page)
     page.click('nav a[href$="/prove"]')
     page.click("button:has-text('Write the release')")
     page.wait_for_selector("text=Download everything")
     seen.close()
+
+
+def _policy_in_three_forms(page: Any) -> None:
+    """One at a time, by its tab; the keyboard moves along the tabs."""
+    forms = ["policy-yaml", "policy-command", "policy-python"]
+    for wanted, words in zip(forms, ("YAML", "Command", "Python"), strict=True):
+        page.click(f".tabbed label:has-text('{words}')")
+        assert [f for f in forms if page.locator(f"#{f}").is_visible()] == [wanted]
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#policy-command").inner_text().startswith("shoal anonymize ")
+
+
+def _step_on_a_phone(page: Any, name: str) -> None:
+    """Which of the four steps this is, and arrows to those beside it."""
+    order = ["measure", "understand", "improve", "prove"]
+    at = order.index({"plans": "improve"}.get(name, name))
+    page.set_viewport_size({"width": 380, "height": 800})
+    links = page.locator("nav.steps a")
+    shown = [i for i in range(links.count()) if links.nth(i).is_visible()]
+    assert shown == [i for i in range(4) if abs(i - at) <= 1], name
+    assert page.locator("nav.steps a[aria-current]").inner_text().split() == [str(at + 1), "of", "4", order[at].capitalize()]
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 @pytest.mark.browser

@@ -206,7 +206,13 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "does not hold what it claims" in page.text
     report = re.search(r'/r/[0-9a-f]{16}/file/\d+(?=" target)', page.text + visitor.get(f"/t/{table}/prove").text)
     assert report is not None
-    assert "sha256-" in visitor.http.get(report[0]).headers["content-security-policy"]
+    headers = visitor.http.get(report[0]).headers
+    assert "sha256-" in headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "SAMEORIGIN", "it stands in the page that shows it, and in no other's"
+    holding = visitor.http.get(f"/t/{table}/prove").headers
+    assert holding["content-security-policy"] == f"{POLICY}; frame-src 'self'"
+    assert holding["x-frame-options"] == "DENY"
     visitor.post("/kept/delete", sure="1")
     assert "Nothing is kept here." in visitor.get("/kept").text
 

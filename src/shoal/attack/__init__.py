@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,19 @@ from shoal.model.progress import Progress, silent
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "worst_first"]
+__all__ = ["AttackResult", "Scene", "choice_rng", "run_all", "tell", "worst_first"]
 
 callable_room(__name__)
 
 ATTACKING = "attacking"
-"""What progress says while attacks run; a colon and the name of the attack follow."""
+"""What progress says while attacks run; a colon and the kind of the attack follow, and when it is done its name and verdict."""
+
+
+def tell(progress: Progress, share: float, results: Sequence[AttackResult]) -> None:
+    """Say what attacks found, one by one; one that was not run has nothing to say yet."""
+    for r in results:
+        if r.verdict != "not run":
+            progress(share, f"{ATTACKING}: {r.name}: {r.verdict}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,7 @@ def choice_rng(seed: int, column: int) -> np.random.Generator:
 def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
     """Every attack for which the scene has what it needs, worst first; the others are listed as not run.
 
-    ``progress`` hears the name of each attack before it is tried.
+    ``progress`` hears the kind of each attack before it is tried, and its verdict after it.
     """
     from shoal.attack.downcoding import downcoding
     from shoal.attack.further_knowledge import further_knowledge
@@ -74,39 +81,43 @@ def run_all(scene: Scene, progress: Progress = silent) -> list[AttackResult]:
     def trying(name: str) -> None:
         progress(len(results) / most, f"{ATTACKING}: {name}")
 
+    def found(*new: AttackResult) -> None:
+        results.extend(new)
+        tell(progress, len(results) / most, new)
+
     for i, column in enumerate(scene.released.sensitive):
         distinct = scene.distinct.get(column)
         trying("homogeneity")
-        results.append(homogeneity(scene.released, column, distinct=distinct))
+        found(homogeneity(scene.released, column, distinct=distinct))
         trying("background")
-        results.append(background(scene.released, column, distinct=distinct))
+        found(background(scene.released, column, distinct=distinct))
         trying("skewness")
-        results.append(skewness(scene.released, column, t=scene.t.get(column)))
+        found(skewness(scene.released, column, t=scene.t.get(column)))
         if scene.recoded is not None and column in scene.recoded.base.sensitive:
             trying("minimality")
             rng = choice_rng(scene.seed, i)
-            results.append(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
+            found(minimality(scene.recoded, column, scene.released.columns, distinct=distinct, rng=rng))
     if scene.alone:
         trying("further knowledge")
-        results.append(further_knowledge(scene.alone, int(scene.released.n_records), scene.k))
+        found(further_knowledge(scene.alone, int(scene.released.n_records), scene.k))
     if scene.external is not None:
         trying("linkage")
-        results.extend(linkage(scene.released, scene.external, k=scene.k))
+        found(*linkage(scene.released, scene.external, k=scene.k))
     else:
-        results.append(_not_run("linkage", "no external table was given"))
+        found(_not_run("linkage", "no external table was given"))
     if scene.recoded is not None and scene.recoded.finer:
         trying("downcoding")
-        results.append(downcoding(scene.recoded, scene.released.columns))
+        found(downcoding(scene.recoded, scene.released.columns))
     else:
-        results.append(_not_run("downcoding", "needs the original table"))
+        found(_not_run("downcoding", "needs the original table"))
     if scene.previous is not None and scene.table is not None:
         trying("intersection")
-        results.append(joined_records(scene.table, scene.previous, scene.shared))
+        found(joined_records(scene.table, scene.previous, scene.shared))
     if scene.previous is None:
-        results.append(_not_run("intersection", "no earlier release was given"))
+        found(_not_run("intersection", "no earlier release was given"))
     if scene.table is not None:
         trying("leftovers")
-        results.append(leftovers(scene.table, scene.files))
+        found(leftovers(scene.table, scene.files))
     return worst_first(results)
 
 

@@ -206,8 +206,15 @@ def test_minimality_finds_a_class_whose_split_betrays_it():
 def test_run_all_lists_what_was_not_run_and_puts_the_worst_first():
     heard: list[tuple[float, str]] = []
     results = run_all(Scene(TOY, k=4, distinct={"disease": 2}), lambda done, what: heard.append((done, what)))
-    assert [what for _, what in heard] == ["attacking: homogeneity", "attacking: background", "attacking: skewness"]
-    assert [done for done, _ in heard] == sorted({done for done, _ in heard})
+    assert [what for _, what in heard] == [
+        "attacking: homogeneity",
+        "attacking: homogeneity: disease: broken",
+        "attacking: background",
+        "attacking: background knowledge: disease: warning",
+        "attacking: skewness",
+        "attacking: skewness: disease: holds",
+    ], "each verdict as soon as it is known; nothing of what was not run"
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     assert all(0 <= done < 1 for done, _ in heard)
     assert results[0].verdict == "broken"
     assert [r.verdict for r in results][-1] == "not run"

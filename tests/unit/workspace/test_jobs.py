@@ -16,6 +16,8 @@ import pytest
 import shoal
 from shoal.workspace import Workspace, edits, jobs
 from shoal.workspace.runner import Runner
+from shoal.workspace.work.release import line_of, verdict_of
+from shoal.workspace.work.telling import Telling
 
 
 @pytest.fixture
@@ -43,6 +45,27 @@ def until(met: Callable[[], Any], seconds: float = 60) -> Any:
             return found
         time.sleep(0.05)
     raise AssertionError("it did not come")
+
+
+def test_a_job_tells_the_verdict_of_each_attack_once_it_is_known(workspace: Workspace) -> None:
+    kept = people(workspace, 50)
+    job = workspace.jobs.add(kept.id, "release", {})
+    assert workspace.jobs.claim() is not None
+    tell = Telling(workspace, job, line_of=line_of, verdict_of=verdict_of)
+    told = []
+    for doing in (
+        "attacking",
+        "attacking: homogeneity",
+        "attacking: homogeneity: blood: type: holds",
+        "attacking: leftovers",
+        "attacking: leftovers: broken",
+        "certifying",
+    ):
+        tell(0.5, doing)
+        told.append(workspace.jobs.get(job.id).found["verdicts"])
+    first = {"homogeneity: blood: type": "holds"}
+    assert told == [{}, {}, first, first, both := {**first, "leftovers": "broken"}, both]
+    assert list(tell.past) == ["Attacks", "homogeneity", "leftovers"]
 
 
 def test_a_job_is_claimed_once_and_ends_once(workspace: Workspace) -> None:

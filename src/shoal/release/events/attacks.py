@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.attack import ATTACKING
+from shoal.attack import ATTACKING, tell
 from shoal.attack.traces import MOST_TARGETS, Published, draw, known_records, relinking, sparse_matching, targets
 from shoal.measures.events.traces import Traces
 from shoal.model.attack import AttackResult, Verdict, worst_first
@@ -40,16 +40,22 @@ def run_attacks(events: EventTable, found: Found, progress: Progress = silent) -
         claim = claim_of(asked, s, renewed=found.shape.renew != NEVER)
         progress(0.3 * i, f"{ATTACKING}: known records")
         out.append(known_records(published, people, taken, s, claimed=claim))
+        tell(progress, 0.3 * i + 0.15, out[-1:])
         if s > 1:
             progress(0.3 * i + 0.15, f"{ATTACKING}: sparse matching")
             out.append(sparse_matching(published, people, taken, s, claimed=claim))
+            tell(progress, 0.3 * i + 0.3, out[-1:])
     if events.policy.insensitive:
         progress(0.6, f"{ATTACKING}: further knowledge")
-    out += [_further(events, found, point, name) for name in events.policy.insensitive]
+    for name in events.policy.insensitive:
+        out.append(_further(events, found, point, name))
+        tell(progress, 0.7, out[-1:])
     if found.shape.renew not in (NEVER, EVERY) and events.places:
         progress(0.8, f"{ATTACKING}: relinking")
         again = _relinking(events, found, rng)
-        out += [] if again is None else [again]
+        if again is not None:
+            out.append(again)
+            tell(progress, 1.0, [again])
     return worst_first(out)
 
 

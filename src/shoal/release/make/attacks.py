@@ -55,7 +55,7 @@ def run_attacks(
     seen: ByEngine | None = None,
 ) -> list[AttackResult]:
     """The attacks that need the release, its making and earlier releases, worst first; a broken claim stops the release."""
-    from shoal.attack import ATTACKING, Scene, run_all
+    from shoal.attack import ATTACKING, Scene, run_all, tell
     from shoal.attack.intersection import joined_records
 
     made = structure(prepared, decision) if decision.codes else None
@@ -80,25 +80,27 @@ def run_attacks(
     results = [r for r in run_all(scene, progress) if not (earlier and r.name == "intersection")]
     if earlier:
         progress(1.0, f"{ATTACKING}: intersection")
-    results += composition(prepared, decision, earlier)
+    further = composition(prepared, decision, earlier)
     if why_not:
-        results.append(
+        further.append(
             AttackResult(
                 "further knowledge: columns as they are", "", None, None, None, None, "", "not run", f"Not run: {why_not}."
             )
         )
     if decision.narrowed is not None:
-        results.append(decision.narrowed)
+        further.append(decision.narrowed)
     if links:
-        results.append(by_value(links, prepared.policy.smallest_class, _limit(prepared)))
+        further.append(by_value(links, prepared.policy.smallest_class, _limit(prepared)))
     for place in earlier:
         before = read_certificate(place / NAME)
         old = published_table(place / str(before.data.file), before.after.records, before.data.columns)
         if table is not None and old is not None:
-            results.append(joined_records(table, old, _unchanged(prepared, before)))
+            further.append(joined_records(table, old, _unchanged(prepared, before)))
         else:
             why = f"Not run: a file has more than {MOST_ROWS:,} records."
-            results.append(AttackResult("intersection: joined records", "", None, None, None, None, "", "not run", why))
+            further.append(AttackResult("intersection: joined records", "", None, None, None, None, "", "not run", why))
+    tell(progress, 1.0, further)
+    results += further
     _refuse_broken(prepared, results)
     return worst_first(results)
 

@@ -63,8 +63,8 @@ def _inside(entry: zipfile.ZipInfo) -> Path:
 
 
 def policy_of(page: str) -> str:
-    """The content policy of a report: its own style, by its digest, and nothing else."""
+    """The content policy of a report: its own style, by its digest, and nothing else; only our own page may hold it."""
     styles = re.findall(r"<(?:style)>(.*?)</(?:style)>", page, re.S)
     digests = [base64.b64encode(hashlib.sha256(s.encode("utf-8")).digest()).decode("ascii") for s in styles]
     allowed = " ".join(f"'sha256-{d}'" for d in digests) or "'none'"
-    return f"default-src 'none'; style-src {allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return f"default-src 'none'; style-src {allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"

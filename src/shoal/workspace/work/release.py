@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import shoal
 from shoal.attack import ATTACKING
+from shoal.model.attack import VERDICTS
 from shoal.model.certificate.certificate import Certificate
 from shoal.model.certificate.cost import cost_of
 from shoal.model.certificate.events import EventCertificate
@@ -30,15 +31,29 @@ LINES = {
 
 
 def line_of(doing: str) -> str:
-    """The line that a piece of work belongs to; an attack is told by its own name.
+    """The line that a piece of work belongs to; an attack is told by its own kind.
 
     >>> line_of("building the hierarchies"), line_of("attacking"), line_of("attacking: leftovers"), line_of("certifying")
     ('Recode', 'Attacks', 'leftovers', 'Certificate')
+    >>> line_of("attacking: homogeneity: diagnosis: holds")
+    'homogeneity'
     """
     attack = doing.removeprefix(f"{ATTACKING}: ")
     if attack != doing:
-        return attack
+        return attack.split(": ")[0]
     return next((line for line, says in LINES.items() if doing.startswith(says)), "Recode")
+
+
+def verdict_of(doing: str) -> tuple[str, str] | None:
+    """The name and the verdict of an attack that is done; None where one is being tried, or nothing is attacked.
+
+    >>> verdict_of("attacking: homogeneity: blood: type: holds"), verdict_of("attacking: homogeneity"), verdict_of("certifying")
+    (('homogeneity: blood: type', 'holds'), None, None)
+    """
+    attack, _, verdict = doing.rpartition(": ")
+    if verdict not in VERDICTS or not attack.startswith(f"{ATTACKING}: "):
+        return None
+    return attack.removeprefix(f"{ATTACKING}: "), verdict
 
 
 def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
@@ -46,7 +61,7 @@ def release(workspace: Workspace, job: Job) -> Mapping[str, Any]:
     kept = workspace.tables.get(job.table_id)
     policy = Policy.parse(job.asked["policy"])
     key, folder = workspace.releases.place()
-    tell = Telling(workspace, job, high=0.9, line_of=line_of)
+    tell = Telling(workspace, job, high=0.9, line_of=line_of, verdict_of=verdict_of)
     try:
         with shoal.open(workspace.tables.path(kept)) as table:
             made = shoal.anonymize(table, policy, format=job.asked["format"], progress=tell)

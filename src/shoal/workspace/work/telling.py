@@ -21,7 +21,8 @@ class Stopped(Exception):
 class Telling:
     """Progress of one job, written into the workspace.
 
-    Where ``line_of`` names the line that a piece of work belongs to, the seconds of each line are told too, in ``past``.
+    Where ``line_of`` names the line that a piece of work belongs to, the seconds of each line are told too, in ``past``; where
+    ``verdict_of`` finds the name and verdict of an attack in what is said, these are told in ``verdicts``.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class Telling:
         low: float = 0.0,
         high: float = 1.0,
         line_of: Callable[[str], str] | None = None,
+        verdict_of: Callable[[str], tuple[str, str] | None] | None = None,
     ) -> None:
         self._workspace, self._job = workspace, job
         self._low, self._high = low, high
         self._last, self._doing, self._share = 0.0, "", 0.0
-        self._line_of, self._since = line_of, time.monotonic()
+        self._line_of, self._verdict_of, self._since = line_of, verdict_of, time.monotonic()
         self.past: dict[str, float] = {}
+        self.verdicts: dict[str, str] = {}
 
     def __call__(self, share: float, doing: str) -> None:
         now = time.monotonic()
@@ -46,7 +49,10 @@ class Telling:
             return
         self.settle()
         self._last, self._doing = now, doing
-        self.found(None if self._line_of is None else {"past": self.past})
+        verdict = None if self._verdict_of is None else self._verdict_of(doing)
+        if verdict is not None:
+            self.verdicts[verdict[0]] = verdict[1]
+        self.found(None if self._line_of is None else {"past": self.past, "verdicts": self.verdicts})
 
     def settle(self) -> None:
         """Count the time until now to what was being done."""

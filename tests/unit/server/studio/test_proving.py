@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.server.studio.proving.page import repeat, so_far, ticks
+from shoal.server.studio.proving.page import proven, repeat, so_far, ticks
 from shoal.workspace.rows import Job, Kept, Made
 
+TOLD = {
+    "records": 1200,
+    "suppressed": 34,
+    "k": 7,
+    "attacks": [{"verdict": v} for v in ("broken", "warning", "holds", "not run")],
+}
 PAST = {"Recode": 1.5, "Recount": 0.5, "Attacks": 0.1, "homogeneity": 0.2, "leftovers": 0.3}
 
 
@@ -23,13 +29,17 @@ def states(lines: list[dict[str, Any]]) -> list[str]:
 
 
 def test_attacks_tick_one_by_one() -> None:
-    lines = ticks(job("running", "attacking: skewness", past=PAST), None)
+    verdicts = {"homogeneity: blood: type": "holds", "leftovers": "broken"}
+    lines = ticks(job("running", "attacking: skewness", past=PAST, verdicts=verdicts), None)
     assert states(lines) == ["done", "done", "now", "wait"]
     assert [line["seconds"] for line in lines] == [1.5, 0.5, None, None], "what runs has no seconds yet"
     tried = [(a["name"], a["state"]) for a in lines[2]["tried"]]
-    assert tried == [("homogeneity", "done"), ("leftovers", "done"), ("skewness", "now")]
-    again = ticks(job("running", "attacking: homogeneity", past=PAST), None)[2]["tried"]
-    assert [(a["name"], a["state"]) for a in again] == [("leftovers", "done"), ("homogeneity", "now")], "of the next column"
+    assert tried == [("homogeneity: blood: type", "holds"), ("leftovers", "broken"), ("skewness", "now")]
+    between = ticks(job("running", "attacking: leftovers: broken", past=PAST, verdicts=verdicts), None)
+    assert states(between) == ["done", "done", "now", "wait"]
+    assert [a["state"] for a in between[2]["tried"]] == ["holds", "broken"], "what is done does not run"
+    stopped = ticks(job("failed", "attacking: skewness", verdicts=verdicts), None)[2]["tried"]
+    assert [a["state"] for a in stopped] == ["holds", "broken", "bad"]
 
 
 def test_every_piece_of_work_has_its_line() -> None:
@@ -44,9 +54,18 @@ def test_every_piece_of_work_has_its_line() -> None:
         assert states(ticks(job("running", doing), None)) == found, doing
     assert states(ticks(job("failed", "attacking: skewness"), None)) == ["done", "done", "bad", "wait"]
     assert states(ticks(None, None)) == ["wait"] * 4
-    whole = ticks(job("done", ""), made(past=PAST))
+    whole = ticks(job("done", ""), made(past=PAST, **TOLD))
     assert states(whole) == ["done"] * 4
     assert [None if t["seconds"] is None else round(t["seconds"], 6) for t in whole] == [1.5, 0.5, 0.6, None]
+    assert [t["words"] for t in whole[:3]] == [
+        "1,200 rows written, 34 left out.",
+        "Read back from the file, counted by a second way: smallest group 7.",
+        "3 tried: 1 holds, 2 to read before you share it.",
+    ]
+    assert whole[3]["words"] == "Signed, and the whole folder proven again."
+    assert proven({**TOLD, "says": "any known record is shared."}).keys() == {"Recode", "Attacks"}, (
+        "of events groups are not counted"
+    )
 
 
 def test_how_far_it_is_and_how_long_it_takes_yet_by_the_release_before() -> None:

@@ -45,7 +45,7 @@ def create_router(studio: Studio) -> APIRouter:
         if path.name != "report.html":
             return FileResponse(path, filename=path.name, media_type="application/octet-stream")
         text = path.read_text(encoding="utf-8")
-        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text)})
+        return HTMLResponse(text, headers={"content-security-policy": packed.policy_of(text), "x-frame-options": "SAMEORIGIN"})
 
     @router.get("/r/{release_id}/policy.yml")
     def asked(release_id: str) -> Response:

@@ -13,13 +13,14 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError, UsageError
 from shoal.server.studio import words
+from shoal.server.studio.guard import POLICY
 from shoal.server.studio.here import Here, Studio, fields_of, here, table_page, to
 from shoal.server.studio.proving.folders import files_of
 from shoal.server.studio.search import levels_of
 from shoal.server.studio.views import improved
 from shoal.workspace import edits
 from shoal.workspace.rows import Job, Kept, Made
-from shoal.workspace.work.release import line_of
+from shoal.workspace.work.release import line_of, verdict_of
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "spss", "stata")
 FIELDS = (
@@ -44,7 +45,9 @@ def create_router(studio: Studio) -> APIRouter:
     @router.get("/t/{table_id}/prove")
     def prove(request: Request, table_id: str) -> Response:
         at = here(studio, table_id)
-        return table_page(request, studio, at, "prove", **shown(studio, at, request.query_params.get("release", "")))
+        answer = table_page(request, studio, at, "prove", **shown(studio, at, request.query_params.get("release", "")))
+        answer.headers["content-security-policy"] = f"{POLICY}; frame-src 'self'"  # the report stands in a frame
+        return answer
 
     @router.post("/t/{table_id}/release")
     async def release(request: Request, table_id: str) -> Response:
@@ -144,18 +147,33 @@ def repeat(kept: Kept, made: Made) -> str:
 
 
 def ticks(job: Job | None, made: Made | None) -> list[dict[str, Any]]:
-    """The four lines: done, worked on, waiting, or stopped; the seconds of each, and the attacks as they are tried."""
+    """The four lines: done, worked on, waiting, or stopped; the seconds of each; of attacks each verdict once it is in."""
     lines = list(WORDS)
     if job is None or job.state == "done":
         past, state = ({} if made is None else made.told.get("past", {})), "wait" if made is None else "done"
-        return [_tick(line, past, state) for line in lines]
+        found = {} if made is None else proven(made.told)
+        return [_tick(line, past, state) | ({"words": found[line]} if line in found else {}) for line in lines]
     past, doing = job.found.get("past", {}), line_of(job.doing)
     at = lines.index(doing if doing in WORDS else "Attacks")
     now = "now" if job.open else "bad"
     out = [_tick(line, past, "done" if i < at else now if i == at else "wait") for i, line in enumerate(lines)]
-    tried = [{"name": name, "state": "done"} for name in past if name not in WORDS and name != doing]
-    out[lines.index("Attacks")]["tried"] = tried + ([{"name": doing, "state": now}] if doing not in WORDS else [])
+    tried = [{"name": name, "state": verdict} for name, verdict in job.found.get("verdicts", {}).items()]
+    running = [] if doing in WORDS or verdict_of(job.doing) else [{"name": doing, "state": now}]
+    out[lines.index("Attacks")]["tried"] = tried + running
     return out
+
+
+def proven(told: Mapping[str, Any]) -> dict[str, str]:
+    """What was found at each line of a release, in numbers; of events the sentence says what was counted."""
+    verdicts = [a["verdict"] for a in told["attacks"]]
+    hold, read = verdicts.count("holds"), verdicts.count("warning") + verdicts.count("broken")
+    found = {
+        "Recode": f"{told['records']:,} rows written, {told['suppressed']:,} left out.",
+        "Attacks": f"{hold + read} tried: {hold} {'holds' if hold == 1 else 'hold'}, {read} to read before you share it.",
+    }
+    if "says" not in told:
+        found["Recount"] = f"Read back from the file, counted by a second way: smallest group {told['k']:,}."
+    return found
 
 
 def _tick(line: str, past: Mapping[str, float], state: str) -> dict[str, Any]:

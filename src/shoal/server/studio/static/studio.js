@@ -35,6 +35,7 @@ async function swap(url, options = {}, quietly = false) {
   const at = document.activeElement;
   const focus = at?.id;
   const open = [...document.querySelectorAll("details[open][id]")].map((d) => d.id);
+  const chosen = [...document.querySelectorAll(".tabbed > :checked")].map((r) => r.id);
   for (const id of ["bar", "page"]) {
     const fresh = next.getElementById(id);
     if (fresh) document.getElementById(id).replaceWith(document.adoptNode(fresh));
@@ -44,6 +45,7 @@ async function swap(url, options = {}, quietly = false) {
   document.title = next.title;
   if (answer.redirected || (options.method ?? "GET") === "GET") history.replaceState(null, "", answer.url);
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  for (const id of chosen) { const tab = document.getElementById(id); if (tab) tab.checked = true; }
   for (const id of open) if (id !== at?.closest?.("details")?.id) document.getElementById(id)?.setAttribute("open", "");
   begin();
 }
