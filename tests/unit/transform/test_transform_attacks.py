@@ -17,6 +17,7 @@ from shoal.engines.recode.spill import Spill
 from shoal.errors import DataError, PolicyError
 from shoal.kernels.order import row_hashes
 from shoal.model.plan import Plan
+from shoal.transform.perturb.exchange import _alone
 from shoal.transform.perturb.noise import Precision
 from shoal.transform.perturb.spread import decimals_of
 
@@ -181,7 +182,8 @@ def test_limits_keep_the_size_of_the_numbers(scale):
 def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size, held):
     rng = np.random.default_rng(chance)
     numbers = [None if i >= 5 and rng.random() < 0.2 else int(v) for i, v in enumerate(rng.integers(-9, 9, n))]
-    strata = {"g": rng.choice(["a", "b", ""], n), "h": rng.integers(0, 3, n)}
+    pairs = np.resize(np.arange(n // 2), n)  # nobody is alone in a stratum
+    strata = {"g": rng.choice(["a", "b", ""], n // 2)[pairs], "h": rng.integers(0, 3, n // 2)[pairs]}
     table = pa.table({"x": pa.array(numbers, pa.int16()), "y": -rng.random(n), **strata})
     spill = Spill(tmp_path_factory.mktemp("spill"), held)
     for step in (
@@ -193,3 +195,36 @@ def test_exchanges_on_disk_are_those_in_memory(tmp_path_factory, n, chance, size
         rows = lambda: (table.slice(s, size) for s in range(0, n, size))  # noqa: E731
         made = pa.concat_tables(step.streamed(rows, spill, 10**17)).combine_chunks()
         assert made.equals(step.run(table, 10**17).select(list(step.columns)).combine_chunks())
+
+
+PERMUTED_ALONE = [
+    pytest.param([1], [], 1, id="one record"),
+    pytest.param([], [], 0, id="no record"),
+    pytest.param([1, 2], [], 0, id="two records"),
+    pytest.param([1, 2, 3], ["a", "a", "b"], 1, id="one alone"),
+    pytest.param([1, 2, 3, 4], ["a", None, None, "a"], 0, id="missing is a stratum"),
+    pytest.param([1, 2, 3, 4, 5], ["a", "b", "c", "d", "d"], 3, id="three alone"),
+]
+
+
+@pytest.mark.parametrize(("values", "strata", "alone"), PERMUTED_ALONE)
+def test_a_record_that_has_nobody_to_exchange_with_is_not_published_as_it_was(tmp_path, values, strata, alone):
+    table = pa.table({"x": pa.array(values, pa.int64()), "s": pa.array(strata or ["a"] * len(values), pa.string())})
+    within = ("s",) if strata else ()
+    in_memory = lambda: tf.apply(tf.Permute("x", within=within), table, seed=10**16)  # noqa: E731
+    streamed = lambda: shoal.transform(table, Plan((tf.Permute("x", within=within),)), tmp_path / "o.csv")  # noqa: E731
+    for run in (in_memory, streamed):
+        if not alone:
+            run()
+            continue
+        with pytest.raises(DataError, match=rf"^{alone} record\(s\) are alone"):
+            run()
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=5))
+def test_records_alone_are_counted_over_parts_in_order(parts):
+    flat = sorted(v for part in parts for v in part)
+    sizes = [len(p) for p in parts]
+    ends = np.cumsum([0, *sizes])
+    cut = [np.array(flat[a:b], np.uint64) for a, b in zip(ends, ends[1:], strict=False)]
+    assert _alone(iter(cut)) == sum(flat.count(v) == 1 for v in flat)

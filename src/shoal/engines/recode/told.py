@@ -11,6 +11,7 @@ import pyarrow as pa
 from shoal.engines.core.base import Relation
 from shoal.engines.core.stored import returns_from_text
 from shoal.engines.files.losses import listed, not_kept, read_as_text
+from shoal.engines.files.statistical.coding import room_left
 from shoal.engines.recode.staging import is_staged
 from shoal.model.plan import Plan, Step
 from shoal.model.roles import MOMENTS, NUMBERS, Column
@@ -67,6 +68,9 @@ def _by_format(relation: Relation, columns: Sequence[Column], plan: Plan, format
     hidden = [c.name for c in hiding if c.kind not in ("text", "other") and c.name in there]
     if hidden and format in TYPED:
         out += (f"Values that may be hidden (*) make {listed(hidden)} text.",)
+    full = [c.name for c in hiding if c.user_missing and not room_left(_numbers_declared(c)) and c.name in there]
+    if full and format == "spss":
+        out += (f"SPSS declares no more than three codes missing: hidden values (*) of {listed(full)} are a code like others.",)
     numbers = [s for s in plan.steps if s.publishes == "numbers" and s.kind != "date_shift"]
     spelled = [c.name for c in _with(relation.columns, numbers) if c.kind == "text" and c.name in there]
     if spelled and format != "csv":
@@ -93,6 +97,10 @@ def _may_widen(column: Column, plan: Plan) -> bool:
         return False
     means = any(s.kind in MEANS for s in plan.steps if column.name in s.columns)
     return means or column.stored != pa.int64()
+
+
+def _numbers_declared(column: Column) -> list[object]:
+    return [d for d in column.user_missing if not isinstance(d, str)]
 
 
 def _has_zone(relation: Relation, name: str) -> bool:

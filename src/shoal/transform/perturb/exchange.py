@@ -34,10 +34,12 @@ def permuted(rows: Rows, spill: Any, key: bytes, columns: Sequence[str], within:
     """The columns in the order of random numbers, one per row; inside the strata of ``within``, if any."""
     mixed = spill.order((t, random.bits(key, random.places(at, t.num_rows))) for t, at in _counted(rows()))
     if not within:
+        need_company(columns[0], (), int(_is_one(rows())))
         return (t.select(list(columns)) for t in mixed)
     values = spill.order((t.select(list(columns)), _strata(t, within)) for t in mixed)
-    places = spill.order((_places(at, t.num_rows), _strata(t, within)) for t, at in _counted(rows()))
-    return _back(values, places, spill)
+    places = spill.keep(spill.order(_with_strata(t, at, within) for t, at in _counted(rows())))
+    need_company(columns[0], within, _alone(to_numpy(t[STRATUM].combine_chunks()) for t in places.tables([STRATUM])))
+    return _back(values, places.tables([PLACE]), spill)
 
 
 def rank_swapped(rows: Rows, spill: Any, column: str, percent: float, ties: bytes, partners: bytes) -> Iterator[Any]:
@@ -75,7 +77,46 @@ def need_values(column: str, count: int) -> None:
         )
 
 
-PLACE = "\x00place"
+def need_company(column: str, within: Sequence[str], alone: int) -> None:
+    """Refuse to exchange values where records have nobody to exchange with: they would be published as they were."""
+    if alone:
+        where = f" within {', '.join(map(repr, within))}" if within else ""
+        raise DataError(
+            f"{alone} record(s) are alone{where}: permutation would publish their value of '{column}' as it is.",
+            hint="Take fewer or coarser columns for 'within', or leave such records out first."
+            if within
+            else "Leave the column out, or suppress it.",
+            column=column,
+        )
+
+
+def _is_one(tables: Iterator[Any]) -> bool:
+    """Whether there is one row; no more are read than it takes to know."""
+    seen = 0
+    for table in tables:
+        seen += table.num_rows
+        if seen > 1:
+            return False
+    return seen == 1
+
+
+def _alone(strata: Iterator[npt.NDArray[np.uint64]]) -> int:
+    """How many numbers occur once, in parts that are in order one after the other."""
+    alone, last, times = 0, None, 0
+    for part in strata:
+        values, counts = np.unique(part, return_counts=True)
+        if not len(values):
+            continue
+        if values[0] == last:
+            counts[0] += times
+        else:
+            alone += times == 1
+        alone += int((counts[:-1] == 1).sum())
+        last, times = values[-1], int(counts[-1])
+    return alone + (times == 1)
+
+
+PLACE, STRATUM = "\x00place", "\x00stratum"
 
 
 def _counted(tables: Iterator[Any]) -> Iterator[tuple[Any, int]]:
@@ -90,6 +131,12 @@ def _places(first: int, n: int) -> Any:
     import pyarrow as pa
 
     return pa.table({PLACE: from_numpy(np.arange(first, first + n, dtype=np.uint64))})
+
+
+def _with_strata(table: Any, first: int, within: Sequence[str]) -> tuple[Any, npt.NDArray[np.uint64]]:
+    """The places of rows beside their strata, which they are to be sorted by."""
+    strata = _strata(table, within)
+    return _places(first, table.num_rows).append_column(STRATUM, from_numpy(strata)), strata
 
 
 def _strata(table: Any, within: Sequence[str]) -> npt.NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from shoal.errors import PolicyError
 from shoal.model.plan import ColumnStep, Publishes, register_step
 from shoal.transform.columns import numbers, with_column
 from shoal.transform.kernels import draws as random
-from shoal.transform.perturb.exchange import need_values, permuted, rank_swapped, window
+from shoal.transform.perturb.exchange import need_company, need_values, permuted, rank_swapped, window
 
 IntArray = npt.NDArray[np.int64]
 
@@ -26,7 +26,8 @@ IntArray = npt.NDArray[np.int64]
 class Permute(ColumnStep):
     """Shuffle a column's values among the records, inside groups of equal ``within`` columns; ``others`` move along with it.
 
-    Missing values move too, and so do codes declared missing: who has none is no longer known.
+    Missing values move too, and so do codes declared missing: who has none is no longer known. A record that is alone in its
+    group would keep its value: refused.
 
     >>> import pyarrow as pa
     >>> t = pa.table({"pay": [1, 2, 3, 4], "sex": ["f", "f", "m", "m"]})
@@ -54,8 +55,9 @@ class Permute(ColumnStep):
         import pyarrow as pa
 
         source = random.permutation(random.derive(seed, self.kind, *self.columns), table.num_rows)
-        if self.within:
-            source = _inside(_strata(table, self.within), source)
+        strata = _strata(table, self.within)
+        need_company(self.column, self.within, int((np.bincount(strata) == 1).sum()))
+        source = _inside(strata, source) if self.within else source
         for name in self.columns:
             table = with_column(table, name, table.column(name).take(pa.array(source)))
         return table

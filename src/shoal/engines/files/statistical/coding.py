@@ -2,6 +2,7 @@
 
 Groups get codes 1, 2 … in their order. Numbers of the source stay what they were; what is no number (``*``, a lettered
 missing value) gets a code of its own behind them, with a label: in Stata a letter (``.z``), in SPSS a number declared missing.
+The same holds of ``*`` and letters among groups.
 A code that the source declares missing is never given to anything else; in Stata it is a letter too.
 """
 
@@ -46,7 +47,7 @@ def coded(values: Any, column: Column, package: Package) -> Coded | None:
     if column.coded:
         codes, labels, declared = _numbers(there, column, package)
     elif column.grouped and len(there) <= MAX_LABELS:
-        codes, labels, declared = _groups(there, column)
+        codes, labels, declared = _groups(there, column, package)
     else:
         return None
     letters = tuple(sorted({c for c in codes.values() if isinstance(c, str)}))
@@ -74,14 +75,15 @@ def lettered(values: Any, column: Column, found: Coded | None) -> Coded | None:
     return Coded([letters.get(c, c) for c in cells], labels, (), tuple(sorted({*used, *letters.values()})))
 
 
-def _groups(texts: Iterable[str], column: Column) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
-    """1, 2 … in the order of the groups; codes declared missing as they were."""
+def _groups(texts: set[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
+    """1, 2 … in the order of the groups; codes declared missing as they were, hidden values behind all."""
     named = label_texts(column)
     codes: dict[str, Any] = {}
     labels: dict[Any, str] = {}
     number = 0
     numbered = {float(v): label for v, label in column.labels.items() if isinstance(v, int | float)}
-    for text in in_order(texts, column.order):
+    hidden = {t for t in texts if t == SUPPRESSED or (_is_letter(t) and t in column.user_missing)}
+    for text in in_order(texts - hidden, column.order):
         if is_declared(text, column.user_missing) and _NUMBER.fullmatch(text):
             codes[text] = _plain(float(text))
             if float(text) in numbered:  # 99999.0 of a column with decimals is the code 99999
@@ -91,19 +93,26 @@ def _groups(texts: Iterable[str], column: Column) -> tuple[dict[str, Any], dict[
         while is_declared(number, column.user_missing):
             number += 1
         codes[text], labels[number] = number, named.get(text, text)
-    return codes, labels, column.user_missing
+    return codes, labels, _add_others(hidden, codes, labels, column, package)
 
 
-def _numbers(texts: Iterable[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
+def _numbers(texts: set[str], column: Column, package: Package) -> tuple[dict[str, Any], dict[Any, str], tuple[object, ...]]:
     """Numbers as they were; each other text with a code of its own."""
     codes: dict[str, Any] = {t: _plain(float(t)) for t in texts if _NUMBER.fullmatch(t)}
     labels: dict[Any, str] = {v: label for v, label in column.labels.items() if not isinstance(v, str)}
-    others = sorted(set(texts) - set(codes), key=lambda t: (t == SUPPRESSED, t))
+    return codes, labels, _add_others(texts - set(codes), codes, labels, column, package)
+
+
+def _add_others(
+    texts: set[str], codes: dict[str, Any], labels: dict[Any, str], column: Column, package: Package
+) -> tuple[object, ...]:
+    """Codes and labels for texts that are no numbers, behind those that are; what is then declared missing."""
+    others = sorted(texts, key=lambda t: (t == SUPPRESSED, _is_letter(t), t))
     named = label_texts(column)
     free = _free(codes.values(), labels, column.user_missing)
-    declared = [d for d in column.user_missing if not isinstance(d, str)]
     used = {t[1:] for t in others if _is_letter(t)}
     letters = iter([c for c in reversed(string.ascii_lowercase) if c not in used])
+    hidden: list[int] = []
     for text in others:
         if package == "stata" and _is_letter(text):
             code: Any = text[1:]
@@ -111,12 +120,30 @@ def _numbers(texts: Iterable[str], column: Column, package: Package) -> tuple[di
             code = next(letters)
         else:
             code, free = free, free + 1
-            if (text == SUPPRESSED or _is_letter(text)) and _room(declared):
-                declared.append(code)
+            if text == SUPPRESSED or _is_letter(text):
+                hidden.append(code)
         codes[text] = code
         if not (package == "stata" and _is_letter(text)) or text in named:
             labels[code] = named.get(text, text)
-    return codes, labels, tuple(declared)
+    return _declared([d for d in column.user_missing if not isinstance(d, str)], hidden)
+
+
+def _declared(own: Sequence[object], hidden: Sequence[int]) -> tuple[object, ...]:
+    """The codes of the source and those of hidden values, which follow each other, as far as SPSS can declare them missing.
+
+    >>> _declared([-9], [6, 7]), _declared([-9], [6, 7, 8]), _declared([(90, 99)], [100, 101])
+    ((-9, 6, 7), (-9, (6, 8)), ((90, 99), 100))
+    """
+    plain = not any(isinstance(d, tuple) for d in own)
+    if plain and len(own) <= 1 and len(own) + len(hidden) > MOST_DECLARED:
+        return (*own, (hidden[0], hidden[-1]))
+    return (*own, *hidden[: room_left(own)])
+
+
+def room_left(declared: Sequence[object]) -> int:
+    """How many more values SPSS can declare missing one by one."""
+    most = 2 if any(isinstance(d, tuple) for d in declared) else MOST_DECLARED
+    return max(0, most - len(declared))
 
 
 def _is_letter(text: str) -> bool:
@@ -130,12 +157,6 @@ def _free(values: Iterable[Any], labels: Mapping[Any, str], declared: Sequence[o
     if any(low <= free <= high for low, high in number_ranges(declared)):  # a range without an upper end
         free = int(min([0.0, *map(float, values), *(low for low, _ in number_ranges(declared))])) - 1_000_000
     return free
-
-
-def _room(declared: Sequence[object]) -> bool:
-    """Whether SPSS can declare one more value missing."""
-    ranges = any(isinstance(d, tuple) for d in declared)
-    return len(declared) < (2 if ranges else MOST_DECLARED)
 
 
 def _plain(number: float) -> Any:

@@ -1,0 +1,129 @@
+"""Hidden values and lettered codes among new groups: never values like others in SPSS and Stata, as pyreadstat reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyreadstat
+import pytest
+
+import shoal
+from shoal.engines.files.statistical.coding import _declared, room_left
+
+AGES = np.r_[np.repeat([21.0, 34.0, 58.0], 6), 77.0]
+PLAN = {
+    "steps": [{"column": "age", "generalize": {"hierarchy": {"intervals": [10]}, "level": 1}}],
+    "suppress": {"k": 5, "columns": ["age"], "scope": "cells"},
+}
+GROUPS = {1: "20-29", 2: "30-39", 3: "50-59"}
+
+
+def sav(path: Path, declared: list[Any]) -> Path:
+    ages = [*AGES, *([97.0] * 5)]
+    pyreadstat.write_sav(
+        pd.DataFrame({"age": ages}), str(path), missing_ranges={"age": declared}, variable_value_labels={"age": {97: "refused"}}
+    )
+    return path
+
+
+def dta(path: Path, letters: str = "a") -> Path:
+    ages = [*map(float, AGES), *(letter for letter in letters for _ in range(5))]
+    labels = {letter: f"reason {letter}" for letter in letters}
+    pyreadstat.write_dta(
+        pd.DataFrame({"age": pd.Series(ages, dtype=object)}),
+        str(path),
+        missing_user_values={"age": list(letters)},
+        variable_value_labels={"age": labels},
+    )
+    return path
+
+
+def read(path: Path) -> tuple[list[Any], Any]:
+    frame, meta = (pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta)(str(path), user_missing=True)
+    return frame["age"].tolist(), meta
+
+
+def ranges(*pairs: tuple[float, float]) -> list[dict[str, float]]:
+    return [{"lo": float(low), "hi": float(high)} for low, high in pairs]
+
+
+def test_a_hidden_group_is_declared_missing_in_spss(tmp_path: Path) -> None:
+    shoal.transform(sav(tmp_path / "t.sav", [97]), PLAN, tmp_path / "o.sav")
+    cells, meta = read(tmp_path / "o.sav")
+    assert meta.variable_value_labels["age"] == {**GROUPS, 97: "refused", 98: "*"}
+    assert meta.missing_ranges["age"] == ranges((97, 97), (98, 98))
+    assert cells.count(98.0) == 1 and cells.count(97.0) == 5
+    valid, _ = pyreadstat.read_sav(str(tmp_path / "o.sav"))
+    assert valid["age"].isna().sum() == 6  # what SPSS calculates with
+
+
+@pytest.mark.parametrize("out", ["o.dta", "o.sav"])
+def test_letters_and_hidden_groups_of_stata_are_no_values(tmp_path: Path, out: str) -> None:
+    shoal.transform(dta(tmp_path / "t.dta"), PLAN, tmp_path / out)
+    cells, meta = read(tmp_path / out)
+    refused, hidden = ("a", "z") if out == "o.dta" else (4, 5)
+    assert meta.variable_value_labels["age"] == {**GROUPS, refused: "reason a", hidden: "*"}
+    assert cells.count(refused) == 5 and cells.count(hidden) == 1
+    if out == "o.dta":
+        assert sorted(meta.missing_user_values["age"]) == ["a", "z"]
+    else:
+        assert meta.missing_ranges["age"] == ranges((4, 4), (5, 5))
+
+
+def test_many_letters_of_stata_are_one_range_in_spss(tmp_path: Path) -> None:
+    shoal.transform(dta(tmp_path / "t.dta", "abcd"), PLAN, tmp_path / "o.sav")
+    cells, meta = read(tmp_path / "o.sav")
+    assert meta.missing_ranges["age"] == ranges((4, 8))
+    assert [cells.count(float(c)) for c in (4, 5, 6, 7, 8)] == [5, 5, 5, 5, 1]
+    assert meta.variable_value_labels["age"] == {**GROUPS, **{4 + i: f"reason {c}" for i, c in enumerate("abcd")}, 8: "*"}
+
+
+@pytest.mark.parametrize("declared", [[97, 98, 99], [{"lo": 97, "hi": 99}, -1]])
+def test_no_room_for_a_hidden_code_is_told_before_and_after(tmp_path: Path, declared: list[Any]) -> None:
+    with shoal.open(sav(tmp_path / "t.sav", declared)) as table:
+        plan = shoal.transform(table, PLAN).plan
+        before = table.not_kept(plan, tmp_path / "o.sav")
+        done = shoal.transform(table, plan, tmp_path / "o.sav").done
+        assert not [w for w in table.not_kept(plan, tmp_path / "o.dta") if "three codes" in w]
+    assert done is not None
+    told = "SPSS declares no more than three codes missing: hidden values (*) of age are a code like others."
+    assert told in before and told in done.not_kept
+    cells, meta = read(tmp_path / "o.sav")
+    assert meta.variable_value_labels["age"][100] == "*" and cells.count(100.0) == 1
+
+
+def test_nothing_is_told_where_there_is_room(tmp_path: Path) -> None:
+    with shoal.open(sav(tmp_path / "t.sav", [97, 98])) as table:
+        plan = shoal.transform(table, PLAN).plan
+        assert not [w for w in table.not_kept(plan, tmp_path / "o.sav") if "three codes" in w]
+
+
+@pytest.mark.parametrize(
+    ("own", "hidden", "declared"),
+    [
+        ([], [], ()),
+        ([-9], [], (-9,)),
+        ([], [4, 5, 6], (4, 5, 6)),
+        ([], [4, 5, 6, 7], ((4, 7),)),
+        ([-9], [4, 5], (-9, 4, 5)),
+        ([-9], [4, 5, 6], (-9, (4, 6))),
+        ([-9, -8], [4], (-9, -8, 4)),
+        ([-9, -8], [4, 5], (-9, -8, 4)),
+        ([-9, -8, -7], [4], (-9, -8, -7)),
+        ([(90, 99)], [100], ((90, 99), 100)),
+        ([(90, 99)], [100, 101, 102], ((90, 99), 100)),
+        ([(90, 99), -1], [100], ((90, 99), -1)),
+    ],
+)
+def test_what_spss_can_declare(own: list[Any], hidden: list[int], declared: tuple[Any, ...]) -> None:
+    assert _declared(own, hidden) == declared
+    singles = sum(not isinstance(d, tuple) for d in declared)
+    assert singles <= (3 if singles == len(declared) else 1)
+
+
+def test_room_left() -> None:
+    assert [room_left([1] * n) for n in range(5)] == [3, 2, 1, 0, 0]
+    assert [room_left([(1, 2)]), room_left([(1, 2), 3])] == [1, 0]
