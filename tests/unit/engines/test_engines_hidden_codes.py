@@ -55,7 +55,8 @@ def test_a_hidden_group_is_declared_missing_in_spss(tmp_path: Path) -> None:
     cells, meta = read(tmp_path / "o.sav")
     assert meta.variable_value_labels["age"] == {**GROUPS, 97: "refused", 98: "*"}
     assert meta.missing_ranges["age"] == ranges((97, 97), (98, 98))
-    assert cells.count(98.0) == 1 and cells.count(97.0) == 5
+    assert cells.count(98.0) == 1
+    assert cells.count(97.0) == 5
     valid, _ = pyreadstat.read_sav(str(tmp_path / "o.sav"))
     assert valid["age"].isna().sum() == 6  # what SPSS calculates with
 
@@ -66,7 +67,8 @@ def test_letters_and_hidden_groups_of_stata_are_no_values(tmp_path: Path, out: s
     cells, meta = read(tmp_path / out)
     refused, hidden = ("a", "z") if out == "o.dta" else (4, 5)
     assert meta.variable_value_labels["age"] == {**GROUPS, refused: "reason a", hidden: "*"}
-    assert cells.count(refused) == 5 and cells.count(hidden) == 1
+    assert cells.count(refused) == 5
+    assert cells.count(hidden) == 1
     if out == "o.dta":
         assert sorted(meta.missing_user_values["age"]) == ["a", "z"]
     else:
@@ -90,9 +92,11 @@ def test_no_room_for_a_hidden_code_is_told_before_and_after(tmp_path: Path, decl
         assert not [w for w in table.not_kept(plan, tmp_path / "o.dta") if "three codes" in w]
     assert done is not None
     told = "SPSS declares no more than three codes missing: hidden values (*) of age are a code like others."
-    assert told in before and told in done.not_kept
+    assert told in before
+    assert told in done.not_kept
     cells, meta = read(tmp_path / "o.sav")
-    assert meta.variable_value_labels["age"][100] == "*" and cells.count(100.0) == 1
+    assert meta.variable_value_labels["age"][100] == "*"
+    assert cells.count(100.0) == 1
 
 
 def test_nothing_is_told_where_there_is_room(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -226,5 +227,5 @@ def test_records_alone_are_counted_over_parts_in_order(parts):
     flat = sorted(v for part in parts for v in part)
     sizes = [len(p) for p in parts]
     ends = np.cumsum([0, *sizes])
-    cut = [np.array(flat[a:b], np.uint64) for a, b in zip(ends, ends[1:], strict=False)]
+    cut = [np.array(flat[a:b], np.uint64) for a, b in itertools.pairwise(ends)]
     assert _alone(iter(cut)) == sum(flat.count(v) == 1 for v in flat)
