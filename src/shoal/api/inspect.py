@@ -165,8 +165,8 @@ def _written_with_signs(found: Sequence[ColumnFinding]) -> tuple[str, ...]:
         return ()
     named = ", ".join(f"'{n}'" for n in written[:SIGNS_SHOWN]) + (", …" if len(written) > SIGNS_SHOWN else "")
     return (
-        f"Numbers with a sign, a unit or marks between thousands are texts here ({named}): they are kept or suppressed, not put "
-        "into bands. Write them as plain numbers to get bands.",
+        f"Numbers with a sign, a unit or marks between thousands are texts here ({named}): a release bands them in the same "
+        "spelling; distances and means need plain numbers.",
     )
 
 

@@ -11,12 +11,12 @@ from shoal.hierarchies.builders.codes import SCHEMES, Flat, Mask, PrefixCode
 from shoal.hierarchies.builders.dates import Ages, Dates
 from shoal.hierarchies.builders.icd import Diagnosis
 from shoal.hierarchies.builders.infer import Infer, infer
-from shoal.hierarchies.builders.intervals import Intervals
 from shoal.hierarchies.builders.listed import FromTree
+from shoal.hierarchies.builders.number.intervals import Intervals
+from shoal.hierarchies.builders.number.quantiles import Quantiles
 from shoal.hierarchies.builders.ordered import Ordered
 from shoal.hierarchies.builders.policy import from_policy
 from shoal.hierarchies.builders.postcodes import SMALL_ZIP3, Postcode, small_zip3
-from shoal.hierarchies.builders.quantiles import Quantiles
 from shoal.hierarchies.lint import Finding, LevelPreview, lint, preview
 from shoal.hierarchies.rule import Generalize, Rule, rule_from_json
 from shoal.steps import evaluate

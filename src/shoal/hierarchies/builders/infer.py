@@ -16,7 +16,8 @@ from shoal.hierarchies.builders.categories import FrequencyMerge
 from shoal.hierarchies.builders.codes import Flat, Mask, PrefixCode, scheme_of
 from shoal.hierarchies.builders.dates import Dates, form_of
 from shoal.hierarchies.builders.icd import Diagnosis, edition_of
-from shoal.hierarchies.builders.numbers import in_words, number_bands
+from shoal.hierarchies.builders.number.bands import in_words, number_bands
+from shoal.hierarchies.builders.number.written import Written
 from shoal.hierarchies.builders.ordered import Ordered
 from shoal.hierarchies.builders.postcodes import Postcode, country_of
 from shoal.hierarchies.rule import Rule, register_rule
@@ -158,6 +159,8 @@ class _Seen:
             return Mask((6, 4, 3), why="dates of eight digits, some of no calendar: month, year, decade")
         if self.kind == "time":
             return PrefixCode((5, 2), why="times of day: to the minute, then the hour")
+        if scale == "number" and self.kind in ("", "text") and not self.numeric:
+            return Written.of(self.column.name, self.texts, self.sizes, self.k)
         if scale in ("nominal", "place") or not self.numeric or (not scale and self.names):
             return None
         return replace(number_bands(self.column.name, self.values, self.sizes, self.k), on_text=self.kind == "text")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.numbers import FARTHEST
+from shoal.hierarchies.builders.number.bands import FARTHEST
 from shoal.hierarchies.values import counts_of
 from shoal.steps import Clamp, Round
 from shoal.transform.columns import FloatArray, distinct_numbers, need_group

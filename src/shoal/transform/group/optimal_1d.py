@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DataError, UsageError
-from shoal.hierarchies.builders.quantiles import roundest
+from shoal.hierarchies.builders.number.quantiles import roundest
 from shoal.hierarchies.values import counts_of
 from shoal.model.plan import Publishes, Step, StreamStep, register_step
 from shoal.model.roles import Column
@@ -110,7 +110,7 @@ class Groups:
             )
         points = tuple(float(p) for p in self.points())
         if publish == "interval":
-            from shoal.hierarchies.builders.intervals import interval_labels
+            from shoal.hierarchies.builders.number.intervals import interval_labels
 
             whole = bool((self.values == np.floor(self.values)).all()) and all(p.is_integer() for p in points)
             return Cut(column, points, interval_labels(points, integer=whole))

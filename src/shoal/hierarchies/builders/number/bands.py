@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.hierarchies.builders.codes import Flat
-from shoal.hierarchies.builders.intervals import Intervals, number_text
+from shoal.hierarchies.builders.number.intervals import Intervals, number_text
 from shoal.hierarchies.rule import Rule
 from shoal.kernels.numbers import numbers_of
 

@@ -8,6 +8,7 @@ Keeps    cut points are multiples of the widths: nothing of the data but its ran
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -117,8 +118,8 @@ class Intervals(Rule):
         return Cut(column, points, interval_labels(points, integer=whole), "left", missing_label)
 
 
-def interval_labels(points: tuple[float, ...], *, integer: bool) -> tuple[str, ...]:
-    """Labels of the intervals between cut points, open at both ends.
+def interval_labels(points: tuple[float, ...], *, integer: bool, text: Callable[[float], str] | None = None) -> tuple[str, ...]:
+    """Labels of the intervals between cut points, open at both ends; ``text`` writes a number, as people do by default.
 
     >>> interval_labels((0.0, 10.0, 20.0), integer=True)
     ('<0', '0-9', '10-19', '20+')
@@ -127,10 +128,11 @@ def interval_labels(points: tuple[float, ...], *, integer: bool) -> tuple[str, .
     """
     if not points:
         return ("*",)
+    spell = text or number_text
     dashes = integer and points[0] >= 0
-    inner = [_between(a, b, dashes) for a, b in pairwise(points)]
-    last = f"{number_text(points[-1])}+" if dashes else f">={number_text(points[-1])}"
-    return (f"<{number_text(points[0])}", *inner, last)
+    inner = [_between(a, b, dashes, spell) for a, b in pairwise(points)]
+    last = f"{spell(points[-1])}+" if dashes else f">={spell(points[-1])}"
+    return (f"<{spell(points[0])}", *inner, last)
 
 
 def number_text(x: float) -> str:
@@ -142,7 +144,7 @@ def number_text(x: float) -> str:
     return str(int(x)) if float(x).is_integer() and abs(x) < 1e15 else repr(float(x))
 
 
-def _between(a: float, b: float, dashes: bool) -> str:
+def _between(a: float, b: float, dashes: bool, spell: Callable[[float], str]) -> str:
     if not dashes:
-        return f"[{number_text(a)}, {number_text(b)})"
-    return number_text(a) if b - a == 1 else f"{number_text(a)}-{number_text(b - 1)}"
+        return f"[{spell(a)}, {spell(b)})"
+    return spell(a) if b - a == 1 else f"{spell(a)}-{spell(b - 1)}"

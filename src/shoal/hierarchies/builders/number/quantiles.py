@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import EmptyTableError, HierarchyError, UsageError
-from shoal.hierarchies.builders.intervals import interval_labels
+from shoal.hierarchies.builders.number.intervals import interval_labels
 from shoal.hierarchies.rule import Rule, register_rule
 from shoal.hierarchies.values import counts_of, is_text, texts_of
 from shoal.kernels.numbers import numbers_of

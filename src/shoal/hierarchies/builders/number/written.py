@@ -1,0 +1,214 @@
+"""Numbers written with a sign, a unit or marks between thousands ($1,234.50, 10.65%, 12 kg): bands in the same spelling.
+
+Takes    texts of which nearly all are numbers with one sign or unit
+Returns  the nested round bands of the numbers; their labels are written as the values are
+Keeps    the spelling (sign, unit, marks) is public; a text that is no such number is ``(other)`` and stands in no plan
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.hierarchies.builders.number.bands import number_bands
+from shoal.hierarchies.builders.number.intervals import Intervals, interval_labels, number_text
+from shoal.hierarchies.rule import Generalize, Rule, register_rule
+from shoal.hierarchies.values import unlike
+from shoal.model.plan import Step
+
+SHARE = 0.95
+"""Share of different texts that must be numbers in one spelling."""
+GROUP = 3
+"""Digits between two marks of thousands."""
+FAR = 2
+"""How many times as large a number without a mark must be to tell that marks stand between thousands."""
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:chf|eur|usd|gbp|euros?|dollars?)\b")
+_WRITTEN = re.compile(
+    r"(?P<open>\()?(?P<minus>[-−])?(?P<before>[^\d\s().,−-][^\d().,−-]*)?(?P<inner>[-−])?"
+    r"(?P<digits>\d[\d.,'’ \u00a0\u202f]*\d|\d)(?P<after>\s*[^\d\s()][^\d()]*)?(?P<close>\))?"
+)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the numbers of a column are written: what stands before and behind them, and their marks."""
+
+    before: str = ""
+    after: str = ""
+    thousands: str = ""
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Spelling | None:
+        """The spelling that at least :data:`SHARE` of the texts have; None where there is none or the marks are ambiguous.
+
+        >>> Spelling.of(["$1,250.00", "$980.50", "$12,000.00"])
+        Spelling(before='$', after='', thousands=',', decimal='.')
+        >>> Spelling.of(["1.250 €", "980 €", "12.000 €"])
+        Spelling(before='', after=' €', thousands='.', decimal=',')
+        >>> Spelling.of(["3.250 kg", "4 kg"]) is None
+        True
+        """
+        found = [m for t in texts if (m := _WRITTEN.fullmatch(t.strip())) is not None]
+        around = Counter((m["before"] or "", (m["after"] or "").rstrip()) for m in found)
+        if not around:
+            return None
+        (before, after), _ = around.most_common(1)[0]
+        alike = [m["digits"] for m in found if _same(m["before"], before) and _same(m["after"], after)]
+        marks = _marks(alike, before + after)
+        spelling = cls(before, after, *marks) if marks else None
+        read = sum(spelling.number(t) is not None for t in texts) if spelling else 0
+        return spelling if read >= SHARE * len(texts) else None
+
+    def number(self, text: str) -> str | None:
+        """A text as a plain number; None where it is none in this spelling.
+
+        >>> Spelling("$", "", ",").number("($1,250.50)"), Spelling("$", "", ",").number("$12,50"), Spelling("", "%").number("-3%")
+        ('-1250.50', None, '-3')
+        """
+        found = _WRITTEN.fullmatch(text.strip())
+        if found is None or not (_same(found["before"], self.before) and _same(found["after"], self.after)):
+            return None
+        if bool(found["open"]) != bool(found["close"]) or sum(map(bool, (found["open"], found["minus"], found["inner"]))) > 1:
+            return None
+        whole, mark, part = found["digits"].partition(self.decimal)
+        mark_of_thousands = re.escape(self.thousands) if self.thousands else "(?!)"
+        if not re.fullmatch(rf"\d+|\d{{1,3}}(?:{mark_of_thousands}\d{{{GROUP}}})+", whole) or (mark and not part.isdigit()):
+            return None
+        plain = (whole.replace(self.thousands, "") if self.thousands else whole) + ("." + part if mark else "")
+        negative = found["open"] or found["minus"] or found["inner"]
+        return f"-{plain}" if negative and plain.strip("0.") else plain
+
+    def text(self, number: float) -> str:
+        """A number as the column writes it, without a unit that stands apart: a label has it once, at its end.
+
+        >>> Spelling("$", "", ",").text(-1250), Spelling("", "%", "", ",").text(2.5), Spelling("", " kg").text(60)
+        ('-$1,250', '2,5%', '60')
+        """
+        whole, _, part = number_text(abs(number)).partition(".")
+        if self.thousands and whole.isdigit():
+            whole = f"{int(whole):,}".replace(",", self.thousands)
+        sign = "-" if number < 0 else ""
+        return sign + self.before + whole + (self.decimal + part if part else "") + ("" if self.unit else self.after)
+
+    @property
+    def unit(self) -> str:
+        """What stands behind the number, where it is a word or stands apart."""
+        return self.after if self.after[:1].isspace() or self.after[:1].isalpha() else ""
+
+
+def _same(found: str | None, said: str) -> bool:
+    return (found or "").strip().lower() == said.strip().lower()
+
+
+def _marks(digits: Sequence[str], sign: str) -> tuple[str, str] | None:
+    """The marks of thousands and of decimals; None where they contradict one another or cannot be told apart."""
+    thousands, decimals, doubtful = set(), set(), []
+    for text in digits:
+        marks = re.findall(r"[^\d]", text)
+        if not marks:
+            continue
+        parts = re.split(r"[^\d]", text)
+        last = marks[-1]
+        if len(set(marks)) > 1:  # 1,234.50
+            thousands |= set(marks[:-1])
+            decimals.add(last)
+        elif len(marks) > 1 or last not in ".,":  # 1,234,567; 1'234
+            thousands.add(last)
+        elif len(parts[-1]) != GROUP or parts[0].startswith("0") or len(parts[0]) > GROUP:
+            decimals.add(last)
+        else:
+            doubtful.append(text)
+    unsure = {re.findall(r"[^\d]", t)[0] for t in doubtful} - thousands - decimals
+    if unsure and (decimals or _thousands(doubtful, digits, sign)):
+        thousands |= unsure
+    elif unsure:
+        return None
+    if thousands & decimals or len(thousands) > 1 or len(decimals) > 1:
+        return None
+    mark = next(iter(thousands), "")
+    return mark, next(iter(decimals), "," if mark == "." else ".")
+
+
+def _thousands(doubtful: Sequence[str], digits: Sequence[str], sign: str) -> bool:
+    """Whether the mark of 1,250 or 1.250 stands between thousands.
+
+    So it is in amounts of money, which have no three decimals; where every number has the mark (a band is then true in both
+    readings); and where a number without it is far larger than all of them are when the mark is read as that of decimals.
+    """
+    plain = [int(t) for t in digits if t.isdigit()]
+    if _MONEY.search(sign.lower()) or not plain:
+        return True
+    return max(plain) > FAR * max(float(re.sub(r"[^\d]", ".", t)) for t in doubtful)
+
+
+@register_rule
+@dataclass(frozen=True)
+class Written(Rule):
+    """The levels of ``bands`` (as JSON text) for numbers written in one spelling, with labels in that spelling.
+
+    >>> rule = Written.of("wage", [f"${n},250.00" for n in range(1, 41)], [5] * 40, 5)
+    >>> rule.over("wage", ["$1,250.00", "$12,250.00", "none"]).levels[1].labels
+    ('<$4,000', '$12,000-$13,999', '(other)')
+    """
+
+    bands: str = ""
+    before: str = ""
+    after: str = ""
+    thousands: str = ""
+    decimal: str = "."
+    other: str = "(other)"
+    kind: ClassVar[str] = "written"
+
+    @classmethod
+    def of(cls, column: str, texts: Sequence[str], counts: Any, k: int) -> Rule | None:
+        """The rule of texts that are numbers in one spelling; None where they are not."""
+        spelling = Spelling.of(texts)
+        if spelling is None:
+            return None
+        read = [spelling.number(t) for t in texts]
+        numbers = [n for n in read if n is not None]
+        sizes = np.asarray(counts)[[n is not None for n in read]]
+        plain, places = np.unique(np.array([float(n) for n in numbers]), return_inverse=True)
+        rule = number_bands(column, [number_text(x) for x in plain], np.bincount(places, weights=sizes).astype(np.int64), k)
+        if not isinstance(rule, Intervals):
+            return None
+        rest = len(texts) - len(numbers)
+        why = rule.why.replace("numbers:", f"numbers written with {spelling.before}{spelling.after}".strip() + ":", 1)
+        why = why if spelling.before + spelling.after else rule.why
+        why += f"; {rest} texts that are no such number as (other)" if rest else ""
+        bands = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
+        return cls(bands, *dataclasses.astuple(spelling), unlike("(other)", texts), why=why, on_text=True)
+
+    @cached_property
+    def _bands(self) -> Intervals:
+        return Intervals._from_fields(json.loads(self.bands))
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling(self.before, self.after, self.thousands, self.decimal)
+
+    @property
+    def inner(self) -> int:
+        return self._bands.inner
+
+    def labels(self, column: str, texts: Sequence[str], level: int) -> list[str | None]:
+        points = self._bands.points(level)
+        whole = bool(self._bands.integer) and all(float(p).is_integer() for p in points)
+        spell: Callable[[float], str] = self._spelling.text
+        shown = [label + self._spelling.unit for label in interval_labels(points, integer=whole, text=spell)]
+        read = [self._spelling.number(t) for t in texts]
+        at = np.searchsorted(np.asarray(points), [math.nan if n is None else float(n) for n in read], side="right")
+        return [self.other if n is None else shown[i] for n, i in zip(read, at, strict=True)]
+
+    def _inner_step(self, column: str, level: int, missing_label: str | None) -> Step:
+        return Generalize.of(column, self, level, missing_label=missing_label)
