@@ -102,9 +102,9 @@ def test_labels_follow_every_recoding(survey: dict[str, Path], tmp_path: Path, w
         assert all(holds(cell, v) for cell, v in zip(shown(after, meta, "age"), original["age"], strict=True))
     codes = sorted(v for v in set(after["edu"].dropna()) if meta.variable_value_labels["edu"].get(v) not in ("*", "(other)"))
     named = [meta.variable_value_labels["edu"][v] for v in codes]
-    for kind in (True, False):  # of groups, and of what stayed as it was
-        begins = [list(EDU.values()).index(n.partition(" to ")[0]) for n in named if (" to " in n) is kind]
-        assert begins == sorted(begins), "codes in the order of their labels"
+    order = list(EDU.values())
+    ends = [(order.index(n.split(" to ")[0]), order.index(n.split(" to ")[-1])) for n in named]
+    assert ends == sorted(ends), "codes in the order of their labels, groups and what stayed as it was"
     if source == target == "sav":
         assert meta.variable_measure["edu"] == "ordinal"
         assert meta.variable_measure["region"] == "nominal"

@@ -1,8 +1,9 @@
-"""Steps on batches that only give each value a label, as expression steps: then the quick way by codes can carry them out."""
+"""Labels: steps on batches that only give each value one, as expression steps (then the quick way by codes can carry them out),
+and the order of those that a class map publishes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,9 +11,10 @@ from shoal.engines.recode.codes import column_after
 from shoal.errors import HierarchyGapError
 from shoal.kernels.arrow import from_texts
 from shoal.kernels.text import canonical_text
-from shoal.model.plan import Plan, Step, StreamStep
+from shoal.model.plan import SUPPRESSED, Plan, Step, StreamStep
 from shoal.model.roles import Column, Schema
 from shoal.steps import ExpressionStep
+from shoal.steps.labels import natural
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,25 @@ def _only_labels(step: Step) -> bool:
     """Whether the new value is a label of the old one: the same in every row, with nothing drawn and no other column."""
     alone = step.columns == (step.column,) and not getattr(step, "needs", ()) and not step.draws
     return alone and not getattr(step, "by_row", True) and callable(getattr(step, "labels", None))
+
+
+def order_of_groups(pairs: Any, order: Sequence[str] = ()) -> tuple[str, ...]:
+    """Published texts (column ``is``) in the order of the values that they stand for (``was``): by the least, then the greatest.
+
+    ``order`` is that of the values, where it is known; else numbers go by size. What joins the rest has no place.
+
+    >>> import pyarrow as pa
+    >>> order_of_groups(pa.table({"was": ["1", "2", "2", "10", "3"], "is": ["1 to 2", "1 to 2", "2", "10", "(other)"]}))
+    ('1 to 2', '2', '10')
+    """
+    places = {text: (0, float(i), "") for i, text in enumerate(order)}
+    ends: dict[str, tuple[Any, Any]] = {}
+    there = {text for text in pairs["was"].unique().to_pylist() if text is not None}
+    for pair in pairs.group_by(["was", "is"]).aggregate([]).to_pylist():
+        value, label = pair["was"], pair["is"]
+        if value is None or label is None or label == SUPPRESSED or (label.startswith("(") and label not in there):
+            continue
+        at = places.get(value, natural(value))
+        low, high = ends.get(label, (at, at))
+        ends[label] = min(low, at), max(high, at)
+    return tuple(sorted(ends, key=lambda label: (*ends[label], label)))

@@ -17,6 +17,7 @@ import pyarrow as pa
 from shoal.engines.core.base import Engine, Relation
 from shoal.engines.core.kinds import kind_of, normalize
 from shoal.engines.core.shaping import check_gaps, cleaned, people, shaped_columns, shaped_from
+from shoal.engines.recode.labels import order_of_groups
 from shoal.errors import DataError, UsageError, missing_column
 from shoal.kernels.codes import code_labels, is_numeric, label_texts
 from shoal.kernels.text import canonical_text
@@ -69,7 +70,8 @@ def published(
             grouped = steps[name].after(item.column) if name in steps else item.column
             labels: dict[object, str] = dict(label_texts(relation.column(name)).items())  # of the cells that stay as they were
             labels.update(code_labels(grouped))
-            after = replace(grouped, kind="text", labels=labels, coded=False, grouped=True, stored=None)
+            order = order_of_groups(_as_text(class_map, {name: "was", name + PUBLISHED: "is"}), relation.column(name).order)
+            after = replace(grouped, kind="text", labels=labels, order=order, coded=False, grouped=True, stored=None)
         else:
             value, after = item.value, item.column
         terms.append(exp.alias_(value.copy(), f"p{i}", quoted=True))
