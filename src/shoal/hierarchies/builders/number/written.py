@@ -7,7 +7,6 @@ Keeps    the spelling (sign, unit, marks) is public; a text that is no such numb
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -187,7 +186,8 @@ class Written(Rule):
         why = why if spelling.before + spelling.after else rule.why
         why += f"; {rest} texts that are no such number as (other)" if rest else ""
         bands = json.dumps(rule.to_json(), ensure_ascii=False, sort_keys=True)
-        return cls(bands, *dataclasses.astuple(spelling), unlike("(other)", texts), why=why, on_text=True)
+        spelled = (spelling.before, spelling.after, spelling.thousands, spelling.decimal)
+        return cls(bands, *spelled, other=unlike("(other)", texts), why=why, on_text=True)
 
     @cached_property
     def _bands(self) -> Intervals:
