@@ -32,7 +32,7 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.stderr.write("Stopped. Nothing was left half-written.\n")
-        sys.exit(130)
+        sys.exit(128 + _ending[0] if _ending else 130)
 
 
 def _interrupted(*_: Any) -> NoReturn:

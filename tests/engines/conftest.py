@@ -18,6 +18,7 @@ ENGINES = [
     pytest.param("duckdb", marks=pytest.mark.engine),
     pytest.param("postgres", marks=pytest.mark.engine),
     pytest.param("mariadb", marks=pytest.mark.engine),
+    pytest.param("sqlite", marks=pytest.mark.engine),
     pytest.param("spark", marks=[pytest.mark.engine, pytest.mark.xdist_group("spark")]),
 ]
 

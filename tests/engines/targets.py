@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +24,8 @@ TYPES = {  # our word → the native type, per engine
     "duckdb": COMMON | {"text": "VARCHAR", "zoned": "TIMESTAMPTZ"},
     "postgres": COMMON | {"text": "TEXT", "float": "DOUBLE PRECISION", "single": "REAL", "zoned": "TIMESTAMPTZ"},
     "mariadb": COMMON | {"text": "TEXT", "timestamp": "DATETIME(6)", "zoned": "TIMESTAMP(6)"},
+    "sqlite": COMMON
+    | {"text": "TEXT", "integer": "INTEGER", "float": "REAL", "single": "REAL", "timestamp": "DATETIME", "zoned": "DATETIME"},
     "spark": COMMON | {"text": "STRING", "timestamp": "TIMESTAMP_NTZ", "zoned": "TIMESTAMP"},
 }
 
@@ -192,6 +197,60 @@ def _mysql(value: Any) -> Any:
     return value
 
 
+class SQLiteTarget(Target):
+    """SQLite has no decimals: those that a double holds exactly are stored as doubles, others as texts."""
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "contract.sqlite"
+
+    def source(self, table: str) -> str:
+        return f"sqlite:///{self.file}::{table}"
+
+    def connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.file, isolation_level=None)
+
+    def execute(self, *statements: str) -> None:
+        with closing(self.connect()) as con:
+            for s in statements:
+                con.execute(s)
+
+    def load(self, rows: Sequence[Row], types: dict[str, str], table: str | None = None) -> str:
+        table = table or self.fresh()
+        exact = {c: all(r[c] is None or Decimal(float(r[c])) == r[c] for r in rows) for c, t in types.items() if t in DECIMALS}
+        stored = {c: t if t not in DECIMALS else ("float" if exact[c] else "text") for c, t in types.items()}
+        with closing(self.connect()) as con:
+            con.execute("BEGIN")
+            con.execute(self.ddl(table, stored))
+            if rows:
+                values = [[_sqlite(r[c], stored[c]) for c in types] for r in rows]
+                con.executemany(f"INSERT INTO {self.quote(table)} VALUES ({', '.join('?' for _ in types)})", values)
+            con.execute("COMMIT")
+        return self.source(table)
+
+    def read(self, table: str) -> list[Row]:
+        with closing(self.connect()) as con:
+            result = con.execute(f"SELECT * FROM {self.quote(table)}")
+            names = [d[0] for d in result.description]
+            return [dict(zip(names, r, strict=True)) for r in result.fetchall()]
+
+    def tables(self) -> set[str]:
+        with closing(self.connect()) as con:
+            return {r[0] for r in con.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+DECIMALS = ("decimal", "fine", "wide")
+
+
+def _sqlite(value: Any, stored: str) -> Any:
+    """Days, moments and decimals as SQLite keeps them; NaN becomes NULL by itself."""
+    if isinstance(value, Decimal):
+        return float(value) if stored == "float" else format(value, "f")
+    if isinstance(value, dt.datetime):
+        return _mysql(value).isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
 class SparkTarget(Target):
     """Tables of the local session's catalog."""
 
@@ -227,4 +286,10 @@ class SparkTarget(Target):
         return {t.name for t in self.handle.catalog.listTables() if not t.isTemporary}
 
 
-CLASSES = {"duckdb": DuckDBTarget, "postgres": PostgresTarget, "mariadb": MariaDBTarget, "spark": SparkTarget}
+CLASSES = {
+    "duckdb": DuckDBTarget,
+    "postgres": PostgresTarget,
+    "mariadb": MariaDBTarget,
+    "spark": SparkTarget,
+    "sqlite": SQLiteTarget,
+}

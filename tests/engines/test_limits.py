@@ -91,7 +91,7 @@ def test_inspect_uses_the_columns_that_have_a_role(server: Target) -> None:
 def test_a_statement_that_takes_too_long_is_stopped(server: Target) -> None:
     source = server.load(ROWS, TYPES)
     if server.name == "duckdb":
-        with pytest.raises(UsageError, match="for PostgreSQL, MySQL and MariaDB"):
+        with pytest.raises(UsageError, match="for PostgreSQL, MySQL, MariaDB and SQLite"):
             shoal.open(source, statement_timeout="1s")
         return
     slow = server.fresh("slow")

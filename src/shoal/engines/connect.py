@@ -18,6 +18,7 @@ SERVERS = {  # URL scheme → module and class; each class takes (url) and makes
     "spark": ("shoal.engines.spark.engine", "Spark"),
     "sc": ("shoal.engines.spark.engine", "Spark"),
     "duckdb": ("shoal.engines.duckdb.engine", "DuckDB"),
+    "sqlite": ("shoal.engines.servers.sqlite.engine", "SQLite"),
 }
 
 WITH_USERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql")

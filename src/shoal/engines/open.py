@@ -19,6 +19,7 @@ from shoal.engines.core.limits import seconds_of
 from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
+from shoal.engines.servers.sqlite.place import SCHEME, file_of
 from shoal.engines.table import Table, make_table
 from shoal.errors import UnreadableError
 
@@ -78,6 +79,8 @@ def open(
 def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
     if isinstance(source, Table):
         return source.with_roles(**roles)
+    if isinstance(source, str) and source.lower().startswith(SCHEME) and "::" not in source:
+        source = file_of(source)  # the only table of a file
     elsewhere = open_source(source, options) if isinstance(source, str) else None
     if elsewhere is not None:
         return make_table(*elsewhere, name or _stem(Path(elsewhere[1].source.rpartition("::")[2])), roles)

@@ -53,7 +53,7 @@ class Table:
 
     @property
     def engine(self) -> str:
-        """``duckdb``, ``postgres``, ``mysql``, ``mssql`` or ``spark``."""
+        """``duckdb``, ``postgres``, ``mysql``, ``mssql``, ``sqlite`` or ``spark``."""
         return self._engine.name
 
     @property

@@ -1,4 +1,4 @@
-"""Tables of SQLite files: types by what the cells hold, classes byte for byte, one state, and no silent loss."""
+"""Tables of SQLite files, copied or asked where they lie: types by cells, classes byte for byte, one state, no silent loss."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 
 import shoal
 from engines import awkward
-from shoal.engines.files import sqlite as reader
-from shoal.errors import DataError, ShoalError, UnreadableError, UsageError
-from shoal.model.plan import Plan
+from shoal.engines.servers.sqlite import cells, session
+from shoal.errors import DataError, EngineError, OutputError, ShoalError, UnreadableError, UsageError
+from shoal.model.plan import Plan, Suppression
+from shoal.steps import Cut, MapValues, Round
 
 TEXTS = [t for t in awkward.TEXTS if t is None or len(t) < 100]
 
@@ -90,7 +91,7 @@ def test_values_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_that_doubles_cannot_tell_apart_are_refused_beside_fractions(tmp_path: Path) -> None:
-    limit = reader.EXACT
+    limit = cells.EXACT
     assert counted(made(tmp_path / "a.db", "a", [(limit,), (limit - 1,), (0.5,)]), "a") == {0.5: 1, limit - 1.0: 1, limit: 1}
     source = made(tmp_path / "b.db", "a", [(limit + 1,), (limit,), (0.5,)])
     with pytest.raises(DataError, match="some would become equal"):
@@ -110,16 +111,29 @@ def test_types_that_are_asked_for(tmp_path: Path) -> None:
             shoal.open(source, types=wrong)
 
 
-def test_parts_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "ROWS", 3)
-    for rows in (2, 3, 4, 6, 7):
-        assert sum(counted(made(tmp_path / f"{rows}.db", "a INT", [(i,) for i in range(rows)]), "a").values()) == rows
+def test_answers_come_in_parts_of_one_type(tmp_path: Path) -> None:
+    """A column without a value in the first part has its type from the rest."""
+    rows = [(i, None if i < 5 else f"t{i}", None, None if i < 4 else b"x", None if i < 6 else i / 2) for i in range(7)]
+    source = made(tmp_path / "p.db", "a INT, b TEXT, c TEXT, d BLOB, e REAL", rows)
+    for size in (1, 2, 3, 6, 7, 8):
+        with shoal.open(source) as table:
+            batches = list(table.scan(batch_size=size))
+            found = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+        assert found == rows
+        assert max(b.num_rows for b in batches) == min(size, 7)
+        assert len({str(b.schema) for b in batches}) == 1
 
 
 def test_text_that_is_not_utf_8_is_refused_without_a_value(tmp_path: Path) -> None:
     source = made(tmp_path / "u.db", "a TEXT", [("x",)], more="UPDATE t SET a = CAST(x'41ff' AS TEXT)")
+    with shoal.open(source) as table:
+        for ask in (lambda: table.count(["a"]), lambda: list(table.scan())):
+            with pytest.raises(DataError, match="not UTF-8") as caught:
+                ask()
+            assert "A" not in str(caught.value).replace("a text", "")
     with pytest.raises(DataError, match="not UTF-8"):
-        shoal.open(source)
+        shoal.open(tmp_path / "u.db")
+    assert counted(source, "a", types={"a": "binary"}) == {b"A\xff": 1}
 
 
 # -- which table ------------------------------------------------------------------------------------------------------------
@@ -185,15 +199,21 @@ def test_a_duckdb_file_with_that_ending_is_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 def test_what_is_written_later_is_not_in_the_release(mode: str, tmp_path: Path) -> None:
+    """With a log (WAL) others write and are not seen; without one they have to wait."""
     file = tmp_path / "s.db"
     source = made(file, "age INT, sex TEXT", [(20 + i % 2, "fm"[i % 2]) for i in range(40)])
-    with closing(sqlite3.connect(file)) as writer:
+    with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as writer:
         writer.execute(f"PRAGMA journal_mode = {mode}")
         with shoal.open(source) as table:
             release = shoal.anonymize(table, quasi=["age", "sex"], k=3)
-            with writer:
+            if mode == "WAL":
                 writer.execute("INSERT INTO t VALUES (71, 'f')")
+            else:
+                with pytest.raises(sqlite3.OperationalError, match="locked"):
+                    writer.execute("INSERT INTO t VALUES (71, 'f')")
             release.write(tmp_path / "release")
+        if mode == "DELETE":
+            writer.execute("INSERT INTO t VALUES (71, 'f')")
         found = release.certificate.to_json()["input"]
         assert found["records"] == 40
         assert found["snapshot"].startswith("sqlite ")
@@ -202,8 +222,24 @@ def test_what_is_written_later_is_not_in_the_release(mode: str, tmp_path: Path) 
             assert table.n_rows() == 41
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["INSERT INTO t VALUES ('x')", "INSERT INTO t VALUES (2.5)", "ALTER TABLE t RENAME COLUMN a TO b", "DROP TABLE t"],
+)
+def test_columns_that_are_no_longer_what_they_were_are_refused(change: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.db"
+    source = made(file, "a INT", [(1,), (2,)])
+    with closing(sqlite3.connect(file, isolation_level=None)) as writer, shoal.open(source) as table:
+        writer.execute("INSERT INTO t VALUES (3)")
+        assert table.n_rows() == 3, "another whole number changes nothing"
+        writer.execute(change)
+        for ask in (lambda: table.count(["a"]), table.n_rows):
+            with pytest.raises(EngineError, match=r"not what they were|not there"):
+                ask()
+
+
 def test_a_file_that_somebody_writes_to_is_called_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PATIENCE", 0.01)
+    monkeypatch.setattr(session, "PATIENCE", 0.01)
     file = tmp_path / "s.db"
     source = made(file, "a INT", [(1,)])
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
@@ -212,24 +248,120 @@ def test_a_file_that_somebody_writes_to_is_called_locked(tmp_path: Path, monkeyp
             shoal.open(source)
 
 
-def test_other_errors_of_sqlite_are_told_by_their_name_alone(tmp_path: Path) -> None:
+def test_words_of_sqlite_are_not_repeated(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "v.db")) as con, con:
         con.execute("CREATE TABLE t (a)")
         con.execute("CREATE VIEW broken AS SELECT secret FROM t")
-    with pytest.raises(UnreadableError, match=r"cannot be read \(SQLITE_ERROR\)") as caught:
+    with pytest.raises(EngineError, match="a column is not there") as caught:
         shoal.open(f"sqlite://{tmp_path / 'v.db'}::broken")
     assert "secret" not in str(caught.value)
 
 
 def test_nothing_is_written_into_a_copy(tmp_path: Path) -> None:
     """A new table beside the source would be gone with the copy."""
-    source = made(tmp_path / "s.db", "age INT", [(20,)] * 10)
+    made(tmp_path / "s.db", "age INT", [(20,)] * 10)
     file = tmp_path / "f.csv"
     file.write_text("age\n20\n20\n20\n")
-    for one in (source, str(file)):
+    for one in (tmp_path / "s.db", file):
         with shoal.open(one) as table:
             with pytest.raises(UsageError, match="needs a table in a database"):
                 table.recode(Plan(), "::published")
             with pytest.raises(UsageError, match="needs a table in a database"):
                 shoal.anonymize(table, quasi=["age"], k=2, to_table="published").write(tmp_path / "release")
     assert not (tmp_path / "release").exists()
+
+
+def test_a_copy_and_the_file_itself_answer_alike(tmp_path: Path) -> None:
+    cells = [
+        (t, i % 5, (i % 7) / 4, "2024-02-29" if i % 2 else "1970-01-01", f"2024-02-29T10:0{i % 3}") for i, t in enumerate(TEXTS)
+    ]
+    source = made(tmp_path / "s.db", "a TEXT COLLATE NOCASE, b INT, c REAL, d DATE, e DATETIME", cells)
+    with shoal.open(source) as asked, shoal.open(tmp_path / "s.db") as copied:
+        assert [(c.name, c.kind) for c in asked.schema.columns] == [(c.name, c.kind) for c in copied.schema.columns]
+        assert (asked.engine, copied.engine) == ("sqlite", "duckdb")
+        for columns in (["a"], ["b", "c"], ["d", "e"], ["a", "b", "c", "d", "e"]):
+            one, two = (t.count(columns, sensitive=["b"], unit="c") for t in (asked, copied))
+            assert one.sizes.tolist() == two.sizes.tolist()
+            assert [c.tolist() for c in one.codes] == [c.tolist() for c in two.codes]
+            assert all(x.equals(y) for x, y in zip(one.categories, two.categories, strict=True))
+
+
+# -- asked where it lies ------------------------------------------------------------------------------------------------------
+
+
+def test_texts_of_a_file_in_another_encoding_are_the_same(tmp_path: Path) -> None:
+    rows = [(t, i % 3) for i, t in enumerate(TEXTS * 2)]
+    for encoding in ("UTF-16le", "UTF-16be"):
+        file = tmp_path / f"{encoding}.db"
+        with closing(sqlite3.connect(file)) as con:
+            con.execute(f"PRAGMA encoding = '{encoding}'")
+            con.execute("CREATE TABLE keep (x)")
+        source = made(file, "a TEXT, n INT", rows)
+        assert counted(source, "a") == Counter(t for t, _ in rows)
+        step = MapValues("a", ("ä", "日本"), (0, 1), ("x", "y"), "top", "other")
+        with shoal.open(source) as table:
+            labels = Counter({"ä": "x", "日本": "y", None: None}.get(t, "other") for t, _ in rows)
+            found = table.count(["a"], through={"a": step})
+        names = [None if c < 0 else found.categories[0][int(c)].as_py() for c in found.codes[0]]
+        assert dict(zip(names, found.sizes.tolist(), strict=True)) == labels
+
+
+def test_doubles_are_compared_and_spelled_to_the_last_bit(tmp_path: Path) -> None:
+    """SQLite itself shows 15 digits: 0.3 and 0.1 + 0.2 would be one."""
+    values = [0.3, 0.1 + 0.2, 1e300, 5e-324, 1e22, 123456789.123456789, float(2**53), -0.0]
+    source = made(tmp_path / "d.db", "a REAL", [(v,) for v in values])
+    assert counted(source, "a") == {v + 0.0: 1 for v in values}
+    step = MapValues("a", tuple(repr(v) for v in values[:4]), (0, 1, 2, 3), ("p", "q", "r", "s"), "top", "other")
+    with shoal.open(source) as table:
+        found = table.count(["a"], through={"a": step})
+        cut = table.count(["a"], through={"a": Cut("a", (0.1 + 0.2,), ("below", "from"))})
+        table.recode(Plan((), Suppression(2, ("a",), "cells")), tmp_path / "x.csv")
+    assert dict(zip(found.categories[0].to_pylist(), found.sizes.tolist(), strict=True)) == dict.fromkeys("pqrs", 1) | {
+        "other": 4
+    }
+    assert cut.sizes.tolist() == [3, 5]
+    assert (tmp_path / "x.csv").read_text().replace('"', "").split() == ["a", *["*"] * 8]
+
+
+def test_texts_with_a_zero_are_refused(tmp_path: Path) -> None:
+    source = made(tmp_path / "z.db", "a TEXT", [("x\0y",), ("x\0z",)])
+    with pytest.raises(DataError, match="zero character"):
+        shoal.open(source)
+    with pytest.raises(DataError, match="zero character"):
+        shoal.open(source, types={"a": "text"})
+    assert counted(source, "a", types={"a": "binary"}) == {b"x\0y": 1, b"x\0z": 1}
+
+
+def test_the_file_is_written_to_only_where_a_table_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "s.db"
+    source = made(
+        file,
+        "age INT, born DATE, ok BOOLEAN, seen DATETIME",
+        [(20 + i % 2, "2024-02-29", 1, "2024-02-29 10:00") for i in range(6)],
+    )
+    before = file.read_bytes()
+    with shoal.open(source) as table:
+        table.count(["age"], through={"age": MapValues("age", ("20", "21"), (0, 0), ("x",))})
+        table.recode(Plan(), tmp_path / "x.parquet")
+        assert file.read_bytes() == before
+        table.recode(Plan((Round("age", 10),)), "::published")
+        with pytest.raises(OutputError, match="already in"):
+            table.recode(Plan(), "::PUBLISHED")
+    with shoal.open(f"sqlite://{file}::published") as made_:
+        assert [c.kind for c in made_.schema.columns] == ["integer", "date", "boolean", "timestamp"]
+        assert made_.count(["age", "born", "ok", "seen"]).sizes.tolist() == [6]
+
+
+def test_a_statement_ends_in_time_or_at_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = made(tmp_path / "s.db", "a INT", [(i,) for i in range(2000)], more="CREATE VIEW v AS SELECT x.a FROM t x, t y, t z")
+    monkeypatch.setattr(session, "STEPS", 100)
+    with shoal.open(source, statement_timeout="1h") as table:
+        assert table.n_rows() == 2000
+        table.limit_statements(0.001, False)
+        with pytest.raises(EngineError, match="a time limit"):
+            table._engine._rows("SELECT COUNT(*) FROM v")
+        engine: Any = table._engine
+        engine.limit_time(3600.0)
+        engine._connection.set_progress_handler(lambda: 1 / 0, 100)
+        with pytest.raises(KeyboardInterrupt):
+            engine._rows("SELECT COUNT(*) FROM v")

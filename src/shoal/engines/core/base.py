@@ -77,6 +77,8 @@ class Engine(ABC):
     dialect: ClassVar[str]
     stable_order: ClassVar[bool] = False
     """Whether a plain SELECT gives the rows in the same order every time (files do, databases do not)."""
+    creates_by_query: ClassVar[bool] = True
+    """Whether a new table made by a query keeps the kinds of its columns; otherwise it is loaded from batches."""
     memory: int | None = None
     """Bytes that a run may take; None where nobody said."""
 
@@ -115,7 +117,9 @@ class Engine(ABC):
 
     def limit_time(self, seconds: float) -> None:
         """Let the server stop every statement that takes longer."""
-        raise UsageError("a limit on statements is for PostgreSQL, MySQL and MariaDB.", hint="Leave --statement-timeout out.")
+        raise UsageError(
+            "a limit on statements is for PostgreSQL, MySQL, MariaDB and SQLite.", hint="Leave --statement-timeout out."
+        )
 
     def close(self) -> None:  # noqa: B027  an engine may have nothing to give back
         """Give back connections and temporary objects."""
@@ -148,6 +152,9 @@ class Engine(ABC):
         None where the engine cannot promise it. ``write`` where a new table shall be made in the same transaction.
         """
         return None
+
+    def will_write(self) -> None:  # noqa: B027  most connections may write as they are
+        """A run begins that ends with a new table in this database."""
 
     def isolates(self, relation: Relation) -> bool:
         """Whether a table is in the snapshot that :meth:`hold` began."""

@@ -19,7 +19,7 @@ from shoal.engines.files.jsonl import open_jsonl
 from shoal.engines.files.lake import is_lake_source, lake_of, open_lake, open_lake_source
 from shoal.engines.files.packing import ending
 from shoal.engines.files.parquet import is_pattern, open_parquet
-from shoal.engines.files.sqlite import is_sqlite_source, open_sqlite, open_sqlite_source
+from shoal.engines.files.sqlite import open_sqlite
 from shoal.engines.files.statistical.read import open_statistical
 from shoal.errors import UnreadableError, UsageError, nearest
 from shoal.model.roles import check_names
@@ -115,11 +115,9 @@ def _again(options: dict[str, Any], format: str | None) -> dict[str, Any]:
 
 
 def open_source(source: str, options: dict[str, Any]) -> Opened | None:
-    """A source that is no local path: ``-``, an object store, ``delta::PATH``, ``sqlite:///FILE::table``; None for others."""
+    """A source that is no local path: ``-``, an object store, ``delta::PATH``; None for others."""
     if is_lake_source(source):
         return open_lake_source(source, options)
-    if is_sqlite_source(source):
-        return open_sqlite_source(source, options)
     given = options.get("format")
     if source == "-":
         return brought("-", options, lambda folder: from_stdin(folder, given), open_path)
@@ -129,9 +127,9 @@ def open_source(source: str, options: dict[str, Any]) -> Opened | None:
 
 
 def in_database(relation: Relation) -> bool:
-    """Whether a table is read by statements that a database answers; files, lake tables and copies of SQLite's are not."""
+    """Whether a table is read by statements that a database answers; files, lake tables and copies are not."""
     source = relation.source
-    return "::" in source and relation.reader is None and not (is_lake_source(source) or is_sqlite_source(source))
+    return "::" in source and relation.reader is None and not is_lake_source(source)
 
 
 def _nothing() -> Any:

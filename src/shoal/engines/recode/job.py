@@ -80,7 +80,7 @@ class Job:
 
     def to_table(self, home: Engine, out: str) -> None:
         """A new table in the source's own database by CREATE TABLE AS, elsewhere by loading batches."""
-        if self.rows is not None and self.engine is home and out.startswith("::"):
+        if self.rows is not None and self.engine is home and out.startswith("::") and home.creates_by_query:
             self._add_up(self.rows)
             home.create_table(out[2:], _named(final(home, self.rows, self.plan), self.columns))
             return

@@ -100,6 +100,8 @@ def recode(
         and can_recode(relation, names, plan, engine.memory, coded)
     ):
         return _by_codes(relation, schema, names, labels, plan, unit, kept, target, output_format(target, format), raw, progress)
+    if isinstance(target, str) and target.startswith("::"):
+        engine.will_write()
     with ExitStack() as stack:
         stack.enter_context(engine.snapshot())
         stack.enter_context(engine.sparing())
