@@ -13,6 +13,7 @@ import pytest
 
 import shoal
 from engines import awkward
+from shoal.api.preview import preview
 from shoal.engines.servers.sqlite import cells, session
 from shoal.errors import DataError, EngineError, OutputError, ShoalError, UnreadableError, UsageError
 from shoal.model.plan import Plan, Suppression
@@ -365,3 +366,21 @@ def test_a_statement_ends_in_time_or_at_a_signal(tmp_path: Path, monkeypatch: py
         engine._connection.set_progress_handler(lambda: 1 / 0, 100)
         with pytest.raises(KeyboardInterrupt):
             engine._rows("SELECT COUNT(*) FROM v")
+
+
+def test_a_preview_tells_what_is_asked(tmp_path: Path) -> None:
+    rows = [(i, 20 + i % 3, "ab"[i % 2]) for i in range(60)]
+    source = made(tmp_path / "s.db", "id INT, age INT, ill TEXT", rows)
+    asked: dict[str, Any] = {"quasi": ["age"], "sensitive": ["ill"], "direct": ["id"]}
+    told = preview("measure", source, **asked)
+    sent: list[str] = []
+    with shoal.open(source) as table:
+        engine: Any = table._engine
+        engine._connection.set_trace_callback(sent.append)
+        shoal.measure(table, **asked)
+    assert [s.sql for s in told.statements if '"t" AS "r"' in s.sql] == [s for s in sent if '"t" AS "r"' in s]
+    assert 'FROM "t"' in told.statements[0].sql
+    assert {s.returns for s in told.statements} == {"nothing", "aggregates"}
+    assert "TYPEOF" in told.note
+    with_maps = preview("anonymize", source, **asked, k=3)
+    assert "rows" in {s.returns for s in with_maps.statements}

@@ -31,7 +31,8 @@ _TEXT = "CASE TYPEOF({x}) WHEN 'blob' THEN LOWER(HEX({x})) ELSE CAST({x} AS TEXT
 _SECONDS = "SUBSTR(x, 17, 3) || '.' || SUBSTR(SUBSTR(x, 21) || '000000', 1, 6)"
 _MOMENT = f"SUBSTR(x, 1, 10) || ' ' || SUBSTR(x, 12, 5) || CASE LENGTH(x) WHEN 16 THEN ':00.000000' ELSE {_SECONDS} END"
 _VALUES = {  # of a cell ``x`` of that sort
-    "text": _TEXT.format(x="x"), "integer": "CAST(x AS INTEGER)", "float": "CAST(x AS REAL)", "boolean": "CAST(x AS INTEGER)",
+    "text": "CAST(x AS TEXT)", "mixed": _TEXT.format(x="x"),
+    "integer": "CAST(x AS INTEGER)", "float": "CAST(x AS REAL)", "boolean": "CAST(x AS INTEGER)",
     "date": "CAST(x AS TEXT)", "timestamp": _MOMENT, "binary": "CAST(x AS BLOB)",
 }  # fmt: skip
 _ASKED = _VALUES | {"float": "SHOAL_DOUBLE(x)", "boolean": "CASE WHEN LOWER(x) IN ('1', 'true') THEN 1 WHEN x <> '' THEN 0 END"}
@@ -124,7 +125,7 @@ def _found(name: str, declared: str, facts: Sequence[Any]) -> Reading:
         return _reading(name, "float", declared)
     if least == most == "text":
         return _reading(name, (not wrong and _declared_moment(declared)) or "text", declared)
-    return _reading(name, "binary" if least == "blob" else "text", declared)  # bytes sort last
+    return _reading(name, "binary" if least == "blob" else "mixed", declared)  # bytes sort last
 
 
 def _asked(name: str, declared: str, kind: str, facts: Sequence[Any]) -> Reading:
@@ -137,8 +138,8 @@ def _asked(name: str, declared: str, kind: str, facts: Sequence[Any]) -> Reading
             hint=f"Mend them in the file, or read it otherwise (types={{'{name}': 'text'}}).",
             column=name,
         )
-    inner = None if kind in ("binary", "text") else _of(_VALUES["text"], column(name, "r"))
-    return Reading(Column(name, kind), _of(_ASKED[kind], inner or column(name, "r")), declared)
+    spelled = column(name, "r") if kind == "binary" else _of(_VALUES["mixed"], column(name, "r"))
+    return Reading(Column(name, kind), _of(_ASKED[kind], spelled), declared)
 
 
 def _refuse_zero(name: str, found: Any) -> None:
@@ -151,7 +152,7 @@ def _refuse_zero(name: str, found: Any) -> None:
 
 
 def _reading(name: str, kind: str, declared: str) -> Reading:
-    return Reading(Column(name, kind), _of(_VALUES[kind], column(name, "r")), declared)
+    return Reading(Column(name, "text" if kind == "mixed" else kind), _of(_VALUES[kind], column(name, "r")), declared)
 
 
 def _of(template: str, value: exp.Expr) -> exp.Expr:

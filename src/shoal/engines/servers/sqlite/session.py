@@ -35,11 +35,11 @@ class Session(Engine):
     def __init__(self, url: str) -> None:
         self.file = file_of(url)
         self.asked: list[str] = []
-        """What was asked of the cells to know their types: it is sent when a table is opened."""
         self._maps: dict[str, Any] = {}
         self._read: dict[str, tuple[dict[str, str], list[Reading]]] = {}
         self._numbers = itertools.count(1)
         self._depth = 0
+        self._begun = False
         self._seen = 0
         self._writes = False
         self._limit: float | None = None
@@ -93,7 +93,7 @@ class Session(Engine):
         raise NotImplementedError
 
     def close(self) -> None:
-        self.holding, self._depth = None, 0
+        self.holding, self._depth, self._begun = None, 0, False
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -193,6 +193,7 @@ class Session(Engine):
 
     def _begin(self) -> None:
         self._run("BEGIN")
+        self._begun = True
         self._rows("SELECT 1 FROM sqlite_master LIMIT 1")  # here the state is taken
         version = self._rows("PRAGMA data_version")[0][0]
         if self._read and version != self._seen:
@@ -203,7 +204,8 @@ class Session(Engine):
         raise NotImplementedError
 
     def _end(self) -> None:
-        if self._connection is not None and self._connection.in_transaction:
+        if self._connection is not None and self._begun:
+            self._begun = False
             try:
                 self._run("COMMIT")
             except EngineError:
