@@ -24,7 +24,7 @@ def is_code(values: Any, declared: Sequence[object]) -> Any:
     import pyarrow.compute as pc
 
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    out = pa.array([False] * len(values), pa.bool_())
+    out = pa.repeat(pa.scalar(False), len(values))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         texts = [d for d in declared if isinstance(d, str)]
         return pc.fill_null(pc.is_in(values, value_set=pa.array(texts, kind)), False) if texts else out

@@ -20,6 +20,12 @@ _ABOVE = (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 4
           1971.5909503065514427, 133.14166789178437745, 3.3871328727963666080)  # fmt: skip
 _BELOW = (5226.4952788528545610, 28729.085735721942674, 39307.895800092710610, 21213.794301586595867, 5394.1960214247511077,
           687.18700749205790830, 42.313330701600911252, 1.0)  # fmt: skip
+_TAIL_ABOVE = (7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.4178072517745061177e-1, 1.27045825245236838258,
+               3.64784832476320460504, 5.7694972214606914055, 4.6303378461565452959, 1.42343711074968357734)  # fmt: skip
+_TAIL_BELOW = (1.05075007164441684324e-9, 5.475938084995344946e-4, 1.51986665636164571966e-2, 1.4810397642748007459e-1,
+               6.8976733498510000455e-1, 1.6763848301838038494, 2.05319162663775882187, 1.0)  # fmt: skip
+_FARTHEST = math.exp(-25.0)
+"""Chances below it, which hardly ever occur, are left to the standard library."""
 
 
 def normal_quantiles(p: FloatArray) -> FloatArray:
@@ -33,7 +39,17 @@ def normal_quantiles(p: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):  # r is of use in the middle only
         out: FloatArray = q * (np.polyval(_ABOVE, r) / np.polyval(_BELOW, r))
     tails = np.flatnonzero(r < 0)
-    out[tails] = list(map(NormalDist().inv_cdf, p[tails].tolist()))
+    out[tails] = _tails(p[tails])
+    return out
+
+
+def _tails(p: FloatArray) -> FloatArray:
+    """Of chances below 0.075 and above 0.925."""
+    chance = np.where(p < 0.5, p, 1 - p)
+    r = np.sqrt(-np.log(chance)) - 1.6
+    out: FloatArray = np.polyval(_TAIL_ABOVE, r) / np.polyval(_TAIL_BELOW, r) * np.where(p < 0.5, -1.0, 1.0)
+    far = np.flatnonzero(chance < _FARTHEST)
+    out[far] = list(map(NormalDist().inv_cdf, p[far].tolist()))
     return out
 
 

@@ -732,3 +732,14 @@ def test_the_days_of_a_person_are_the_first_word_of_the_digest():
         number = int.from_bytes(hmac.new(KEY.encode(), b"dates\x00" + person.encode(), "sha256").digest()[:8], "big") % 60
         assert days == (number - 30 if number < 30 else number - 29)
     assert step.shifts(KEY.encode(), []).tolist() == []
+
+
+@pytest.mark.parametrize("length", [16, 17, 32, 63, 64])
+def test_a_keyed_hash_is_hmac_of_domain_and_value(monkeypatch, length):
+    monkeypatch.setenv("TEST_KEY", KEY)
+    people = ["ann", "", None, "Zoë", "ann"]
+    wanted = [None if p is None else hmac.digest(KEY.encode(), f"d\0{p}".encode(), "sha256").hex()[:length] for p in people]
+    found = tf.apply(tf.KeyedHash("p", "env:TEST_KEY", "d", length=length), pa.table({"p": people})).table["p"]
+    assert (found.type, found.to_pylist()) == (pa.string(), wanted)
+    nobody = tf.apply(tf.KeyedHash("p", "env:TEST_KEY"), pa.table({"p": pa.array([None, None], pa.string())})).table["p"]
+    assert nobody.to_pylist() == [None, None]

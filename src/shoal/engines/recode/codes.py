@@ -25,6 +25,8 @@ Declared = Mapping[str, tuple[object, ...]]
 def without_codes(table: Any, declared: Declared) -> Any:
     """The table with declared codes as missing values."""
     for name, codes in declared.items():
+        if not codes:
+            continue
         values = table.column(name)
         hidden = pc.if_else(is_code(values, codes), pa.scalar(None, values.type), values)
         table = table.set_column(table.schema.get_field_index(name), name, hidden)

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from shoal.errors import PolicyError, need
+from shoal.kernels.text import canonical_text
 from shoal.model.plan import StreamStep, register_step
 from shoal.steps import Drop
 from shoal.transform.columns import with_column
@@ -41,7 +44,7 @@ def remove(column: str) -> Drop:
 
 @dataclass(frozen=True)
 class _Keyed(StreamStep):
-    """Replace each distinct value by a function of it and a key."""
+    """Replaces each value by a function of it and a key."""
 
     key: str = "env:SHOAL_KEY"
     domain: str = ""
@@ -49,26 +52,9 @@ class _Keyed(StreamStep):
     by_row: ClassVar[bool] = False
     draws: ClassVar[bool] = False
 
-    def replacement(self) -> Callable[[str], str]:
-        raise NotImplementedError
-
     @property
     def _domain(self) -> str:
         return self.domain or self.column
-
-    def start(self, seed: int) -> Callable[[Any, Any], Any]:
-        replace = lru_cache(REMEMBERED)(self.replacement())
-
-        def run(table: Any, rows: Any) -> Any:
-            import pyarrow as pa
-
-            from shoal.kernels.text import canonical_text
-
-            encoded = canonical_text(table.column(self.column)).dictionary_encode()
-            labels = pa.array([replace(t) for t in encoded.dictionary.to_pylist()], pa.string())
-            return with_column(table, self.column, labels.take(encoded.indices))
-
-        return run
 
 
 @register_step
@@ -86,9 +72,27 @@ class KeyedHash(_Keyed):
         if not 16 <= self.length <= 64:
             raise PolicyError(f"a keyed hash of '{self.column}' needs 16 to 64 characters; found {self.length}.")
 
-    def replacement(self) -> Callable[[str], str]:
-        digest, length = keyed_digests(read_key(self.key), self._domain), self.length
-        return lambda text: digest(text).hex()[:length]
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+        digest = keyed_digests(read_key(self.key), self._domain)
+
+        def run(table: Any, rows: Any) -> Any:
+            encoded = canonical_text(table.column(self.column)).dictionary_encode()
+            whole = b"".join([digest(t) for t in encoded.dictionary.to_pylist()])
+            return with_column(table, self.column, _hexadecimal(whole, self.length).take(encoded.indices))
+
+        return run
+
+
+def _hexadecimal(digests: bytes, length: int) -> Any:
+    """Digests of 32 bytes, one behind the other, as texts of their first digits."""
+    import pyarrow as pa
+
+    found = np.frombuffer(digests, np.uint8).reshape(-1, 32)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    text = np.empty((len(found), 64), np.uint8)
+    text[:, 0::2], text[:, 1::2] = digits[found >> 4], digits[found & 15]
+    data = pa.py_buffer(np.ascontiguousarray(text[:, :length]))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(length), len(found), [None, data]).cast(pa.string())
 
 
 @register_step
@@ -107,6 +111,18 @@ class Fake(_Keyed):
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
             raise PolicyError(f"fakes of kind '{self.provider}' are not known.", hint=f"Kinds: {', '.join(PROVIDERS)}.")
+
+    def start(self, seed: int) -> Callable[[Any, Any], Any]:
+        replace = lru_cache(REMEMBERED)(self.replacement())
+
+        def run(table: Any, rows: Any) -> Any:
+            import pyarrow as pa
+
+            encoded = canonical_text(table.column(self.column)).dictionary_encode()
+            labels = pa.array([replace(t) for t in encoded.dictionary.to_pylist()], pa.string())
+            return with_column(table, self.column, labels.take(encoded.indices))
+
+        return run
 
     def replacement(self) -> Callable[[str], str]:
         key = read_key(self.key)

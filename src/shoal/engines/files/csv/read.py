@@ -12,7 +12,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import columns_of
 from shoal.engines.duckdb.engine import DuckDB, identifier, literal, path_literal, require_option
 from shoal.engines.files.csv.encodings import SAMPLE_BYTES, guess_encoding
+from shoal.engines.files.csv.fields import Field, converted
 from shoal.engines.files.csv.small import read_plain, typed
 from shoal.engines.files.csv.sniff import SHORTEST, Dialect, guess_types, sample_bytes, sniff
 from shoal.engines.files.frames import open_deferred
@@ -45,43 +46,6 @@ _SQL_TYPES = {
     "timestamp": "TIMESTAMP",
     "time": "TIME",
 }
-
-
-@dataclass(frozen=True)
-class Field:
-    """One column of a CSV file: its place, name, SQL type and, for dates, the form of its text."""
-
-    position: int
-    name: str
-    sql_type: str = "VARCHAR"
-    exact: bool = False
-    comma: bool = False
-    form: str | None = None
-    shortest: bool = False
-    padded: bool = False
-    """Blanks around a number are no part of it."""
-
-    @property
-    def raw(self) -> str:
-        return f"f{self.position}"
-
-    def expression(self) -> str:
-        """The typed value; a value that does not fit stops the query, naming the column's position only."""
-        if self.sql_type == "VARCHAR":
-            return self.raw
-        bare = f"trim({self.raw}, ' ')" if self.padded else self.raw
-        text = f"replace({bare}, ',', '.')" if self.comma else bare
-        if self.form is not None:
-            typed = f"CAST(try_strptime({text}, {literal(self.form)}) AS {self.sql_type})"
-        else:
-            typed = f"TRY_CAST({text} AS {self.sql_type})"
-        fits = f"CAST({typed} AS VARCHAR) = {text}" if self.exact else f"{typed} IS NOT NULL"
-        if self.sql_type == "DOUBLE":  # 1e400 is no infinity
-            fits += f" AND (NOT isinf({typed}) OR {text} ILIKE '%inf%')"
-        if self.shortest:  # two texts must not become one number
-            digits = f"length(ltrim(regexp_replace({text}, '[^0-9]', '', 'g'), '0'))"
-            fits += f" AND ({digits} <= 15 OR CAST({typed} AS VARCHAR) = {text})"
-        return f"CASE WHEN {self.raw} IS NULL THEN NULL WHEN {fits} THEN {typed} ELSE error('shoal:type:{self.position}') END"
 
 
 def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
@@ -119,7 +83,7 @@ def open_csv(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
     details = _details(dialect, encoding, decimal, options)
     whole = sample.num_rows < SAMPLE_ROWS and path.stat().st_size <= HELD_BYTES
     keep = engine.held if whole and len(names) > WIDE else engine.view
-    relation = keep(f"SELECT {chosen} FROM {reading}", str(path), None, **details)  # noqa: S608
+    relation = keep(f"SELECT {chosen} FROM {converted(reading, fields)}", str(path), None, **details)  # noqa: S608
     if any(dialect.labels):
         labelled = zip(relation.columns, dialect.labels, strict=True)
         relation = replace(relation, columns=tuple(replace(c, note=" ".join(label.split())) for c, label in labelled))
@@ -280,7 +244,8 @@ def _late(engine: DuckDB, reading: str, field: Field, source: str) -> ShoalError
     """Which record does not fit: found by reading on, and told without its content."""
     fits = field.expression().replace(f"error('shoal:type:{field.position}')", "NULL")
     found = engine.run_table(
-        f"SELECT min(r) AS r, count(*) AS n FROM (SELECT row_number() OVER () AS r, {field.raw}, {fits} AS v FROM {reading}) "  # noqa: S608
+        f"SELECT min(r) AS r, count(*) AS n FROM (SELECT row_number() OVER () AS r, {field.raw}, {fits} AS v "  # noqa: S608
+        f"FROM {converted(reading, [field])}) "
         f"WHERE {field.raw} IS NOT NULL AND v IS NULL",
         source,
     )

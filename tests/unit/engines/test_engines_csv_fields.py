@@ -1,0 +1,83 @@
+"""A field of a CSV file becomes a number or a date only where nothing of its text is lost; else its column is told."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+
+from shoal.engines.files.csv.fields import Field, converted
+
+TEXTS = [
+    None,
+    "1.5",
+    "0.1",
+    "-2.50",
+    "1e3",
+    "1e400",
+    "-1e400",
+    "inf",
+    "-Infinity",
+    "nan",
+    "abc",
+    "",
+    "12345678.123456",  # 15 characters
+    "123456789.123456",  # 15 digits
+    "1234567890.123456",  # 16 digits, and the shortest text of its number
+    "0.1234567890123456",
+    "0.10000000000000001",  # one of several texts of one number
+    "0000000000000012.5",
+    "123456789012345678",
+]
+
+
+def taken(field: Field, texts: list[str | None]) -> list[object]:
+    """What a text becomes, alone in its column; ``error`` where it stops the query."""
+    out: list[object] = []
+    for text in texts:
+        with duckdb.connect() as connection:
+            source = converted("(SELECT $1::VARCHAR AS f0)", [field])
+            try:
+                out.append(connection.execute(f"SELECT {field.expression()} FROM {source}", [text]).fetchall()[0][0])
+            except duckdb.Error as error:
+                assert "shoal:type:0" in str(error)
+                out.append("error")
+    return out
+
+
+def number(text: str | None, *, shortest: bool) -> object:
+    """The rule, by Python's own numbers."""
+    if text is None:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        return "error"
+    if abs(found) == float("inf") and "inf" not in text.lower():
+        return "error"
+    digits = len(re.sub("[^0-9]", "", text).lstrip("0"))
+    return "error" if shortest and digits > 15 and repr(found) != text else found
+
+
+@pytest.mark.parametrize("shortest", [False, True])
+def test_decimals(shortest: bool) -> None:
+    wanted = [number(t, shortest=shortest) for t in TEXTS]
+    assert repr(taken(Field(0, "x", "DOUBLE", shortest=shortest), TEXTS)) == repr(wanted)
+    assert wanted.count("error") == (6 if shortest else 4)
+
+
+def test_whole_numbers_and_dates_are_written_as_their_texts() -> None:
+    texts = [None, "7", "-7", "07", "+7", " 7", "7.0", "1e3", "9223372036854775807", "9223372036854775808", "x"]
+    found = taken(Field(0, "x", "BIGINT", exact=True), texts)
+    assert found == [None, 7, -7, *["error"] * 5, 2**63 - 1, "error", "error"]
+    days = taken(Field(0, "x", "DATE", exact=True), ["2024-02-29", "2024-2-29", "2023-02-29", None])
+    assert [str(d) for d in days] == ["2024-02-29", "error", "error", "None"]
+
+
+def test_marks_blanks_and_forms() -> None:
+    assert taken(Field(0, "x", "DOUBLE", comma=True), ["1,5", "1.5"]) == [1.5, 1.5]
+    assert taken(Field(0, "x", "BIGINT", exact=True, padded=True), [" 7 ", "\t7"]) == [7, "error"]
+    days = taken(Field(0, "x", "DATE", form="%d.%m.%Y"), ["29.02.2024", "2024-02-29"])
+    assert [str(d) for d in days] == ["2024-02-29", "error"]
+    assert taken(Field(0, "x"), ["07", None]) == ["07", None]
