@@ -40,9 +40,8 @@ def taken(field: Field, texts: list[str | None]) -> list[object]:
             source = converted("(SELECT $1::VARCHAR AS f0)", [field])
             try:
                 out.append(connection.execute(f"SELECT {field.expression()} FROM {source}", [text]).fetchall()[0][0])
-            except duckdb.Error as error:
-                assert "shoal:type:0" in str(error)
-                out.append("error")
+            except duckdb.InvalidInputException as error:
+                out.append("error" if "shoal:type:0" in str(error) else str(error))
     return out
 
 
