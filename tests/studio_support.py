@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from servers import tools
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title="broken"</script>'
 WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -27,13 +28,6 @@ def hostile_table(path: Path, rows: int = 240) -> Path:
         for i in range(rows):
             writer.writerow([f"k{i % 3}", f"m{i % 2}", f"<b>{i % 2}</b>", f"t{i % 2}", "x", ("flu", "cold", "hiv")[i * 7 % 3]])
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -52,7 +46,7 @@ def running(app: Any, **options: Any) -> Iterator[str]:
     """The address of an application that is served in a thread."""
     import uvicorn
 
-    port = free_port()
+    port = tools.free_port()
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False, **options))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -80,7 +74,7 @@ class Visitor:
 
     def get(self, path: str) -> Any:
         """A page, waited for while it says that it still counts."""
-        for _ in range(240):
+        for _ in range(2400):
             page = self.http.get(path)
             if "Counting …" not in page.text:
                 return page
@@ -117,7 +111,7 @@ def started(folder: Path, port: int, before: Callable[[], None] | None = None) -
     assert process.stderr is not None
     code = re.search(r"code=([\w-]+)", process.stderr.readline())
     assert code is not None
-    for _ in range(200):
+    while process.poll() is None:
         try:
             httpx.get(f"http://127.0.0.1:{port}/static/fish.svg")
             break

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import secrets
 import shutil
@@ -29,6 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".shoal-tools"
 HOST = "127.0.0.1"
+_GIVEN, _ASKED = Path("/proc/sys/net/ipv4/ip_local_port_range"), itertools.count()
 
 
 class Unavailable(RuntimeError):
@@ -39,10 +41,17 @@ class Unavailable(RuntimeError):
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens on now."""
-    with socket.socket() as s:
-        s.bind((HOST, 0))
-        return int(s.getsockname()[1])
+    """A port of the loopback address that nobody listens on, of those that the system gives to nobody unasked.
+
+    One that the system chose could go to another program, or to the near end of a connection, before the server binds it.
+    """
+    end = int(_GIVEN.read_text().split()[0]) if _GIVEN.exists() else 32_768
+    for _ in range(1000):
+        port = 10_000 + (os.getpid() * 37 + next(_ASKED)) % (end - 10_000)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind((HOST, port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 def wait_until(ready: Callable[[], bool], *, process: subprocess.Popen[bytes], log: Path, what: str) -> None:

@@ -58,9 +58,7 @@ def test_an_interrupted_demo_leaves_nothing(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [*SHOAL, "demo"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
-    for _ in range(600):
-        if any(tmp_path.iterdir()):
-            break
+    while running.poll() is None and not any(tmp_path.iterdir()):
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)
     _, told = running.communicate(timeout=120)

@@ -202,6 +202,11 @@ def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> N
     file, said = tmp_path / "questions.yml", tmp_path / "said"
     file.write_text(QUESTIONS, encoding="utf-8")
 
+    def edit(text: str) -> None:
+        """At once, so that no half of it is read."""
+        (tmp_path / "next").write_text(text, encoding="utf-8")
+        (tmp_path / "next").replace(file)
+
     def wait_for(text: str, times: int) -> None:
         for _ in range(3000):
             if said.read_text(encoding="utf-8").count(text) >= times:
@@ -213,9 +218,9 @@ def test_design_watches_the_file_and_survives_a_broken_edit(tmp_path: Path) -> N
     words = [sys.executable, "-u", "-m", "shoal", "design", str(file), "--watch", "--every", "0.05", "--rounds", "3"]
     with said.open("w") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT) as watching:
         wait_for("respondents one of a kind", 1)
-        file.write_text("population: [", encoding="utf-8")
+        edit("population: [")
         wait_for("PolicyError", 1)
-        file.write_text(QUESTIONS.replace("[18, 97]", "[18, 27]"), encoding="utf-8")
+        edit(QUESTIONS.replace("[18, 97]", "[18, 27]"))
         assert watching.wait(timeout=300) == 0
     assert said.read_text(encoding="utf-8").count("respondents one of a kind") == 2
 

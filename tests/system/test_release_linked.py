@@ -24,12 +24,12 @@ N = 120
 
 def tables() -> dict[str, dict[str, list[Any]]]:
     """A little hospital: ages in two groups, at most two visits, a drug for every third person."""
-    person = {"id": [f"P{i:03d}" for i in range(N)], "name": [f"Name{i}" for i in range(N)]}
+    person = {"id": [f"Patient-{i:03d}" for i in range(N)], "name": [f"Name of number {i}" for i in range(N)]}
     person["age"] = [20 + i % 2 for i in range(N)]  # type: ignore[assignment]
     who = [i for i in range(N) for _ in range(1 + i % 3 % 2)]
-    visits = {"pid": [f"P{i:03d}" for i in who], "ward": ["AB"[i % 2] for i in who]}
+    visits = {"pid": [f"Patient-{i:03d}" for i in who], "ward": ["AB"[i % 2] for i in who]}
     visits["dx"] = [["flu", "cold", "ulcer", "burn"][(i + j) % 4] for j, i in enumerate(who)]
-    drugs = {"patient": [f"P{i:03d}" for i in range(0, N, 3)], "drug": ["d"] * (N // 3)}
+    drugs = {"patient": [f"Patient-{i:03d}" for i in range(0, N, 3)], "drug": ["d"] * (N // 3)}
     return {"person": person, "visits": visits, "drugs": drugs}
 
 
@@ -63,8 +63,8 @@ def test_the_same_person_has_the_same_fresh_pseudonym_everywhere(tmp_path: Path)
     assert len(visits) == len(tables()["visits"]["pid"])
     assert "name" not in person[0]
     everything = "".join(f.read_text(encoding="utf-8") for f in place.iterdir())
-    assert "P001" not in everything
-    assert "Name1" not in everything
+    assert "Patient-" not in everything
+    assert "Name of number" not in everything
     again = shoal.anonymize_tables(asked()).write(tmp_path / "again")
     assert keys.isdisjoint(r["id"] for r in rows(again / "person.csv")), "fresh in every release"
     assert sorted(p.name for p in place.iterdir()) == ["certificate.json", "drugs.csv", "person.csv", "report.html", "visits.csv"]
@@ -98,13 +98,13 @@ def test_orphans_and_rows_without_a_key_are_told_and_left_out_on_demand(tmp_path
 
 def test_the_person_table_has_one_row_each() -> None:
     data = tables()
-    data["person"]["id"][1] = "P000"
+    data["person"]["id"][1] = "Patient-000"
     with pytest.raises(DataError, match="1 of 119 people have several rows in the person table 'person'"):
         shoal.anonymize_tables(asked(data))
 
 
 def test_people_who_objected_are_in_no_table(tmp_path: Path) -> None:
-    listed = ["P003", "P004", "X"]
+    listed = ["Patient-003", "Patient-004", "X"]
     made = shoal.anonymize_tables(asked(), exclude=listed)
     place = made.write(tmp_path / "out")
     assert made.certificate is not None
@@ -119,7 +119,7 @@ def test_people_who_objected_are_in_no_table(tmp_path: Path) -> None:
 
 def test_somebody_with_very_many_rows_is_left_out_or_told(tmp_path: Path) -> None:
     data = tables()
-    data["visits"]["pid"] += ["P007"] * 300
+    data["visits"]["pid"] += ["Patient-007"] * 300
     data["visits"]["ward"] += ["A"] * 300
     data["visits"]["dx"] += ["flu"] * 300
     with pytest.raises(InfeasibleError, match="visits up to 302") as told:
@@ -291,7 +291,7 @@ require: {{k: 5}}
 """,
         encoding="utf-8",
     )
-    (tmp_path / "no.txt").write_text("P001\nP999\n", encoding="utf-8")
+    (tmp_path / "no.txt").write_text("Patient-001\nPatient-999\n", encoding="utf-8")
     words = ["--policy", str(policy), "--out", str(tmp_path / "out"), "--exclude", str(tmp_path / "no.txt")]
     assert _run(["anonymize", *words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -309,7 +309,7 @@ require: {{k: 5}}
     assert _run(["anonymize", "--quasi", "age", "--k", "5", "--out", str(tmp_path / "x")]) == 2, "no table"
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Everyone hides among at least" in page
-    assert "P00" not in page
+    assert "Patient-" not in page
 
 
 @pytest.mark.parametrize("require", [{"k": 3}, {"k": 4, "known": 1}])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from registry_support import AGES, make
+from servers import tools
 from shoal.registry.keep.store import Store
 
 pytestmark = [
@@ -26,13 +26,6 @@ pytestmark = [
 SHOAL = [sys.executable, "-m", "shoal.cli"]
 FIFTY = ",".join(f"x/a{i:02d}" for i in range(50))
 ASKED = 20
-
-
-def free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1]), int(other.getsockname()[1])
 
 
 def status(url: str) -> int:
@@ -62,7 +55,7 @@ def both(tmp_path_factory):
     store.submit_many([make([600, 500, 400], codes=(f"x/a{i:02d}",), cells=3) for i in range(50)])
     store.submit(make(AGES, cells=95))
     store.close()
-    one, other = free_ports()
+    one, other = tools.free_port(), tools.free_port()
     ports = ["--port", str(one), "--vault-port", str(other)]
     command = [*SHOAL, "serve", "--registry", "r.db", "--vault", "study.vault", *ports]
     first = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -52,6 +52,7 @@ def test_from_a_dropped_table_to_a_release(browser: Any, studio: tuple[str, Any]
     page.wait_for_selector("button.undo", state="detached")
     assert page.locator(".chip.Q").count() == before
     page.click(".why >> nth=0")
+    page.wait_for_selector(".drawer p")
     assert page.locator(".drawer p").count() > 1, "every number has its why"
     page.keyboard.press("Escape")
     page.wait_for_selector(".drawer", state="detached")
@@ -131,7 +132,7 @@ def test_with_scripts_off_the_flow_still_ends_in_a_release(browser: Any, studio:
     page.wait_for_selector(".chips")
     page.click('nav a[href$="/improve"]')
     page.wait_for_selector(".plans")
-    for _ in range(60):
+    for _ in range(1200):
         if page.locator("[data-job]").count() == 0:
             break
         page.wait_for_timeout(500)

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from servers import tools
 from shoal.server.studio.answers import Answers, StillCounting
 from shoal.server.studio.guard import POLICY
-from studio_support import Visitor, free_port, hostile_table, served, started
+from studio_support import Visitor, hostile_table, served, started
 from surfaces import RARE, canary_table
 
 
@@ -138,10 +139,11 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     job = re.search(r'data-job="([0-9a-f]{16})"', page.text)
     assert job is not None
     visitor.post(f"/jobs/{job[1]}/cancel")
-    assert visitor.http.get(f"/jobs/{job[1]}").json()["state"] == "cancelled"
+    state = visitor.http.get(f"/jobs/{job[1]}").json()["state"]
+    assert state in ("cancelled", "done"), "done where it ended before it was stopped"
     visitor.post(f"/t/{table}/search")
     # plans
-    for _ in range(300):
+    for _ in range(3000):
         page = visitor.get(f"/t/{table}/improve")
         if "data-job" not in page.text:
             break
@@ -158,7 +160,7 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert "Unlock" not in page.text
     assert visitor.post(f"/t/{table}/lock", lock="99", **stands).status_code == 400
     assert "tried when the release is written" in page.text, "the attacks"
-    for _ in range(300):
+    for _ in range(3000):
         plans = visitor.get(f"/t/{table}/plans").text
         if "What each plan keeps" in plans and "data-job" not in visitor.get(f"/t/{table}/improve").text:
             break
@@ -170,7 +172,7 @@ def test_from_a_table_to_a_release_that_the_command_line_repeats(visitor: Visito
     assert visitor.get(f"/t/{table}/plans").text.count("✓ taken") == 1
     assert page.text.count('class="past"') == 2, "Measure and Understand are behind"
     page = visitor.post(f"/t/{table}/release", approved_by="M. Okafor", format="csv")
-    for _ in range(300):
+    for _ in range(3000):
         page = visitor.get(f"/t/{table}/prove")
         if "data-job" not in page.text:
             break
@@ -350,7 +352,7 @@ def test_no_page_job_or_database_holds_what_only_one_person_has(
     assert RARE.search((tmp_path / "bestand.csv").read_text(encoding="utf-8"))
     table = visitor.bring(tmp_path / "bestand.csv")
     visitor.get(f"/t/{table}/improve")
-    for _ in range(300):
+    for _ in range(3000):
         if "data-job" not in visitor.get(f"/t/{table}/improve").text:
             break
         time.sleep(0.2)
@@ -366,7 +368,7 @@ def test_no_page_job_or_database_holds_what_only_one_person_has(
 
 
 def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
-    port, source = free_port(), tmp_path / "people.parquet"
+    port, source = tools.free_port(), tmp_path / "people.parquet"
     shoal.datasets.write_people(source, 6000, 1)
     process, code = started(tmp_path / "kept", port)
     visitor = Visitor(f"http://127.0.0.1:{port}")
@@ -385,7 +387,7 @@ def test_kill_9_in_a_job_loses_no_step_and_is_told(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stderr.close()
         process, _ = started(tmp_path / "kept", port)
-        for _ in range(100):
+        for _ in range(3000):
             state = visitor.http.get(f"/jobs/{job[1]}").json()["state"]
             if state != "running":
                 break

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from servers import tools
 from shoal.release.policy.policy import Policy
 from shoal.workspace.database import SESSIONS, writing
-from studio_support import Visitor, Watched, accessible, ended, fitting, free_port, served, started
+from studio_support import Visitor, Watched, accessible, ended, fitting, served, started
 
 FULL = 2_000_000
 """Bytes of the largest file on a disk that is full: the system refuses to write more, as it does without room."""
@@ -168,6 +169,7 @@ def test_a_million_rows_and_the_end_of_a_session(browser: Any, studio: tuple[str
     seen.complained.clear()
     page.goto(f"{address}/enter?code={app.state.door.code}")
     page.goto(place)
+    page.wait_for_selector(".chips")
     assert "7 of 1,000,000 people" in page.inner_text("h1")
     assert page.locator("button.undo").count() == steps, "the click changed nothing"
     seen.close()
@@ -180,7 +182,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     pq.write_table(wide, small)
     pa_csv.write_csv(wide, large)
     assert small.stat().st_size < FULL < large.stat().st_size
-    port = free_port()
+    port = tools.free_port()
     process, code = started(tmp_path / "kept", port, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL)))
     visitor = Visitor(f"http://127.0.0.1:{port}")
     try:

@@ -34,19 +34,21 @@ class Worker:
 
     def do(self, job_id: str) -> None:
         """Have a job done; returns at its end, or at the worker's."""
-        process = self._running()
+        process, ended = self._running(), True
         self.job = job_id
         try:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(f"{job_id}\n")
             process.stdin.flush()
-            process.stdout.readline()  # empty where the worker ended
+            ended = not process.stdout.readline()
         except (OSError, ValueError):
             pass
         finally:
             self.job = ""
-        if process.poll() is not None:
+        if ended:  # its output closes a moment before the process is gone
+            process.kill()
+            process.wait()
             self._workspace.jobs.end(job_id, "lost", message=_ENDED, hint="Run it again; it may need more memory.")
 
     def warm(self) -> None:

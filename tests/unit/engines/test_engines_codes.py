@@ -57,7 +57,7 @@ def survey(path: Path, rows: int = 60) -> Path:
 def carried(tmp_path: Path, column: str, step: dict[str, Any], ending: str = "sav", **more: Any) -> tuple[Any, Any]:
     """The file after one step, as a package sees it with its missing values shown; rows in the order of ``row``."""
     source, out = survey(tmp_path / "in.sav"), tmp_path / f"out.{ending}"
-    shoal.transform(source, {"steps": [{"column": column, **step}], **more}, out)
+    shoal.transform(source, {"steps": [{"column": column, **step}], **more}, out, seed=10**16)
     read = pyreadstat.read_sav if ending == "sav" else pyreadstat.read_dta
     frame, meta = read(str(out), user_missing=True)
     return frame.sort_values("row", ignore_index=True), meta

@@ -461,8 +461,8 @@ def test_real_interrupt_leaves_nothing(tmp_path: Path, way: str) -> None:
         n = 4_000_000
         t = open_table(pa.table({{"x": np.arange(n), "y": pa.array(np.arange(n) % 97).cast(pa.string())}}))
         t.n_rows()
-        print("go", flush=True)
         try:
+            print("go", flush=True)
             while True:
                 t.recode(Plan((Prefix("y", length=1),)), {str(tmp_path / "o.csv")!r})
         except KeyboardInterrupt:

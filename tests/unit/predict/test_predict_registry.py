@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from registry_support import AGES, UTRECHT, make
+from servers import tools
 from shoal.api.design import questionnaire
 from shoal.errors import EngineError, PolicyError, UnreadableError, UsageError
 from shoal.kernels.signatures import signer
@@ -69,16 +69,10 @@ def test_answers_come_from_a_file_or_a_mirror_beside_the_questionnaire(folder: P
     assert q.notes == ()
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[str]:
     pytest.importorskip("uvicorn")
-    port = free_port()
+    port = tools.free_port()
     command = [sys.executable, "-m", "shoal.cli", "serve", "--registry", str(folder / "reg.db"), "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -109,7 +103,7 @@ def test_a_running_service_gives_the_same_answers(folder: Path, served: str) -> 
 def test_a_service_that_is_not_there_is_told_plainly(folder: Path) -> None:
     file = written(folder, "gone", ASKED.format(registry="mirror"))
     with pytest.raises(EngineError, match="does not answer"):
-        questionnaire(file, registry=f"http://127.0.0.1:{free_port()}")
+        questionnaire(file, registry=f"http://127.0.0.1:{tools.free_port()}")
 
 
 def test_a_file_never_makes_us_call_an_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,7 +254,7 @@ def test_an_approval_is_bound_to_what_was_read(house: House) -> None:
 
 def test_an_answer_sealed_to_the_recipient(house: House) -> None:
     house.owner.create_domain("d")
-    (made,) = house.operator.pseudonymize("d", ["person"])
+    (made,) = house.operator.pseudonymize("d", ["somebody of ward seven"])
     secret, public = recipients.generate()
     with pytest.raises(UsageError, match="64 hexadecimal"):
         house.request("d", [made], recipient=public[:-1])
@@ -263,8 +263,8 @@ def test_an_answer_sealed_to_the_recipient(house: House) -> None:
     house["Aldo"].approve(asked.id)
     found = house["Rita"].reveal(asked.id)
     assert found.identities == {}
-    assert "person" not in repr(found) + found.sealed
-    assert recipients.unseal(secret, found.sealed, asked.id) == {made: "person"}
+    assert "somebody of ward seven" not in repr(found) + found.sealed
+    assert recipients.unseal(secret, found.sealed, asked.id) == {made: "somebody of ward seven"}
     for key, request in ((recipients.generate()[0], asked.id), (secret, "REQ-OTHER")):
         with pytest.raises(AccessError, match="another key"):
             recipients.unseal(key, found.sealed, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,9 @@ def test_the_log_tells_who_decided_and_never_whom(clinic: House) -> None:
     actions = [e["action"] for e in events]
     assert {"intake", "waiting", "decide"} <= set(actions)
     text = json.dumps(events)
-    assert not any(word in text for word in ("Anna", "Hanna", "Berg", "1980", "111222333", "1234"))
+    assert not any(part in text for part in ("van der Berg", "1980-02-01", "1234 AB"))
+    # as whole words: four digits in a row stand in many a pseudonym by chance
+    assert not {"Anna", "Hanna", "Berg", "1980", "111222333", "1234"} & set(re.split(r"[^0-9A-Za-z]+", text))
     assert care.verify_log(clinic.auditor).ok
 
 

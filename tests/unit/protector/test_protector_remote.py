@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from protector_support import House
+from servers import tools
 from shoal.cli import main
 from shoal.errors import AccessError, DataError, EngineError, UsageError
 from shoal.protector import Holder, Limit, Renewal
@@ -36,9 +36,7 @@ def served(sqlite_house: House, request: pytest.FixtureRequest, tmp_path: Path) 
         where: dict[str, Any] = {"uds": str(tmp_path / "v.sock")}
         place = f"unix:{tmp_path / 'v.sock'}"
     else:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = tools.free_port()
         where, place = {"host": "127.0.0.1", "port": port}, f"http://127.0.0.1:{port}"
     server = uvicorn.Server(uvicorn.Config(create_app(house.vault), log_level="warning", lifespan="off", **where))
     thread = threading.Thread(target=server.run)

@@ -47,12 +47,12 @@ def compare(call: Callable[[str], object], hits: list[str], misses: list[str], n
 def leaks(call: Callable[[str], object], hits: list[str], misses: list[str], n: int) -> bool:
     """Whether hits and misses differ each time they are compared: significantly (1 %), by more than a trifle, and the same way.
 
-    A false alarm needs three in a row (chance below 1e-6). The trifle is more than so many of each show.
+    A false alarm needs three in a row beyond four standard errors (chance below 1e-12).
     """
     signs = set()
     for _ in range(TRIES):
         p, difference = compare(call, hits, misses, n)
-        if p > 0.01 or abs(difference) < NEGLIGIBLE:
+        if p > 0.01 or abs(difference) < max(NEGLIGIBLE, 4 / (6 * n) ** 0.5):
             return False
         signs.add(difference > 0)
     return len(signs) == 1

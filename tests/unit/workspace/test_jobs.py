@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.workspace import Workspace, edits, jobs
-from shoal.workspace.runner import Runner
+from shoal.workspace.runner import Runner, Worker
 from shoal.workspace.work.release import line_of, verdict_of
 from shoal.workspace.work.telling import Telling
 
@@ -38,7 +38,7 @@ def policy(workspace: Workspace, kept: Any) -> str:
         return edits.first_policy(shoal.inspect(table))
 
 
-def until(met: Callable[[], Any], seconds: float = 60) -> Any:
+def until(met: Callable[[], Any], seconds: float = 600) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := met():
@@ -152,20 +152,35 @@ def test_a_worker_that_is_killed_or_cancelled(workspace: Workspace) -> None:
     runner = Runner(workspace, workers=1)
     runner.start()
     try:
-        for n, (stop, state) in enumerate(((runner.cancel, "cancelled"), (None, "lost"))):
-            job = workspace.jobs.add(kept.id, "plans", {"policy": text, "locked": [], "n": n})
-            runner.wake()
-            until(lambda job=job: workspace.jobs.get(job.id).state != "queued")
-            if stop is not None:
-                stop(job.id)
-            else:
-                process = runner._workers[0]._process
-                assert process is not None
-                os.kill(process.pid, signal.SIGKILL)
-            until(lambda job=job: not workspace.jobs.get(job.id).open)
-            assert workspace.jobs.get(job.id).state == state
+        for stop, state in ((runner.cancel, "cancelled"), (None, "lost")):
+            for n in range(50):  # another one where it ended before it could be stopped
+                job = workspace.jobs.add(kept.id, "plans", {"policy": text, "locked": [], "n": n})
+                runner.wake()
+                until(lambda job=job: workspace.jobs.get(job.id).state != "queued")
+                if stop is not None:
+                    stop(job.id)
+                else:
+                    process = until(lambda: p if (p := runner._workers[0]._process) is not None and p.poll() is None else None)
+                    process.kill()
+                ended = until(lambda job=job: None if (now := workspace.jobs.get(job.id)).open else now)
+                if ended.state != "done":
+                    break
+            assert ended.state == state
         again = workspace.jobs.add(kept.id, "plans", {"policy": text, "locked": []})
         runner.wake()
         assert until(lambda: None if (job := workspace.jobs.get(again.id)).open else job).state == "done", "others go on"
     finally:
         runner.close()
+
+
+def test_a_worker_whose_output_closes_before_it_is_gone(workspace: Workspace) -> None:
+    """Between the two its job belonged to nobody: it was said to run until somebody swept."""
+    job = workspace.jobs.add(people(workspace, 50).id, "plans", {"n": 0})
+    workspace.jobs.claim()
+    worker = Worker(workspace)
+    code = "import os, sys, time; sys.stdin.readline(); os.close(1); time.sleep(600)"
+    pipe = subprocess.PIPE
+    worker._process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True)
+    worker.do(job.id)
+    assert workspace.jobs.get(job.id).state == "lost"
+    worker.stop()
