@@ -87,7 +87,7 @@ def test_the_name_of_the_input_file_leaves_with_nothing(walked):
 def test_a_field_with_a_canary_would_be_seen(tmp_path):
     """The detector itself: cells, keys, names of columns, metadata, bytes of a database."""
     seen = surfaces.Surfaces()
-    seen.json("x", {"a": [{"kanariekey": 1}], "b": {"kolomage": "gewoon"}, "c": 7_000_000_000_037})
+    seen.json("x", {"a": [{"kanariekey": 1}], "b": {"kolomage": "gewoonjob1"}, "c": 7_000_000_000_037})
     (tmp_path / "f.json").write_text(json.dumps({"n": "kanarie"}))
     seen.file("f", tmp_path / "f.json")
     lines = seen.lines()
