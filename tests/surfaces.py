@@ -1,7 +1,7 @@
 """Every surface of the product: each file, field, message and endpoint, and what of a table it carries.
 
-A small table is walked through the commands. Its cells are canaries: some that only single people have (``kanarie…`` and numbers
-of thirteen digits), some that many have (``gewoon…``); so are the names of its columns (``kolom…``) and of its file (``bestand…``).
+A small table is walked through the commands. Its cells are canaries: some that only single people have (``kanarie…`` and long
+numbers), some that many have (``gewoon…``); so are the names of its columns (``kolom…``) and of its file (``bestand…``).
 What is printed or written is taken apart into fields, and each field is marked by what it carries. Of what is only printed,
 fields that carry nothing of the table are left out of the list; of files and endpoints every field is on it.
 
@@ -28,8 +28,12 @@ LIST = Path(__file__).parent / "system" / "surfaces.txt"
 ROWS = 120
 NUMBER = 7_000_000_000_007
 RARE = re.compile(r"kanarie|700000000\d{4}")  # long: digests and keys are hex digits too, and hold any short number by chance
-MARKS = (("one person's values", RARE), ("common values", re.compile("gewoon(?:job|ill|free)")),
-         ("column names", re.compile("kolom(?:name|job|age|ill|free|x)")), ("the file's name", re.compile("bestand")))  # fmt: skip
+MARKS = (
+    ("one person's values", RARE),
+    ("common values", re.compile("gewoon(?:job|ill|free)")),
+    ("column names", re.compile("kolom(?:name|job|age|ill|free|x)")),
+    ("the file's name", re.compile("bestand")),
+)
 _ID = re.compile(r"^[A-Za-z]+-[A-Za-z0-9_-]{6,}$|^[0-9a-f]{12,}$|^[A-Za-z0-9+/_=-]{22,}$|^[A-Z0-9]{16,}$")
 
 
