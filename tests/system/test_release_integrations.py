@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -191,6 +192,69 @@ def test_the_check_for_dagster_says_what_is_not_met(small, met, tmp_path, monkey
     exec(recipe("Dagster", "text").replace("import dagster as dg\n", ""), names)
     found = names["k_anonymity"]()
     assert (found.passed, found.metadata) == (met, {"not met": [] if met else ["k>=5"]})
+
+
+@pytest.mark.parametrize(("small", "met"), [(4, False), (5, True)])
+def test_dagster_itself_runs_the_check(small, met, tmp_path, monkeypatch):
+    dagster = pytest.importorskip("dagster")
+    visits(tmp_path, small)
+    (tmp_path / "policy.yml").write_text(POLICY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(recipe("Dagster", "text"), names)
+    with dagster.DagsterInstance.ephemeral() as instance:
+        asset = dagster.asset(name="visits_public")(lambda: 1)
+        done = dagster.materialize([asset, names["k_anonymity"]], raise_on_error=False, instance=instance)
+    assert [found.passed for found in done.get_asset_check_evaluations()] == [met]
+
+
+@pytest.mark.parametrize(("small", "met"), [(4, False), (5, True)])
+def test_great_expectations_itself_runs_the_query(small, met, tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    gx = pytest.importorskip("great_expectations")
+    rows = [("30-39", "f")] * 10 + [("40-49", "m")] * small
+    with closing(sqlite3.connect(tmp_path / "v.db")) as made, made:
+        made.execute("CREATE TABLE visits (age_band TEXT, sex TEXT)")
+        made.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+    names = {}
+    exec(recipe("Great Expectations", "text"), names)
+    source = gx.get_context(mode="ephemeral").data_sources.add_sqlite("s", connection_string=f"sqlite:///{tmp_path / 'v.db'}")
+    batch = source.add_table_asset("v", table_name="visits").add_batch_definition_whole_table("w").get_batch()
+    assert batch.validate(names["k_anonymity"]).success is met
+
+
+@pytest.mark.parametrize(("small", "met"), [(4, False), (5, True)])
+def test_airflow_itself_runs_the_gate(small, met, tmp_path, monkeypatch):
+    if importlib.util.find_spec("airflow") is None:
+        pytest.skip("Airflow is not installed")
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    visits(tmp_path, small)
+    (tmp_path / "policy.yml").write_text(POLICY, encoding="utf-8")
+    names = {}
+    lines = recipe("Airflow", "text").replace("/data/visits.parquet", str(tmp_path / "visits.csv"))
+    exec(lines.replace("/data/", f"{tmp_path}/"), names)
+    if met:
+        names["gate"].execute({})
+    else:
+        with pytest.raises(Exception, match="exit code 1"):
+            names["gate"].execute({})
+
+
+def test_snakemake_itself_makes_a_release(tmp_path):
+    if shutil.which("snakemake") is None:
+        pytest.skip("Snakemake is not installed")
+    (tmp_path / "Snakefile").write_text(recipe("Make and Snakemake", "text"), encoding="utf-8")
+    (tmp_path / "policy.yml").write_text(POLICY, encoding="utf-8")
+    visits(tmp_path, 5)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["snakemake", "-c1"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "release" / "certificate.json").is_file()
+    done = subprocess.run(["snakemake", "-c1", "-n"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert "Nothing to be done" in done.stdout + done.stderr
 
 
 def test_the_makefile_makes_and_proves_a_release(tmp_path):

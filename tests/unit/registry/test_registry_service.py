@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from registry_support import AGES, UTRECHT, five_years, make
-from shoal.errors import DataError, OutputError, RequirementError, ShoalError, TamperError, UsageError
+from shoal.errors import DataError, OutputError, RequirementError, ShoalError, TamperError, UnreadableError, UsageError
 from shoal.kernels.signatures import signer
 from shoal.registry.answer.decide import decide
 from shoal.registry.answer.query import Registry
@@ -204,6 +204,30 @@ class TestMirror:
             (folder / "log.jsonl").write_text("".join(changed))
             with pytest.raises(TamperError):
                 Mirror(folder).verify()
+
+    def test_a_mirror_whose_log_was_cut_answers_no_question(self, folder):
+        place, asked = folder / "log.jsonl", (("age/years",), "NL/Utrecht@2021")
+        whole = place.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        assert Registry(folder).query(*asked).records
+        more = b'{"line": 3, "kind": "record", "subject": "x", "digest": "x", "hash": "x"}\n'
+        for changed in (lines[0], b"", whole + more, whole.replace(b'"line":2', b'"line":3'), b"[]\n", b"1\n"):
+            assert changed != whole
+            place.write_bytes(changed)
+            with pytest.raises(TamperError, match="ends elsewhere"):
+                Registry(folder)
+        place.write_bytes(whole[:-9])
+        with pytest.raises(UnreadableError):
+            Registry(folder)
+        place.unlink()
+        with pytest.raises(UnreadableError):
+            Registry(folder)
+        place.write_bytes(whole)
+        assert Registry(folder).query(*asked).records
+
+    def test_of_an_empty_registry_nothing_is_missing(self, store, tmp_path):
+        write_mirror(store, tmp_path / "nothing")
+        assert Registry(tmp_path / "nothing").query(("age/years",), "NL/Utrecht@2021").fit == "nothing"
 
 
 class TestQuery:

@@ -241,4 +241,4 @@ def _open(source: str | Path | RecordSource) -> RecordSource:
         )
     from shoal.registry.keep.mirror import Mirror
 
-    return Mirror(text)
+    return Mirror(text).require_end()

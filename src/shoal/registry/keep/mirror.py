@@ -7,11 +7,12 @@ rest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shoal.disk.folder import free, publish, staged
 from shoal.errors import DataError, TamperError, UnreadableError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from shoal.registry.keep.store import Store
 
 FORMAT = "shoal-registry/1"
+LONGEST_LINE = 2000
+"""Bytes that a line of the log has at most."""
+ENDS_ELSEWHERE = "the log ends elsewhere than the index says."
 
 
 class Catalogue(Protocol):
@@ -242,10 +246,26 @@ class Mirror:
         """Lines of the log, each read no further than a line can be long."""
         try:
             with (self.folder / "log.jsonl").open("rb") as source:
-                while text := source.readline(2000):
+                while text := source.readline(LONGEST_LINE):
                     yield strict_json.loads(text)
         except (OSError, ValueError, RecursionError):
             raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
+
+    def require_end(self) -> Self:
+        """This mirror, if its log ends where its index says: a copy that was cut short answers no question.
+
+        Only the last line is read; :meth:`verify` checks them all.
+        """
+        try:
+            with (self.folder / "log.jsonl").open("rb") as source:
+                source.seek(max(0, source.seek(0, os.SEEK_END) - LONGEST_LINE))
+                lines = source.read().splitlines()
+            last = strict_json.loads(lines[-1]) if lines else {"line": 0, "hash": START}
+        except (OSError, ValueError, RecursionError):
+            raise UnreadableError("'log.jsonl' of the mirror cannot be read.", hint="Mirror the registry again.") from None
+        if not isinstance(last, dict) or (last.get("line"), last.get("hash")) != self.head():
+            raise TamperError(ENDS_ELSEWHERE, hint="Lines were cut off or added. Mirror the registry again.")
+        return self
 
     def verify(self, *, earlier: Mirror | None = None) -> dict[str, int]:
         """Replay the log: its chain, every record and statement it names, every signature; and the index is what results.
@@ -265,7 +285,7 @@ class Mirror:
                 hint="Keep both mirrors, show them to other users of the registry, and ask whoever runs it.",
             )
         if replay.head != self.head():
-            raise TamperError("the log ends elsewhere than the index says.", hint="Lines were cut off or added.")
+            raise TamperError(ENDS_ELSEWHERE, hint="Lines were cut off or added.")
         listed = {i: topic for topic, ids in self.index["topics"].items() for i in ids}
         if listed != {i: _topic(r.codes, str(r.population)) for i, r in replay.current.items()}:
             raise TamperError("the index names other records than the log leaves current.", hint="Mirror the registry again.")
