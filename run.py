@@ -67,6 +67,7 @@ def set_up(kind: str) -> None:
             check([sys.executable, "-m", "venv", str(VENV)])
     install(uv, ["--require-hashes", "-r", str(lock)])
     install(uv, ["--no-deps", "--no-build-isolation", "-e", str(HERE)])
+    check([python("python"), "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(HERE / "src")])
     stamp.write_text(wanted)
 
 

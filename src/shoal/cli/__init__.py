@@ -50,7 +50,8 @@ EPILOG = "Measure, understand, improve, prove. Computed on this computer; nothin
 
 
 def build(only: str = "") -> typer.Typer:
-    """The whole command, with its subcommands in the order of the walk; ``only`` one of them where its name is known already."""
+    """The whole command, with its subcommands in the order of the walk; ``only`` one of them where its name is known already,
+    and none for ``--version``."""
     app = Commands(
         name="shoal",
         help="How well do people hide in a table? Measure it, predict it, improve it, prove it.",
@@ -64,7 +65,8 @@ def build(only: str = "") -> typer.Typer:
     app.callback()(_root)
     present = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
     rank = {name: i for i, name in enumerate(ORDER)}
-    for name in [only] if only in present else sorted(present, key=lambda n: (rank.get(n, len(ORDER)), n)):
+    asked = [only] if only in present else [] if only == "--version" else present
+    for name in sorted(asked, key=lambda n: (rank.get(n, len(ORDER)), n)):
         importlib.import_module(f"shoal.cli.{name}").register(app)
     return app
 

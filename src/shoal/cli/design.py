@@ -11,6 +11,7 @@ import typer
 from shoal.cli import _shared
 from shoal.cli._shell.preview import show_preview
 from shoal.errors import ShoalError
+from shoal.model.written import as_percent
 
 if TYPE_CHECKING:
     from shoal.predict import Meter, Questionnaire, Suggestion
@@ -133,7 +134,7 @@ def _plots(q: Questionnaire, meter: Meter, plot: Path | None, heat_map: Path | N
     from shoal.report.charts import save
 
     if plot is not None:
-        text = f"{_percent(meter.unique.value)} of {q.respondents} respondents are expected to be one of a kind."
+        text = f"{as_percent(meter.unique.value)} of {q.respondents} respondents are expected to be one of a kind."
         save(plots.waterfall(meter), plot, text=text)
         _shared.say(f"Waterfall written to {plot}.")
     if heat_map is not None:
@@ -178,26 +179,26 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
     u = meter.unique
     filled = round(40 * u.value)
     out.print(
-        f"[{'#' * filled}{'.' * (40 - filled)}] {_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
+        f"[{'#' * filled}{'.' * (40 - filled)}] {as_percent(u.value)} of {q.respondents} respondents one of a kind", markup=False
     )
     how = "whatever the dependence" if q.pilot is None else f"(95 %), from a pilot of {q.pilot.people:,} people"
     out.print(
-        f"  between {_percent(u.low)} and {_percent(u.high)} {how}; grade {u.grade}; "
-        f"{meter.light}: target {_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",
+        f"  between {as_percent(u.low)} and {as_percent(u.high)} {how}; grade {u.grade}; "
+        f"{meter.light}: target {as_percent(meter.target)} {'reached' if meter.reached else 'not reached'}",
         markup=False,
     )
     out.print(
-        f"  in the whole population of {q.population}: {_percent(meter.population_unique.value)} one of a kind", markup=False
+        f"  in the whole population of {q.population}: {as_percent(meter.population_unique.value)} one of a kind", markup=False
     )
     crowd = f"{meter.crowd:,.0f} {'person' if round(meter.crowd) == 1 else 'people'}"
     least = f"smallest group of respondents about {meter.smallest_group.value:.1f}"
     out.print(f"  {least}; a typical set of answers is shared by about {crowd}", markup=False)
     rows = [
-        [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", _percent(s.unique)] for s in meter.waterfall
+        [s.question, f"{s.factor:.2f}", f"{s.crowd:,.0f}", f"{s.mean_crowd:,.0f}", as_percent(s.unique)] for s in meter.waterfall
     ]
     heads = ["question", "divides by", "typical crowd", "mean crowd", "unique so far"]
     out.print(_shared.table_of("Crowd after each question", heads, rows, right=(1, 2, 3, 4)))
-    worst = [[" + ".join(names), _percent(share)] for names, share in (*meter.pairs[:3], *meter.triples[:3])]
+    worst = [[" + ".join(names), as_percent(share)] for names, share in (*meter.pairs[:3], *meter.triples[:3])]
     if worst:
         out.print(_shared.table_of("Worst pairs and triples", ["questions", "unique"], worst, right=(1,)))
     for w in meter.warnings:
@@ -214,9 +215,3 @@ def _show(q: Questionnaire, meter: Meter, suggestion: Suggestion) -> None:
         _shared.next_step(
             "change the questions as it says and run it again; --watch does so whenever the file is saved.", within=True
         )
-
-
-def _percent(x: float) -> str:
-    from shoal.predict.questionnaire.meter import as_percent
-
-    return as_percent(x)

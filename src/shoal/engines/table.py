@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,14 @@ from shoal.engines.count.sql import about_classes, class_sizes, distinct_and_mis
 from shoal.engines.duckdb.engine import DuckDB
 from shoal.engines.files.formats import in_database
 from shoal.engines.files.readers import ArrowReader, ParquetReader
-from shoal.engines.recode.write import Recoded, recode, will_not_keep
 from shoal.errors import RoleError, UsageError
 from shoal.model.counts.classes import ClassCounts
 from shoal.model.plan import Plan, Step
 from shoal.model.progress import Progress
 from shoal.model.roles import Schema
+
+if TYPE_CHECKING:
+    from shoal.engines.recode.write import Recoded
 
 
 class Table:
@@ -318,10 +320,14 @@ class Table:
         parts : bool
             A Parquet output may be a folder of files, where the engine's own machines (Spark's executors) can write it.
         """
+        from shoal.engines.recode.write import recode  # the writers of all formats: counting does not load them
+
         return recode(self._engine, self._relation, self._schema, plan, out, kept, class_map, format, raw, progress, parts)
 
     def not_kept(self, plan: Plan, out: str | Path, *, format: str | None = None) -> tuple[str, ...]:
         """What the format of ``out`` cannot hold of the columns that ``plan`` keeps, in sentences; nothing is read or written."""
+        from shoal.engines.recode.write import will_not_keep
+
         return will_not_keep(self._relation, self._schema, plan, out, format)
 
     def close(self) -> None:

@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.hierarchies.builders.band_texts import band_of
+from shoal.kernels.patterns import Pattern
 from shoal.model.counts.classes import FloatArray, IntArray
 from shoal.model.hierarchy import Hierarchy
 from shoal.model.plan import SUPPRESSED
 
 REST = ("(other)", "other", "others", "(rest)", "rest")
 """Labels of the values that no other label stands for, where no level says more."""
-_RANGE = re.compile(r"(.+?)\.\.(.+)", re.DOTALL)
-_OPEN_LOW = re.compile(r"\s*[(\]]")
-_STRICT_BELOW = re.compile(r"\s*(<(?!=)|under|below|less than|unter|moins de|menos de|minder dan)", re.IGNORECASE)
-_STRICT_ABOVE = re.compile(r"\s*(>(?!=)|over|above|über|plus de|más de|meer dan)", re.IGNORECASE)
+_RANGE = Pattern(r"(.+?)\.\.(.+)", re.DOTALL)
+_OPEN_LOW = Pattern(r"\s*[(\]]")
+_STRICT_BELOW = Pattern(r"\s*(<(?!=)|under|below|less than|unter|moins de|menos de|minder dan)", re.IGNORECASE)
+_STRICT_ABOVE = Pattern(r"\s*(>(?!=)|over|above|über|plus de|más de|meer dan)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)

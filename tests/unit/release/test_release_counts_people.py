@@ -13,7 +13,7 @@ import pytest
 import shoal
 from people_oracle import Everybody, Row
 from shoal.model import requirement as req
-from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.proof.judge import judge
 from shoal.release.proof.recount import recount
 

@@ -17,7 +17,7 @@ from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
 from shoal.model.requirement.compare import most_of
 from shoal.release.certificate.lost_groups import lost_groups
-from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import LOSS_LIMIT
 from shoal.release.plan.prepare import Prepared, prepare, requirements

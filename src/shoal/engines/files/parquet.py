@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.engines.core.base import Relation
 from shoal.engines.core.kinds import check_digits, columns_of
@@ -106,6 +105,8 @@ def _files(path: Path) -> list[Path]:
 
 def _schema(files: Sequence[Path], path: Path) -> Any:
     """The one schema of all files."""
+    import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
+
     first = None
     for file in files:
         try:

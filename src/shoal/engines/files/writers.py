@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.disk.atomic import atomic
 from shoal.engines.files.csv.write import write_csv
@@ -117,6 +116,8 @@ def blocks(schema: Any, batches: Iterator[Any], rows: int = BLOCK_ROWS) -> Itera
 
 def _parquet(path: Path, schema: Any, tables: Iterator[Any], target: Target) -> None:
     """With the Arrow schema beside Parquet's own, where only it can say the type: time zones, durations."""
+    import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
+
     told = any(_only_arrow(t) for t in schema.types)
     if told:  # which would also say which texts came as dictionaries
         schema = pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])

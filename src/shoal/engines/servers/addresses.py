@@ -12,7 +12,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,5 +125,7 @@ def _loopback(host: str) -> bool:
 
 def trusted_authorities() -> str | None:
     """The file of the certificate authorities that this machine trusts, where one is found."""
+    import ssl  # files need none
+
     found = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_BUNDLES)
     return next((f for f in found if f and Path(f).is_file()), None)

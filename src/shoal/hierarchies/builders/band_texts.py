@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shoal.kernels.patterns import Pattern
+
 _NUMBER = r"-?\d+(?:[,' ]\d{3})*(?:\.\d+)?"
 _MONEY = r"\s*[$€£]?\s*"
 _BELOW_WORDS = r"(?:<=?|≤|under|below|less than|up to|unter|bis|moins de|menos de|minder dan)"
 _FROM_WORDS = r"(?:>=?|≥|over|above|at least|ab|über|plus de|más de|meer dan)"
-_BETWEEN = re.compile(
+_BETWEEN = Pattern(
     rf"(?P<before>[\[(]?{_MONEY})(?P<low>{_NUMBER})"
     rf"(?P<middle>\s*[^\d,.<>-]{{0,8}}(?:\s*[-–—,;:]\s*|\s(?:to|bis|à|a|tot|until)\s){_MONEY})"
     rf"(?P<high>{_NUMBER})(?P<after>\s*[^\d]{{0,12}})"
 )
-_BELOW = re.compile(rf"(?P<before>{_BELOW_WORDS}{_MONEY})(?P<high>{_NUMBER})(?P<after>[^\d]{{0,12}})", re.IGNORECASE)
-_FROM = re.compile(rf"(?P<before>(?:{_FROM_WORDS})?{_MONEY})(?P<low>{_NUMBER})(?P<after>\s*[^\d]{{0,24}})", re.IGNORECASE)
-_OPEN_WORDS = re.compile(r"\+|more|over|older|above|up$|mehr|älter|plus|más|mas|mais|oltre|ouder|meer", re.IGNORECASE)
+_BELOW = Pattern(rf"(?P<before>{_BELOW_WORDS}{_MONEY})(?P<high>{_NUMBER})(?P<after>[^\d]{{0,12}})", re.IGNORECASE)
+_FROM = Pattern(rf"(?P<before>(?:{_FROM_WORDS})?{_MONEY})(?P<low>{_NUMBER})(?P<after>\s*[^\d]{{0,24}})", re.IGNORECASE)
+_OPEN_WORDS = Pattern(r"\+|more|over|older|above|up$|mehr|älter|plus|más|mas|mais|oltre|ouder|meer", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from shoal.errors import DataError, HierarchyError, UsageError
 from shoal.hierarchies.builders.number.intervals import Intervals, interval_labels
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import is_text, texts_of
+from shoal.kernels.patterns import Pattern
 from shoal.model.plan import Step
 from shoal.steps import Cut, Prefix, evaluate
 
@@ -27,11 +28,11 @@ ORDER = ("minute", "hour", "day", "month", "quarter", "half-year", "year", "5 ye
 """Levels that nest, from fine to coarse; ``week`` may stand last instead."""
 
 _FORMS = {
-    "iso": re.compile(r"(\d{4})-(\d{2})-(\d{2})([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII),
-    "ymd": re.compile(r"((?:18|19|20|21)\d{2})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII),
-    "year last": re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( \d{1,2}:.*)?", re.ASCII),
+    "iso": Pattern(r"(\d{4})-(\d{2})-(\d{2})([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII),
+    "ymd": Pattern(r"((?:18|19|20|21)\d{2})[/.]?(\d{2})[/.]?(\d{2})", re.ASCII),
+    "year last": Pattern(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})( \d{1,2}:.*)?", re.ASCII),
 }
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
+_ISO = Pattern(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?", re.ASCII)
 
 
 @register_rule

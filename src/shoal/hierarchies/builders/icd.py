@@ -16,10 +16,11 @@ from typing import Any, ClassVar, Literal
 from shoal.errors import HierarchyError
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
+from shoal.kernels.patterns import Pattern
 from shoal.model.plan import OnGap, Step
 
-_ICD10 = re.compile(r"([A-Z])([0-9])([0-9A-Z])(?:\.?[0-9A-Z]{1,4})?", re.ASCII)
-_ICD9 = re.compile(r"(V[0-9]{2}|E[0-9]{3}|[0-9]{1,3})(?:\.[0-9]{1,2})?", re.ASCII)
+_ICD10 = Pattern(r"([A-Z])([0-9])([0-9A-Z])(?:\.?[0-9A-Z]{1,4})?", re.ASCII)
+_ICD9 = Pattern(r"(V[0-9]{2}|E[0-9]{3}|[0-9]{1,3})(?:\.[0-9]{1,2})?", re.ASCII)
 
 _CHAPTERS10 = (
     "A00-B99 C00-D48 D50-D89 E00-E90 F00-F99 G00-G99 H00-H59 H60-H95 I00-I99 J00-J99 K00-K93 L00-L99 M00-M99 N00-N99 O00-O99 "

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from shoal.errors import HierarchyError, UnreadableError
 from shoal.hierarchies.rule import Generalize, Rule, register_rule
 from shoal.hierarchies.values import check_gap_choice, covered
+from shoal.kernels.patterns import Pattern
 from shoal.model.plan import OnGap, Step
 from shoal.steps import Prefix
 
@@ -66,21 +67,21 @@ _LEVELS: dict[str, tuple[int | str, ...]] = {
     **{country: keep for country, (_, keep) in _BY_LENGTH.items()},
 }
 _PATTERNS = {
-    "NL": re.compile(r"[1-9][0-9]{3}( ?[A-Za-z]{2})?", re.ASCII),
-    "DE": re.compile(r"[0-9]{5}", re.ASCII),
-    "UK": re.compile(r"(([A-Za-z]{1,2})[0-9][A-Za-z0-9]?)( ?([0-9])[A-Za-z]{2})?", re.ASCII),
-    "US": re.compile(r"([0-9]{5})(?:-?[0-9]{4})?|([0-9]{3,4})", re.ASCII),
-    **{country: re.compile(form, re.ASCII) for country, (form, _) in _BY_LENGTH.items()},
+    "NL": Pattern(r"[1-9][0-9]{3}( ?[A-Za-z]{2})?", re.ASCII),
+    "DE": Pattern(r"[0-9]{5}", re.ASCII),
+    "UK": Pattern(r"(([A-Za-z]{1,2})[0-9][A-Za-z0-9]?)( ?([0-9])[A-Za-z]{2})?", re.ASCII),
+    "US": Pattern(r"([0-9]{5})(?:-?[0-9]{4})?|([0-9]{3,4})", re.ASCII),
+    **{country: Pattern(form, re.ASCII) for country, (form, _) in _BY_LENGTH.items()},
 }
 _ONLY_THERE = {
-    "NL": re.compile(r"[1-9][0-9]{3} ?[A-Z]{2}", re.ASCII),
-    "UK": re.compile(r"(?:[A-Z]{1,2}[0-9][A-Z0-9]?)(?: ?[0-9][A-Z]{2})?", re.ASCII),
-    "CA": re.compile(r"[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]", re.ASCII),
-    "PL": re.compile(r"[0-9]{2}-[0-9]{3}", re.ASCII),
-    "PT": re.compile(r"[0-9]{4}-[0-9]{3}", re.ASCII),
-    "BR": re.compile(r"[0-9]{5}-[0-9]{3}", re.ASCII),
-    "JP": re.compile(r"[0-9]{3}-[0-9]{4}", re.ASCII),
-    "US": re.compile(r"[0-9]{5}(?:-[0-9]{4})?", re.ASCII),
+    "NL": Pattern(r"[1-9][0-9]{3} ?[A-Z]{2}", re.ASCII),
+    "UK": Pattern(r"(?:[A-Z]{1,2}[0-9][A-Z0-9]?)(?: ?[0-9][A-Z]{2})?", re.ASCII),
+    "CA": Pattern(r"[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]", re.ASCII),
+    "PL": Pattern(r"[0-9]{2}-[0-9]{3}", re.ASCII),
+    "PT": Pattern(r"[0-9]{4}-[0-9]{3}", re.ASCII),
+    "BR": Pattern(r"[0-9]{5}-[0-9]{3}", re.ASCII),
+    "JP": Pattern(r"[0-9]{3}-[0-9]{4}", re.ASCII),
+    "US": Pattern(r"[0-9]{5}(?:-[0-9]{4})?", re.ASCII),
 }
 """Forms that tell the country, where all codes of a column have them."""
 

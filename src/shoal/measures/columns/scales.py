@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import expanded
 from shoal.measures.columns.names.words import folded, opaque, raw_words
@@ -147,13 +148,13 @@ def _with_none(values: Sequence[str]) -> tuple[str, ...]:
     return (none[0], *rest) if whole else ()
 
 
-_GRADE = re.compile(
+_GRADE = Pattern(
     r"\b(ano|serie|year|grade|klasse|stufe|jahrgang|annee|niveau|nivel|livello|level|lvl|stage|stadium|stadio|estadio|"
     r"stade|grad|grado|grau|tier|phase|fase|semester|semestre|groep|leerjaar|curso|anno|quintile|quartile|decile|quintil)\b"
 )
 
 
-_ORDINAL = re.compile(r"\d{1,2}(?:[ºª°]|st\b|nd\b|rd\b|th\b|er?\b|eme\b|ème\b|e\b)")
+_ORDINAL = Pattern(r"\d{1,2}(?:[ºª°]|st\b|nd\b|rd\b|th\b|er?\b|eme\b|ème\b|e\b)")
 """A number that counts: 1º, 2nd, 3e."""
 
 

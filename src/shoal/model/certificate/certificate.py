@@ -34,6 +34,7 @@ from shoal.model.certificate.parts import (
 from shoal.model.requirement import Requirement, requirements_of
 
 FORMAT: Literal["shoal-certificate/1"] = "shoal-certificate/1"
+EVENT_FORMAT: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
 NAME, PLAN, REPORT = "certificate.json", "plan.json", "report.html"
 """Files that every release folder holds, beside the data."""
 

@@ -10,14 +10,12 @@ from typing import Any, Literal
 from shoal.errors import PolicyError, TamperError, UsageError
 from shoal.model.attack import AttackResult
 from shoal.model.certificate import form
-from shoal.model.certificate.certificate import REPORT
+from shoal.model.certificate.certificate import EVENT_FORMAT, REPORT
 from shoal.model.certificate.form import LEFT_OUT
 from shoal.model.certificate.numbers import Judged
 from shoal.model.certificate.parts import FileEntry, Key, Objections, PlanEntry, Proof, Purpose
 from shoal.model.requirement import Requirement, requirements_of
 from shoal.model.written import written
-
-EVENT_FORMAT: Literal["shoal-event-certificate/1"] = "shoal-event-certificate/1"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shoal.errors import TamperError
 from shoal.model import strict_json
-from shoal.model.certificate.certificate import NAME, Certificate
-from shoal.model.certificate.events import EVENT_FORMAT, EventCertificate
+from shoal.model.certificate.certificate import EVENT_FORMAT, NAME, Certificate
 from shoal.model.certificate.form import HINT
 
+if TYPE_CHECKING:
+    from shoal.model.certificate.events import EventCertificate
+
 MAX_BYTES = 50_000_000
-C = TypeVar("C", Certificate, EventCertificate)
+C = TypeVar("C", Certificate, "EventCertificate")
 
 
 def read_certificate(path: str | Path) -> Certificate:
@@ -28,6 +30,8 @@ def read_certificate(path: str | Path) -> Certificate:
 
 def read_event_certificate(path: str | Path) -> EventCertificate:
     """The certificate of an event release, as strictly."""
+    from shoal.model.certificate.events import EventCertificate  # forty fields that other tables have not
+
     return _read(Path(path), EventCertificate)
 
 

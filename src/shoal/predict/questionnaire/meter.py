@@ -141,19 +141,3 @@ def rank(blocks: Sequence[QuestionBlock], names: Sequence[str], people: int, siz
     for subset in itertools.combinations(names, size):
         found.append((subset, unique_share(parts(blocks, subset), people, points=COARSE, listed=2000)[0]))
     return sorted(found, key=lambda item: (-item[1], item[0]))
-
-
-def as_percent(x: float) -> str:
-    """A share for people to read.
-
-    >>> as_percent(0.4123), as_percent(0.0004), as_percent(1e-7), as_percent(0.99999), as_percent(0.0)
-    ('41 %', '0.04 %', 'under 0.01 %', 'over 99.9 %', '0 %')
-    """
-    if x <= 0:
-        return "0 %"
-    if x < 0.0001:
-        return "under 0.01 %"
-    if 0.999 < x < 1:
-        return "over 99.9 %"
-    digits = 0 if 0.095 <= x <= 0.99 or x == 1 else 1 if x >= 0.01 else 2
-    return f"{100 * x:.{digits}f} %"

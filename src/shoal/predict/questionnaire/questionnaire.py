@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.errors import UsageError
 from shoal.model.estimate import Estimate, Grade
+from shoal.model.written import as_percent
 from shoal.predict.distribution import Distribution, Floats, fraction, whole
 from shoal.predict.group.degradation import Degradation, degradation
 from shoal.predict.population.fitted.pilot import Pilot
@@ -223,9 +224,9 @@ class Questionnaire:
             however = f"judged from a pilot of {self.pilot.people} people"
         return (
             f"We ask {len(self.questions)} questions of {self.respondents} people out of about {self.population}. "
-            f"By our estimate (grade {m.unique.grade}) {_meter.as_percent(m.unique.value)} of the respondents would be "
-            f"the only one among the respondents with their answers (between {_meter.as_percent(m.unique.low)} and "
-            f"{_meter.as_percent(m.unique.high)}, {however}), and a typical set of answers is "
+            f"By our estimate (grade {m.unique.grade}) {as_percent(m.unique.value)} of the respondents would be "
+            f"the only one among the respondents with their answers (between {as_percent(m.unique.low)} and "
+            f"{as_percent(m.unique.high)}, {however}), and a typical set of answers is "
             f"shared by about {m.crowd:.0f} {'person' if round(m.crowd) == 1 else 'people'} in the population."
         )
 

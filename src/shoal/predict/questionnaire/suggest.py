@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.model.written import written
+from shoal.model.written import as_percent, written
 from shoal.predict.distribution import Distribution, Floats
 from shoal.predict.questionnaire import meter as _meter
 from shoal.predict.questionnaire.question import Question
@@ -65,9 +65,9 @@ class Suggestion:
     def text(self) -> str:
         """The sentence to show."""
         if not self.changes:
-            return f"nothing to change: {_meter.as_percent(self.before)} of the respondents would be unique"
+            return f"nothing to change: {as_percent(self.before)} of the respondents would be unique"
         what = "; ".join(c.text for c in self.changes)
-        arrow = f"{_meter.as_percent(self.before)} → {_meter.as_percent(self.after)}"
+        arrow = f"{as_percent(self.before)} → {as_percent(self.after)}"
         alone = f"; or, with one change: {self.single.text}" if self.single else ""
         return f"{what}: {arrow}" + ("" if self.reached else " (the target is not reached)") + alone
 

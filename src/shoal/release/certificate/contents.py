@@ -40,7 +40,7 @@ from shoal.release.certificate.columns import columns_of
 from shoal.release.certificate.lost_groups import lost_groups
 from shoal.release.certificate.sentences import TRIGGERS, proof, today, verdict
 from shoal.release.certificate.signing import file_entry
-from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.prepare import Prepared
 from shoal.release.plan.published_classes import Decision
 from shoal.release.policy.policy import Policy

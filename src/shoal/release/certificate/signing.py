@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shoal.errors import TamperError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import Certificate
-from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.parts import FileEntry, Key
 
-C = TypeVar("C", Certificate, EventCertificate)
+if TYPE_CHECKING:
+    from shoal.model.certificate.events import EventCertificate
+
+C = TypeVar("C", Certificate, "EventCertificate")
 
 
 def file_entry(path: Path, place: Path | None = None) -> FileEntry:

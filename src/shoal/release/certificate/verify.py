@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import TamperError, UnreadableError, VerificationError
 from shoal.kernels import signatures as sign
 from shoal.model.certificate.certificate import NAME, PLAN, Certificate
-from shoal.model.certificate.events import EventCertificate
 from shoal.model.certificate.file import read_certificate
 from shoal.model.certificate.form import plain
 from shoal.model.plan import Plan
@@ -36,6 +35,9 @@ from shoal.release.proof import trees
 from shoal.release.proof.facts import Facts, alike
 from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.release.proof.recount import SMALL_FILE, recount
+
+if TYPE_CHECKING:
+    from shoal.model.certificate.events import EventCertificate
 
 NOT_COUNTED = "the data were not counted: the files of the folder are not those that were signed"
 

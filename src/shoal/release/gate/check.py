@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from shoal.model.requirement import Verdict
 from shoal.model.roles import Role, Schema
 from shoal.model.written import written
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
 from shoal.release.gate.on_list import class_columns
@@ -28,7 +27,7 @@ from shoal.release.gate.sensitive_trees import sensitive_trees
 from shoal.release.gate.values import linkage_as_it_is
 from shoal.release.policy.floor import floor_of
 from shoal.release.policy.policy import Policy
-from shoal.release.proof.facts import Facts, Inside
+from shoal.release.proof.facts import Facts
 from shoal.release.proof.judge import Given, judge, recursive_levels
 from shoal.version import __version__
 
@@ -213,63 +212,6 @@ def file_of(table: Any) -> str:
 def _apply(policy: Policy, schema: Schema) -> Schema:
     there = {c: m for c, m in policy.direct.items() if c in schema.names}
     return replace(policy, direct=there).apply(schema, all_roles=policy.preset is not None)
-
-
-def facts_of_counts(
-    counts: Any, levels: dict[str, list[int]] | None = None, hierarchies: Mapping[str, Any] | None = None
-) -> Facts:
-    """The Facts of class counts, through the measures of the field; ``hierarchies`` are those of sensitive columns."""
-    import numpy as np
-
-    from shoal.measures.classes.closeness import (
-        basic_beta_likeness,
-        delta_disclosure,
-        enhanced_beta_likeness,
-        t_closeness,
-    )
-    from shoal.measures.classes.diversity import alpha, distinct_diversity, entropy_diversity, least_c
-
-    inside = {}
-    for column in counts.sensitive:
-        tree = (hierarchies or {}).get(column)
-        inside[column] = Inside(
-            distinct_diversity(counts, column),
-            entropy_diversity(counts, column),
-            t_closeness(counts, column, distance="equal"),
-            t_closeness(counts, column, distance="ordered"),
-            {level: _finite(least_c(counts, column, l=level)) for level in (levels or {}).get(column, ())},
-            None if tree is None else t_closeness(counts, column, distance="hierarchical", hierarchy=tree),
-            alpha(counts, column),
-            delta_disclosure(counts, column),
-            basic_beta_likeness(counts, column),
-            enhanced_beta_likeness(counts, column),
-        )
-    sizes, how_many = np.unique(counts.sizes, return_counts=True)
-    once = None
-    if counts.unit is not None and (counts.people is not None or counts.adds_up):
-        once = _people(counts)
-    return Facts(
-        records=counts.n_records,
-        classes=counts.n_classes,
-        k=int(counts.sizes.min()),
-        unique=int((counts.sizes == 1).sum()) if once is None else once[1],
-        sizes={int(s): int(n) for s, n in zip(sizes, how_many, strict=True)},
-        sensitive=inside,
-        people=None if once is None else sum(once.values()),
-        smallest=None if once is None else {size: n for size, n in once.items() if n},
-    )
-
-
-def _people(counts: ClassCounts) -> Counter[int]:
-    """People by the size of the smallest class they are in."""
-    once: Counter[int] = Counter()
-    for size, n in zip(counts.everybody.sizes.tolist(), counts.everybody.members.tolist(), strict=True):
-        once[size] += n
-    return once
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _shown(number: float | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.kernels.patterns import Pattern
 from shoal.kernels.text import canonical_text
 from shoal.measures.columns.eighteen import together
 from shoal.measures.columns.eighteen.classes import Classed, class_of, refusal
@@ -27,8 +28,8 @@ from shoal.release.proof import read
 
 SURE = 0.5
 """Confidence from which a suggestion counts as a finding."""
-_WHOLE, _NUMBER = re.compile(r"-?(0|[1-9]\d*)"), re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
-_YEARS = re.compile(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
+_WHOLE, _NUMBER = Pattern(r"-?(0|[1-9]\d*)"), Pattern(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+_YEARS = Pattern(r"(?<!\d)(1[89]\d\d|20\d\d)(?!\d)")
 
 
 @dataclass(frozen=True)

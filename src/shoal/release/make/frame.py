@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from shoal.model.plan import Plan
 from shoal.model.roles import Schema
@@ -45,6 +44,8 @@ def types_of(source: Any, arrow: Any) -> FrameTypes:
 
 def read_frame(data: Path, plan: Plan, schema: Schema, types: FrameTypes) -> Any:
     """The written Parquet file as an Arrow table, each column in its type before where that holds every value."""
+    import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
+
     table = pq.read_table(data)
     for position, name in enumerate(table.column_names):
         values = table.column(position)

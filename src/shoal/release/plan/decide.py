@@ -23,8 +23,8 @@ from shoal.model.plan import Plan, RowStep, Suppression
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import Verdict
 from shoal.model.written import written
-from shoal.release.gate.check import facts_of_counts
 from shoal.release.gate.checklist import check_coarse, safe_harbor_steps
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates
 from shoal.release.plan.affordable import check_loss
 from shoal.release.plan.hardened import resisting

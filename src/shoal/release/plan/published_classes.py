@@ -15,7 +15,7 @@ from shoal.model.counts.classes import MISSING, ClassCounts, CodeArray, Sensitiv
 from shoal.model.plan import Plan, Step, Suppression
 from shoal.model.requirement import K, MaxRisk
 from shoal.model.requirement.compare import most_of
-from shoal.release.gate.check import facts_of_counts
+from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.plan.other_columns import other_steps
 from shoal.release.plan.prepare import Prepared
 from shoal.release.proof.judge import Given, judge, recursive_levels

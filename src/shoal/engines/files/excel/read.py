@@ -17,7 +17,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 import pyarrow as pa
 
@@ -124,7 +123,8 @@ def _opened(path: Path) -> Iterator[Any]:
         yield book
     except ShoalError:
         raise
-    except (zipfile.BadZipFile, zlib.error, ParseError, KeyError, ValueError, OSError, AttributeError, EOFError):
+    # SyntaxError: what a parser of XML raises
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, KeyError, ValueError, OSError, AttributeError, EOFError):
         raise UnreadableError(f"'{path}' is not a readable Excel workbook.", hint="Save it again as .xlsx.") from None
     finally:
         if book is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.names.words import folded
 from shoal.measures.columns.values import checksums
 from shoal.measures.columns.values.dates import CACHED, MONTHS, WEEKDAYS, compact_date, place_in, written_as_date
@@ -19,11 +20,11 @@ MOST = 200_000
 """Distinct values of a column that are looked at one by one, evenly spread over all."""
 
 _DAY, _MONTH, _YEAR = r"(0[1-9]|[12]\d|3[01])", r"(0[1-9]|1[0-2])", r"(19|20)\d{2}"
-_INSIDE_DATE = re.compile(
+_INSIDE_DATE = Pattern(
     r"(?<!\d)((18|19|20)\d{2}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])|\d{1,2}[-/.]\d{1,2}[-/.](18|19|20)\d{2})(?!\d)"
 )
 _PACKED = tuple(
-    re.compile(form)
+    Pattern(form)
     for form in (
         rf"{_YEAR}{_MONTH}{_DAY}(\d{{4}}|\d{{6}})?",
         rf"{_MONTH}{_DAY}{_YEAR}",
@@ -32,8 +33,8 @@ _PACKED = tuple(
         rf"{_YEAR}-?(00[1-9]|0[1-9]\d|[12]\d\d|3[0-5]\d|36[0-6])",
     )
 )
-_SAS = re.compile(r"\d{1,2}[a-z]{3}\d{2,4}:\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
-_ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[t ]\d{2}:?\d{2}.*")
+_SAS = Pattern(r"\d{1,2}[a-z]{3}\d{2,4}:\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
+_ISO_TIME = Pattern(r"\d{4}-\d{2}-\d{2}[t ]\d{2}:?\d{2}.*")
 SHORTEST_PACKED = 6
 PACKED_SHARE, PACKED_LEAST = 0.95, 3
 """Digits without signs are dates where this share of at least so many distinct values is one; none has fewer digits."""
@@ -50,7 +51,7 @@ class Inside(NamedTuple):
 
 
 def _search(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, re.IGNORECASE)
+    compiled = Pattern(pattern, re.IGNORECASE)
     return lambda text: compiled.search(text) is not None
 
 
@@ -73,7 +74,7 @@ CERTAIN: tuple[Inside, ...] = (
 """Forms that no other value has, looked for in every cell."""
 
 
-_TELLING = re.compile(r"[\d@:]|www")
+_TELLING = Pattern(r"[\d@:]|www")
 """A sign that every certain form has."""
 
 
@@ -135,9 +136,9 @@ def month_or_weekday_share(values: Sequence[str]) -> float:
     return n / len(values)
 
 
-ZIP9 = re.compile(r"\d{5}-\d{4}")
-ZIP5 = re.compile(r"\d{5}")
-_PLATES = re.compile(
+ZIP9 = Pattern(r"\d{5}-\d{4}")
+ZIP5 = Pattern(r"\d{5}")
+_PLATES = Pattern(
     r"[a-z]{2}\d{2} ?[a-z]{3}"  # United Kingdom
     r"|[a-z]{2}-?\d{3}-?[a-z]{2}"  # France, Italy
     r"|[a-z]{1,3}[- ][a-z]{1,2} ?\d{1,4}[eh]?"  # Germany

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.finding import Evidence
 from shoal.measures.columns.values import checksums
 
@@ -31,18 +32,18 @@ class Form:
 
 
 def _shape(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, re.IGNORECASE)
+    compiled = Pattern(pattern, re.IGNORECASE)
     return lambda text: compiled.fullmatch(text) is not None
 
 
 def _bare(check: Callable[[str], bool], marks: str = r"[ .\-/]") -> Callable[[str], bool]:
-    signs = re.compile(marks)
+    signs = Pattern(marks)
     return lambda text: check(signs.sub("", text).upper())
 
 
-_BAND = re.compile(r"[<>=\s]*\d+([.,]\d+)?\s*(-|–|to|bis|a|à)\s*[<>=\s]*\d+([.,]\d+)?")
-_DATE = re.compile(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}([T ].*)?|(19|20)\d{2}(-\d{2}){4,5}")
-_PHONE = re.compile(
+_BAND = Pattern(r"[<>=\s]*\d+([.,]\d+)?\s*(-|–|to|bis|a|à)\s*[<>=\s]*\d+([.,]\d+)?")
+_DATE = Pattern(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}([T ].*)?|(19|20)\d{2}(-\d{2}){4,5}")
+_PHONE = Pattern(
     r"(\+|00)\d[\d ().\-/]{6,20}(x\d+)?|\(?0\d{1,5}\)?[ \-/.]?[\d ()\-/.]{4,15}|\(?\d{3}\)?[-. ]?\d{3}[-. "
     r"]\d{4}(\s*(x|ext\.?)\s*\d+)?|\d{2,4}([ .-]\d{2,4}){2,4}"
 )

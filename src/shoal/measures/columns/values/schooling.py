@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.names.words import folded
 
 _HEIGHTS: tuple[tuple[float, str], ...] = (
@@ -69,13 +70,13 @@ _HEIGHTS: tuple[tuple[float, str], ...] = (
         r"less than primary|in school",
     ),
 )
-_HEIGHTS_COMPILED = tuple((height, re.compile(pattern)) for height, pattern in _HEIGHTS)
-_UNFINISHED = re.compile(
+_HEIGHTS_COMPILED = tuple((height, Pattern(pattern)) for height, pattern in _HEIGHTS)
+_UNFINISHED = Pattern(
     r"^<|incomplet|unfinished|some\b|avant|arrete|interrupted|abgebrochen|not complet|attended|dropout|less than|no dipl|"
     r"ohne abschluss|zonder diploma|ongoing|in progress|short|court|elem"
 )
-_FINISHED = re.compile(r"complet(?!o? ?in)|derniere annee|graduated|long\b|mit abschluss|dipl")
-_NUMBERED = re.compile(r"(?:grade|class|year|jahr|annee|ano|anno)?\s*(\d{1,2})(?:st|nd|rd|th)?\b.*")
+_FINISHED = Pattern(r"complet(?!o? ?in)|derniere annee|graduated|long\b|mit abschluss|dipl")
+_NUMBERED = Pattern(r"(?:grade|class|year|jahr|annee|ano|anno)?\s*(\d{1,2})(?:st|nd|rd|th)?\b.*")
 
 
 def schooling_order(values: Sequence[str]) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ Each vocabulary is a pattern over folded text; a column speaks of it where at le
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from shoal.kernels.patterns import Pattern
 from shoal.measures.columns.finding import Evidence
 from shoal.measures.columns.names.words import folded
 from shoal.measures.columns.values.coded import CODES, Vocabulary
@@ -24,7 +24,7 @@ def _words(
 ) -> Vocabulary:
     inside = "|".join(w.strip() for w in words.replace("\n", "|").split("|") if w.strip())
     pattern = rf"(?:{inside})" if whole else rf".*\b(?:{inside})"
-    return Vocabulary(topic, what, re.compile(pattern + (r"\Z" if whole else "")), confidence, most, least)
+    return Vocabulary(topic, what, Pattern(pattern + (r"\Z" if whole else "")), confidence, most, least)
 
 
 VOCABULARIES: tuple[Vocabulary, ...] = (
