@@ -5,13 +5,14 @@ a record is alike to all records that agree wherever both are known. ``drop``: r
 
 Takes    ClassCounts under ``own``
 Keeps    wildcard sizes ≥ own sizes; without a missing value all three agree; everybody is one, by the smallest crowd they are in
-Cost     wildcard: one grouping per pair of missing patterns, over the classes of the two patterns
+Cost     wildcard: one grouping per set of columns that two missing patterns share, over the classes of such patterns
 Differs  where people were counted (``unit``) and are in several classes, people of matching classes cannot be added up; the
          largest matching class is then a lower bound, and the result says so
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,27 +137,41 @@ def _kept(s: SensitiveCounts, keep: np.ndarray[Any, np.dtype[np.bool_]], place: 
 def wildcard_sizes(counts: ClassCounts) -> IntArray:
     """For each class the members of all classes that agree with it wherever both are known.
 
-    Classes are sorted by which columns are missing. Two patterns meet on the columns known to both: the classes of both are
-    grouped there, and the members of one are handed to the other.
+    Classes are sorted by which columns are missing. Two patterns meet on the columns known to both: the classes of all patterns
+    that meet on the same columns are grouped there once, and the members of one are handed to the others.
     """
     patterns = _patterns(counts)
-    add = counts.adds_up
+    join = sum_by if counts.adds_up else _largest
     out = np.zeros(counts.n_classes, dtype=np.int64)
     codes = tuple(counts.codes)
     known = np.stack([c[[rows[0] for rows in patterns]] != MISSING for c in codes], axis=1)
-    for a, rows_a in enumerate(patterns):
-        for b, rows_b in enumerate(patterns):
-            columns = np.flatnonzero(known[a] & known[b])
-            both = np.concatenate((rows_a, rows_b))
-            grouping = group_codes([codes[j][both] for j in columns], n_rows=len(both))
-            here, there = grouping.ids[: len(rows_a)], grouping.ids[len(rows_a) :]
-            if add:
-                out[rows_a] += sum_by(there, counts.sizes[rows_b], grouping.n)[here]
-            else:
-                best = np.zeros(grouping.n, dtype=np.int64)
-                np.maximum.at(best, there, counts.sizes[rows_b])
-                out[rows_a] = np.maximum(out[rows_a], best[here])
+    for columns, meeting in _meetings(known):
+        rows = np.concatenate([patterns[a] for a in meeting])
+        grouping = group_codes([codes[j][rows] for j in columns], n_rows=len(rows))
+        cuts = np.cumsum([len(patterns[a]) for a in meeting])[:-1]
+        ids = dict(zip(meeting, np.split(grouping.ids, cuts), strict=True))
+        for a, others in meeting.items():
+            there = np.concatenate([ids[b] for b in others])
+            members = counts.sizes[np.concatenate([patterns[b] for b in others])]
+            found = join(there, members, grouping.n)[ids[a]]
+            out[patterns[a]] = out[patterns[a]] + found if counts.adds_up else np.maximum(out[patterns[a]], found)
     return out
+
+
+def _meetings(known: npt.NDArray[np.bool_]) -> Iterator[tuple[IntArray, dict[int, list[int]]]]:
+    """The sets of columns on which patterns meet; for each pattern that does so there, those it meets."""
+    found: dict[bytes, dict[int, list[int]]] = {}
+    for a, mine in enumerate(known):
+        for b, both in enumerate(mine & known):
+            found.setdefault(both.tobytes(), {}).setdefault(a, []).append(b)
+    for shared, meeting in found.items():
+        yield np.flatnonzero(np.frombuffer(shared, dtype=np.bool_)), meeting
+
+
+def _largest(ids: IntArray, members: IntArray, n: int) -> IntArray:
+    best = np.zeros(n, dtype=np.int64)
+    np.maximum.at(best, ids, members)
+    return best
 
 
 def _patterns(counts: ClassCounts) -> list[IntArray]:

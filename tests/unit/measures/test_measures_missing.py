@@ -1,0 +1,39 @@
+"""The work of the wildcard rule, and its answer where people are in several classes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from shoal.measures.classes import missing
+from shoal.measures.classes.missing import wildcard_sizes
+from shoal.model.counts.classes import ClassCounts
+from shoal.model.counts.people import PeopleCounts
+
+ROWS = sorted(product((-1, 0, 1), repeat=3))
+SIZES = [1 + (7 * i) % 5 for i in range(len(ROWS))]
+
+
+def agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(x == y or -1 in (x, y) for x, y in zip(a, b, strict=True))
+
+
+def counts(**more: object) -> ClassCounts:
+    codes = [np.array(c) for c in zip(*ROWS, strict=True)]
+    return ClassCounts(SIZES, columns=("a", "b", "c"), codes=codes, **more)  # type: ignore[arg-type]
+
+
+def test_patterns_that_share_the_same_columns_are_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, group = [], missing.group_codes
+    monkeypatch.setattr(missing, "group_codes", lambda codes, n_rows: (made.append(n_rows), group(codes, n_rows=n_rows))[1])
+    found = wildcard_sizes(counts())
+    assert len(made) == 1 + 8  # the eight patterns, then the eight sets of columns that two of them share; there are 64 pairs
+    assert found.tolist() == [sum(n for b, n in zip(ROWS, SIZES, strict=True) if agree(a, b)) for a in ROWS]
+
+
+def test_people_in_several_classes_take_the_largest_class_that_agrees() -> None:
+    people = counts(unit="id", n_people=sum(SIZES) - 1, people=PeopleCounts([1], [1], [sum(SIZES) - 1]))
+    assert not people.adds_up
+    assert wildcard_sizes(people).tolist() == [max(n for b, n in zip(ROWS, SIZES, strict=True) if agree(a, b)) for a in ROWS]
