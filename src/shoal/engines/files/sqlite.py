@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
 from shoal.engines.duckdb.engine import DuckDB, require_option
@@ -34,6 +33,8 @@ def open_sqlite(path: Path, options: dict[str, Any]) -> tuple[DuckDB, Relation]:
 
 def _copy(engine: Engine, relation: Relation, target: Path) -> Path:
     """The rows as a Parquet file, a part at a time."""
+    import pyarrow.parquet as pq  # brings file systems and TLS: text files need neither
+
     batches = engine.scan(relation, [c.name for c in relation.columns], BATCH_ROWS)
     first = next(batches)
     with pq.ParquetWriter(target, first.schema) as out:
