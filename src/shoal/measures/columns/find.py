@@ -40,6 +40,9 @@ LEAST_QUASI, QUASI_SHARE = 3, 0.6
 """Columns that others know, and their share of those whose name tells something, from which a table is a census of people."""
 CENSUS = 6
 """Columns that others know for each about health from which a table is a census: a few of both make a table of patients."""
+FOLLOWED = frozenset("time futime tstop survtime survivaltime survival_time followup follow_up time_to_event".split())
+OUTCOME = frozenset("status event fustat cens censor censored death died dead".split())
+"""Names of a time that people were followed and of what it ended with: a table with both is about their health or conduct."""
 BATTERY, OPAQUE_BATTERY = 4, 5
 """Columns with the same short range of codes that make a battery of questions; more where their names say nothing."""
 ACCIDENTS = 0.05
@@ -89,6 +92,8 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     spelled = [missing_spellings(facts, shared=shared) for facts in table]
     bare = [facts.without(gone) for facts, gone in zip(table, spelled, strict=True)]
     topics = [topic_of(f.label) if f.label and (opaque(f.name) or topic_of(f.name) is None) else topic_of(f.name) for f in table]
+    known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
+    named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
     ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
     series = Counter((_stem(f.name), r) for f in bare if (r := _range(f)) != (0.0, 0.0))
@@ -116,6 +121,7 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
                 about_people,
                 asked(gone),
                 several,
+                named,
                 in_series and found.scale is Scale.ORDERED,
             )
         )
@@ -129,7 +135,12 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     told = [topic for topic in topics if topic is None or topic.role is not Role.DIRECT]
     known = [t for t in told if t is not None and t.key != "survey_weight"]
     harm = sum(t is not None and (t.key in _PRIVATE or speaks_of_crime(n)) for t, n in zip(topics, names, strict=True))
-    private = harm >= PRIVATE_SHARE * max(len(told), 1) or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
+    followed = {n.lower() for n in names}
+    private = (
+        bool(followed & FOLLOWED and followed & OUTCOME)
+        or harm >= PRIVATE_SHARE * max(len(told), 1)
+        or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
+    )
     quasi = sum(t.role is Role.QUASI for t in known)
     health = sum(t.key in _HEALTH for t in known)
     census = quasi >= max(LEAST_QUASI, QUASI_SHARE * len(known), CENSUS * health)

@@ -31,6 +31,7 @@ from shoal.measures.columns.values.whole_numbers import (
     long_codes,
     mostly_different,
     plural_count,
+    rarer_upwards,
     rating,
     serial_days,
     short_codes,
@@ -232,6 +233,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     if words & _TIMES and short and facts.distinct <= SHORT_SCALE and natural[0] == "1":
         return Found(Scale.ORDERED, natural)
     if words & _COUNTS and not (short and battery):
+        return Found(Scale.NUMBER)
+    if rarer_upwards(facts):
         return Found(Scale.NUMBER)
     if short or sparse_codes(facts) or code_digits(facts) or (opaque(facts.name) and short_codes(facts)):
         return Found(Scale.NOMINAL)

@@ -90,6 +90,7 @@ WHO: tuple[Topic, ...] = (
         "race or ethnic group",
         "nominal",
         0.9,
+        "black nonwhite nwhite =white =asian "
         "race races racem rac rachsing ethnicity ethnic* ethnie ethn hispanic* hisp hispan latino etni* raza raca "
         "cor+raca etnia indigena tribe caste rac1p ridreth skin+color color+piel racgr* minority",
     ),
@@ -166,6 +167,7 @@ PLACES: tuple[Topic, ...] = (
         "place of living",
         "place",
         0.9,
+        "south north east west northeast midwest "
         "munresi* mun+res* smsa cmsa pmsa =population town+size city+size "
         "code+geo geo+code zbs* zona+basica code+commune commune+code "
         "service+area catchment+area entidad* "

@@ -104,6 +104,7 @@ HEALTH: tuple[Topic, ...] = (
         "diagnosis or health",
         "nominal",
         0.9,
+        "numchron nchron "
         "hta epoc dm1 dm2 bpco irc ictus avc erc cronic* chroni* das ghm ghs igs* ccam* forderbedarf* sonderpad* "
         "special+need* sen+status causabas causa+bas* linha+a linhaa linhab linhac linhad "
         "aeacn* aerel* aeout aetoxgr* snomed* read+code readcode qof* "

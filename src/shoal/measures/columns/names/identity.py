@@ -259,7 +259,7 @@ RECORDS: tuple[Topic, ...] = (
         0.85,
         "progressivo* matricula+n* nummi nro+orden numero+orden lfd orden+n* num+ordre no+ordre id ids _id uuid guid "
         "identifier ident row+id rowid row+num* rownum* row+names rownames row+name rowname record+id recordid recno "
-        "=rid =sid =cid =tid =vid ptid =case st+case stcase "
+        "=nr =nbr =rid =sid =cid =tid =vid ptid =case st+case stcase "
         "case+ref* *stayid *visitid *caseid *recordid *encounterid *admissionid *episodeid *sessionid "
         "case+id caseid case+n* caseno encounter* enc+id hadm stay+id visit+id visitid admission+id episode+id claim+id "
         "clm+id claimid event+id eventid order+id orderid order+num* transaction+id trans+id transid invoice* ticket* "

@@ -26,7 +26,9 @@ PREFIX_LETTERS = "mfpwhdsrn"
 """Letters that stand before a joined word for mother, father, partner, workday …"""
 PATIENT = "pt"
 """What stands before joined words for patient: PTEDUCAT."""
-NOT_AFTER_A_LETTER = frozenset(("age", "ill", "ort", "eta", "edad", "ren", "lat", "inc", "ate", "art", "rue", "tel", "pro"))
+NOT_AFTER_A_LETTER = frozenset(
+    ("age", "ill", "rac", "ort", "eta", "edad", "ren", "lat", "inc", "ate", "art", "rue", "tel", "pro")
+)
 """Pieces that ordinary words end with (page, wage, pill): never found behind a single letter."""
 
 

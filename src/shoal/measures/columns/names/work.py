@@ -14,7 +14,7 @@ WORK: tuple[Topic, ...] = (
         "education",
         "ordered",
         0.88,
-        "instru grau+instru* "
+        "instru grau+instru* yschool yrschool yrsch momed daded mothed fathed "
         "diplome+* dipl =dipl titolo+di+studio nivel+estudios nivel+instruccion nivel+escolaridade niveau+scolaire "
         "schooljaar+* serie+escolar =serie ano+escolar curso+escolar schulform schultyp class+level grade+level "
         "year+group hochster+abschluss education* educ* edu edulevel edlevel eduyr* eduyears edyears edyrs schl schooling "
@@ -78,7 +78,7 @@ WORK: tuple[Topic, ...] = (
         "how long somebody is with an employer",
         "",
         0.7,
-        "service+time time+service "
+        "service+time time+service =exp "
         "tenure years+in+job arbeits+zeit years+employed yearsatcompany years+at+company years+with+* yearswith* yearsin* "
         "yearssince* total+working+years totalworkingyears job+tenure seniority antiguedad anciennete dienstjahre "
         "betriebszugeh* length+of+service years+of+service employment+length emp+length experience exper years+experience "
@@ -166,7 +166,7 @@ SEEN: tuple[Topic, ...] = (
         "a hospital, school or other place where somebody was",
         "nominal",
         0.7,
-        "codestab* cod+estab* finess* siret "
+        "codestab* cod+estab* finess* siret schid* sch+id schlid "
         "hospitalid wardid clinicid facilityid providerid practiceid schoolid storeid "
         "=inst inst+code institut* cnes cnes+* cgc+hosp "
         "registered+gp =gp gp+code "
@@ -217,6 +217,7 @@ SEEN: tuple[Topic, ...] = (
         "kind of insurance or payer",
         "nominal",
         0.7,
+        "privins pubins priv+ins "
         "kostentrag* versicherungsart versicherungstyp *verzekeraar *verzekering *krankenkasse kassenname "
         "organisme+payeur aseguradora* plano+saude convenio+medico esenzione* mutua* insurance* payer* payor* "
         "health+cover* healthcover* coverage+type krankenkasse kasse kassenart verzekering* verzekeraar mutuelle "

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY, expanded, topic_of
 from shoal.measures.columns.names.topics import Topic
-from shoal.measures.columns.names.words import folded, raw_words
+from shoal.measures.columns.names.words import folded, raw_words, words_of
 from shoal.measures.columns.roles.keys import below_zero, drawn_key, is_key
 from shoal.measures.columns.roles.seen import FEW_VALUES, FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
@@ -22,6 +22,8 @@ NAMES = ("person_name", "name_part", "name")
 CODED = ("postcode", "place", "country", "birth_place", "occupation", "industry", "diagnosis", "drug")
 """Topics that are written as codes: these name a place or a thing, also where every row has its own."""
 
+SCHOOL_ENDS = (6.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 16.0)
+"""Years after which schools usually end."""
 MOST_ANSWERS = 5
 YES = frozenset("yes y ja oui si sim true".split())
 NO = frozenset("no n nein non nee nao false".split())
@@ -88,6 +90,25 @@ def numbered(seen: Seen) -> Decision | None:
     )
 
 
+NUMBER_WORDS = ("num", "nbr", "nr", "nummer", "number", "numero")
+LEAST_NUMBERED = 100
+"""Different numbers from which a name that ends with a word for "number" (casenum) numbers people or households."""
+
+
+def ends_with_number(seen: Seen) -> Decision | None:
+    """A name that no topic explains and that ends with a word for "number": its many whole numbers are given to somebody.
+
+    Such a word in front counts something (``numvisit``), as do few numbers for the rows there are.
+    """
+    facts, last = seen.facts, raw_words(seen.facts.name)[-1:]
+    if seen.topic is not None or not facts.whole or below_zero(facts) or seen.found.scale is Scale.DATE:
+        return None
+    if not last or not last[0].endswith(NUMBER_WORDS) or facts.distinct < max(LEAST_NUMBERED, CLUSTERED * facts.filled):
+        return None
+    key = BY_KEY["person_number"]
+    return Decision(key.role, "its name ends with a word for number, and it has many", 0.6, key.key, 18, Scale.ID)
+
+
 def named(seen: Seen) -> Decision | None:
     """What the name says, checked against the values."""
     topic = seen.topic
@@ -115,6 +136,8 @@ def named(seen: Seen) -> Decision | None:
         return None
     if topic.key == "facility" and seen.found.scale is Scale.NUMBER and raw_words(seen.facts.name)[-1:] == ("count",):
         return None
+    if topic.key == "facility" and _years_at_school(seen.facts):
+        return Decision(Role.QUASI, "its name says school, and its values are years there", 0.75, "education", None, Scale.NUMBER)
     if topic.key in ("vehicle", "family", "relation") and inside_a_group(seen.facts):
         return counted_inside()
     if topic.key in ("care", "technical", "group") and _lettered_key(seen):
@@ -136,6 +159,15 @@ def counted_inside() -> Decision:
     """A number inside a group tells nothing by itself."""
     why = "its name says a number, but it has few values: a number inside a group"
     return Decision(Role.INSENSITIVE, why, 0.5, "technical", None, Scale.NOMINAL)
+
+
+def _years_at_school(facts: ColumnFacts) -> bool:
+    """Whether whole numbers up to 25, the end of some school the most frequent, are years there and no codes of schools."""
+    numbers = facts.numbers
+    if words_of(facts.name)[-1:] != ("school",) or numbers is None or not facts.whole or len(facts.counts) != len(numbers):
+        return False
+    most = float(numbers[int(np.argmax(facts.counts))])
+    return facts.distinct >= 6 and float(np.max(numbers)) <= 25 and most in SCHOOL_ENDS
 
 
 def _answers(facts: ColumnFacts) -> bool:

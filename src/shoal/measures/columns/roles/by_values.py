@@ -7,7 +7,7 @@ import numpy as np
 from shoal.measures.columns.finding import ColumnFacts, Evidence, Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles.keys import in_a_block, is_key, numbering, one_shape
+from shoal.measures.columns.roles.keys import equally_often, in_a_block, is_key, numbering, one_shape
 from shoal.measures.columns.roles.seen import FEWEST_ROWS, Decision, Seen
 from shoal.measures.columns.scales import reads_as_text
 from shoal.measures.columns.values.people import FULL_SHARE, SINGLE_LEAST, SINGLE_SHARE, full_names_share, names_share
@@ -70,6 +70,9 @@ def shaped(seen: Seen) -> Decision | None:
         return Decision(
             Role.DIRECT, "its values are long codes, nearly all different, like a key of people", 0.75, "key", 18, Scale.ID
         )
+    if seen.topic is None and equally_often(facts):
+        why = "its numbers have gaps and are in equally many rows each, as those of people who were all asked as often"
+        return Decision(Role.DIRECT, why, 0.6, "key", 18, Scale.ID)
     if in_a_block(facts):
         why = "its numbers lie close together and far from 0, as numbers given out in turn"
         return Decision(Role.DIRECT, why, 0.6, "key", 18, Scale.ID)

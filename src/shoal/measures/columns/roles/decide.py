@@ -10,7 +10,7 @@ from __future__ import annotations
 from shoal.measures.columns.finding import Scale
 from shoal.measures.columns.names.lexicon import BY_KEY
 from shoal.measures.columns.names.words import opaque
-from shoal.measures.columns.roles.by_name import counted_inside, inside_a_group, named, numbered, survey_weight
+from shoal.measures.columns.roles.by_name import counted_inside, ends_with_number, inside_a_group, named, numbered, survey_weight
 from shoal.measures.columns.roles.by_values import people, row_numbers, shaped, spoken
 from shoal.measures.columns.roles.seen import FEW_VALUES, Decision, Seen
 from shoal.measures.columns.scales import Found
@@ -32,7 +32,7 @@ def decide(seen: Seen) -> Decision:
         )
     if facts.distinct == 1 and (facts.missing == 0 or seen.topic is None):  # one value or none is a mark: the name decides
         return Decision(Role.INSENSITIVE, "it has one value only", 0.85, seen.topic.key if seen.topic else "")
-    for rule in (survey_weight, row_numbers, numbered, people, named, spoken, shaped):
+    for rule in (survey_weight, row_numbers, numbered, ends_with_number, people, named, spoken, shaped):
         decision = rule(seen)
         if decision is not None:
             return decision
@@ -54,6 +54,9 @@ def _unknown(seen: Seen) -> Decision:
         return Decision(
             Role.SENSITIVE, "one of several questions with the same answers in order, as opinions are asked", 0.5, "opinion"
         )
+    if opaque(facts.name) and facts.distinct == 2 and seen.private and seen.named:
+        why = "its name says nothing; others hardly know a yes or no in a table about health, money or conduct: decide"
+        return Decision(Role.SENSITIVE, why, 0.35)
     if opaque(facts.name) and scale in (Scale.NOMINAL, Scale.ORDERED, Scale.PLACE):
         return Decision(Role.QUASI, "its name says nothing and its values are codes, which others may know: look it up", 0.35)
     if facts.kind == "text" and facts.numbers is None and facts.distinct > FEW_VALUES:

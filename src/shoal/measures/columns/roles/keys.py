@@ -21,6 +21,8 @@ SEVERAL = 3
 """Columns of whole numbers without a repetition from which a table holds amounts, not as many keys."""
 BLOCK_FROM, BLOCK_WIDTH = 100_000, 20
 """The smallest number of a block, and its width for each number that is used: amounts are spread wider, or begin lower."""
+PANEL = 50
+"""Different numbers from which it is no accident that all are in equally many rows."""
 SHORTEST_HASH = 10_000_000
 """Size from which numbers with a sign may be hashes."""
 LONG, MANY, SAME = 9, 20, 0.95
@@ -73,6 +75,22 @@ def _shaped(looked: Sequence[str]) -> bool:
     return 10 * shapes.most_common(1)[0][1] > len(looked)
 
 
+def equally_often(facts: ColumnFacts) -> bool:
+    """Many whole numbers with gaps between them, each in equally many rows: people who were all asked as often.
+
+    >>> import numpy as np
+    >>> equally_often(ColumnFacts("nr", "integer", [str(13 + 4 * i) for i in range(60)], np.full(60, 8), 480))
+    True
+    >>> equally_often(ColumnFacts("item", "integer", [str(1 + i) for i in range(60)], np.full(60, 8), 480))
+    False
+    """
+    numbers = facts.numbers
+    if numbers is None or not facts.whole or not facts.distinct == len(facts.counts) >= PANEL or below_zero(facts):
+        return False
+    gaps = float(np.max(numbers) - np.min(numbers)) + 1 > facts.distinct
+    return gaps and int(np.min(facts.counts)) == int(np.max(facts.counts)) > 1 and not rounded(facts)
+
+
 def below_zero(facts: ColumnFacts) -> bool:
     """Whether some numbers lie below 0, as none does that is given to somebody; hashes with a sign are longer."""
     numbers = facts.numbers
@@ -96,6 +114,8 @@ def in_a_block(facts: ColumnFacts) -> bool:
 
 def is_key(facts: ColumnFacts) -> bool:
     """Long codes, mostly different: keys that name somebody, also where they repeat."""
+    if facts.numbers is not None and not facts.whole:
+        return False  # fractions number nobody
     if long_key(facts) or drawn_key(facts):
         return True
     if facts.distinct < 0.5 * facts.filled or facts.filled < FEWEST_ROWS or facts.kind not in ("text", "integer", "binary"):

@@ -40,6 +40,8 @@ class Seen:
     """Whether "don't know" or "refused" are among its values: somebody was asked."""
     several: bool = False
     """Whether several columns of whole numbers differ in every row: amounts, since a table has one key."""
+    named: bool = False
+    """Whether sex and two more columns that others know say so in their names: what is left is seldom another one."""
     battery: bool = False
     """Whether several columns of one name and running number have the same answers in order."""
 

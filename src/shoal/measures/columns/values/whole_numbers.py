@@ -19,6 +19,10 @@ FEW_SPARSE, ROWS_EACH = 12, 40
 """Different whole numbers, and rows for each of them, from which numbers with gaps between them are codes."""
 
 
+COUNTED, RARE_LAST = 6, 0.01
+"""Different numbers from 0, and the share of rows that the largest has, from which they are counts."""
+
+
 def serial_days(facts: ColumnFacts) -> bool:
     """Whether whole numbers of a date column are the days that a spreadsheet counts from 1900: from 1927 to 2064."""
     numbers = facts.numbers
@@ -47,6 +51,22 @@ def plural_count(facts: ColumnFacts) -> bool:
     last = raw_words(facts.name)[-1:]
     plural = any(w.endswith("s") and not w.endswith(("ss", "us", "is")) and len(w) > 4 for w in last)
     return plural and facts.distinct > 3 and facts.numbers is not None and float(np.min(facts.numbers)) == 0
+
+
+def rarer_upwards(facts: ColumnFacts) -> bool:
+    """Whether whole numbers run from 0, the most frequent, and get rarer up to a rare last one, as counts do and codes seldom.
+
+    >>> visits = ColumnFacts("emr", "integer", list("0123456"), np.array([3600, 500, 150, 60, 30, 9, 4]), 4353)
+    >>> rarer_upwards(visits)
+    True
+    """
+    numbers = facts.numbers
+    if numbers is None or facts.distinct < COUNTED or len(facts.counts) != len(numbers):
+        return False
+    times = facts.counts[np.argsort(numbers)]
+    rises = int(np.sum(np.diff(times) > 0))
+    rare = float(times[-1]) < RARE_LAST * float(times.sum())
+    return float(np.min(numbers)) == 0 and int(np.argmax(times)) == 0 and rare and 5 * rises <= len(times)
 
 
 def sparse_codes(facts: ColumnFacts) -> bool:
