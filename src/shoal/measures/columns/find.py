@@ -138,6 +138,7 @@ def _about(topics: Sequence[Topic | None], names: Sequence[str]) -> tuple[bool, 
     followed = {n.lower() for n in names}
     private = (
         bool(followed & FOLLOWED and followed & OUTCOME)
+        or any(speaks_of_crime(n) for n in names)
         or harm >= PRIVATE_SHARE * max(len(told), 1)
         or harm >= max(LEAST_PRIVATE, PRIVATE_KNOWN * len(known))
     )

@@ -62,7 +62,7 @@ _LEVELS = frozenset(
     "level lvl stufe niveau nivel livello rank rating score likert grade stage quintile decile quartile tercile "
     "quality involvement satisfaction balance band bracket group range faixa "
     "tranche escalao fascia tramo severity degree index freq frequency importance "
-    "agreement pain pijn schmerz dolor douleur dolore karno karnofsky kps ecog nyha asa gcs apgar".split()
+    "agreement pain pijn schmerz dolor douleur dolore karno karnof karnofsky kps ecog nyha asa gcs apgar".split()
 )
 
 
@@ -183,6 +183,8 @@ def _leading(value: str) -> int:
 def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
     assert facts.numbers is not None
     words = set(expanded(facts.name)) | set(raw_words(facts.name)) | set(expanded(facts.label))
+    if raw_words(facts.name)[0] == "rate" and len(raw_words(facts.name)) > 1:  # rate_service: somebody rates it
+        words = words - {"rate"} | {"rating"}
     if date_share(spread(facts.values), facts.kind) >= (0.8 if topic_scale == "date" else 0.95) and facts.distinct > 5:
         return Found(Scale.DATE)
     if topic_scale == "date" and (serial_days(facts) or unix_times(facts.numbers)):
@@ -243,7 +245,8 @@ def _of_numbers(facts: ColumnFacts, topic_scale: str, battery: bool) -> Found:
 
 def _degree(words: AbstractSet[str]) -> bool:
     """Whether a word names a degree of something: religiousness, drowsiness."""
-    return any(w.endswith("ness") and len(w) > SHORT_DEGREE and w not in ("business", "harness") for w in words)
+    adjective = bool(words & {"religious", "religiosity"})
+    return adjective or any(w.endswith("ness") and len(w) > SHORT_DEGREE and w not in ("business", "harness") for w in words)
 
 
 SHORT_SCALE = 7

@@ -34,7 +34,7 @@ MONEY: tuple[Topic, ...] = (
         "hourlyrate dailyrate monthlyrate payrate pay+rate compensation bonus* einkomm* gehalt* lohn* verdienst* inkomen* "
         "loon salaris brutto* netto* revenu* salaire* traitement+brut renta renda rendimento ingres* sueldo* salari* "
         "stipend* reddito* retribu* pension* rente rentes retraite+mont* pensioen* benefit* welfare social+assist* "
-        "freelun* free+lun* lunch+subs* "
+        "*income freelun* free+lun* lunch+subs* "
         "foodstamp* food+stamp* =snap ssip ssp =pap sueldos jubilacion subsid* unemployment+benef* bolsa+familia poverty* "
         "povpip percapita per+capita capital+gain capital+loss capitalgain capitalloss cap+gain dividends stock+option* "
         "stockoption* percent+salary+hike percentsalaryhike hike tips annual+inc* annualincome monthlyincome "
@@ -166,6 +166,7 @@ NOTHING: tuple[Topic, ...] = (
         "a technical field",
         "",
         0.75,
+        "=cens censor censored censoring "
         "numerolote lote num+lot lot+number lotnumber chargennr chargennummer "
         "sms sms+* sporder pernum relpos person+order extract+date extraction+date date+extract* reporting+date "
         "result+status lastpage last+page referer referrer dispo+code seen+page* startlang startlanguage submitdate "

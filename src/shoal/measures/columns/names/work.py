@@ -48,7 +48,7 @@ WORK: tuple[Topic, ...] = (
         "nace3d nace2d nace1d rama+actividad* attivita+economica settore industry industries indp naics* =sic nace* "
         "branche* branch sector sektor secteur rama+actividad ramo ateco naf wz08 sbi ind1990 ind+code employer* company "
         "company+name companyname organisation* organization* org+name firm firma entreprise empresa azienda werkgever "
-        "arbeitgeber business+travel department departments dept deptid abteilung afdeling business+unit =team joblevel "
+        "arbeitgeber business+travel department departments dept deptid abteilung afdeling business+unit team joblevel "
         "job+level place+of+work powpuma =business company+type company+size",
     ),
     Topic(
