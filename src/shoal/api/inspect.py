@@ -147,7 +147,9 @@ def inspect(
     if progress is not None:
         progress(0.5, f"judging {len(facts):,} columns")
     both = zip(facts, find_columns(facts), strict=True)
-    classed = [replace(made, hipaa=class_of(one, finding=made).item) for one, made in both]
+    classed = [
+        made if (item := class_of(one, finding=made).item) == made.hipaa else replace(made, hipaa=item) for one, made in both
+    ]
     classed = by_numbers(source, records) if source.only_aggregates else classed
     found = [_as_said(made, source.schema) for made in classed]
     counted = source if whole is None else open_source(whole).with_roles(unit=source.schema.unit, weight=source.schema.weight)
@@ -217,7 +219,7 @@ def _as_said(made: ColumnFinding, schema: Schema) -> ColumnFinding:
     if role is None and made.name in (schema.unit, schema.weight):
         role = Role.DIRECT if made.name == schema.unit else Role.INSENSITIVE
     if role is None:
-        return replace(made, mark=mark)
+        return made if made.mark == mark else replace(made, mark=mark)
     return replace(made, role=role, reason="you said so", confidence=1.0, mark=mark)
 
 

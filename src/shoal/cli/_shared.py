@@ -262,9 +262,15 @@ def tell(error: ShoalError) -> None:
         typer.echo(printable(said), err=True)
 
 
+LONG_JSON = 1_000_000
+"""Characters from which an object is written without indentation: it is for programs, and takes a third of the time."""
+
+
 def put_json(value: Any) -> None:
-    """One object on stdout. Infinite and undefined numbers become null."""
-    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    """One object on stdout, indented unless it is very long. Infinite and undefined numbers become null."""
+    made = plain(value)
+    text = json.dumps(made, ensure_ascii=False)
+    typer.echo(json.dumps(made, ensure_ascii=False, indent=2) if len(text) < LONG_JSON else text)
 
 
 @contextlib.contextmanager

@@ -228,6 +228,12 @@ def check_names(names: Sequence[str], *, table: str) -> None:
     shoal.errors.AmbiguousColumnError: columns 1 and 2 of table 'patients' are easily confused: 'age' and 'Age '.
       Rename one of them before its role is decided, or let a file be opened with --rename-duplicates.
     """
+    _check_names(tuple(names), table)
+
+
+@lru_cache(maxsize=8)
+def _check_names(names: tuple[str, ...], table: str) -> None:
+    """As :func:`check_names`; the same names are asked about several times while a table is opened."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
         first = min(seen.setdefault(key, position) for key in (_skeleton(name), "as Latin: " + _skeleton(name.translate(_LATIN))))

@@ -137,3 +137,23 @@ def test_a_yes_or_no_without_a_name_is_private_where_others_have_names(sex: str,
 def test_words_of_panels(name: str, topic: str | None) -> None:
     found = topic_of(name)
     assert (found.key if found else None) == topic
+
+
+def test_one_crime_makes_a_table_private() -> None:
+    people = [facts(name, {"1": 150, "2": 150}) for name in ("race", "sex", "married")]
+    mark = facts("paro", {"0": 100, "1": 200})
+    assert find_columns([*people, facts("arrest", {"0": 100, "1": 200}), mark])[4].role is Role.SENSITIVE
+    assert find_columns([*people, facts("rested", {"0": 100, "1": 200}), mark])[4].role is Role.QUASI
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("rate_service", Scale.ORDERED), ("service_rate", Scale.NUMBER), ("religious", Scale.ORDERED)]
+)
+def test_what_somebody_rates_is_ordered(name: str, scale: Scale) -> None:
+    assert find_column(facts(name, {str(i): 60 for i in range(1, 6)})).scale is scale
+
+
+def test_censoring_is_no_census() -> None:
+    assert topic_of("cens").key == "technical"  # type: ignore[union-attr]
+    assert topic_of("census_tract").key == "place"  # type: ignore[union-attr]
+    assert topic_of("midincome").key == "income"  # type: ignore[union-attr]

@@ -95,18 +95,19 @@ def find_columns(table: Sequence[ColumnFacts]) -> tuple[ColumnFinding, ...]:
     known = {t.key for t in topics if t is not None and t.role is Role.QUASI}
     named = "sex" in known and len(known) >= LEAST_QUASI
     private, about_people = _about(topics, [f.name for f in table])
-    ranges = Counter(r for f in bare if (r := _range(f)) != (0.0, 0.0))
-    series = Counter((_stem(f.name), r) for f in bare if (r := _range(f)) != (0.0, 0.0))
+    spans = [_range(f) for f in bare]
+    ranges = Counter(span for span in spans if span != (0.0, 0.0))
+    series = Counter((_stem(f.name), span) for f, span in zip(bare, spans, strict=True) if span != (0.0, 0.0))
     several = sum(f.whole and f.distinct == f.filled >= FEWEST_ROWS for f in bare) >= SEVERAL
     made = []
-    for facts, gone, topic in zip(bare, spelled, topics, strict=True):
+    for facts, gone, topic, span in zip(bare, spelled, topics, spans, strict=True):
         spoken = spoken_of(facts.values, facts.kind)
         form = identifier_form(facts.values, facts.kind)
         if form is not None and form[0].key == "phone" and _few_codes(facts, topic):
             form = None
         usual = _usual(topic, facts) if topic is not None else BY_KEY[spoken[0]].scale if spoken else ""
-        alike = ranges.get(_range(facts), 0)
-        in_series = series.get((_stem(facts.name), _range(facts)), 0) >= BATTERY
+        alike = ranges.get(span, 0)
+        in_series = series.get((_stem(facts.name), span), 0) >= BATTERY
         enough = alike >= (OPAQUE_BATTERY if opaque(facts.name) else BATTERY) or (opaque(facts.name) and in_series)
         battery = enough and (opaque(facts.name) or not about_people)
         found = scale_of(facts, usual, battery=battery)

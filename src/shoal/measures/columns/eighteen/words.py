@@ -75,6 +75,13 @@ def _all(name: str) -> frozenset[str]:
     return frozenset((*raw_words(name), *words_of(name), *expanded(name), "".join(words_of(name))))
 
 
+@lru_cache(maxsize=50_000)
+def _starting(word: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Patterns whose first part a word fits."""
+    begun = (p for p in _BEGINNINGS if word.startswith(p[1][0][:-1]))
+    return (*begun, *_PATTERNS.get(word, ()))
+
+
 def item_of(name: str) -> int | None:
     """The class that a name points to; None where none does.
 
@@ -83,7 +90,7 @@ def item_of(name: str) -> int | None:
     """
     found = set()
     for said in {words_of(name), raw_words(name)}:
-        near = [*_BEGINNINGS, *(p for word in said for p in _PATTERNS.get(word, ()))]
+        near = [p for word in said for p in _starting(word)]
         found |= {item for item, pattern in near if found_in(said, pattern)}
     return min(found, default=None)
 

@@ -96,7 +96,7 @@ def topic_of(name: str) -> Topic | None:
     raw, cut = raw_words(name), expanded(name)
     for words in (raw, words_of(name), cut, ("".join(raw),)):
         ways = (telling(words),) if "per" in words[1:] else (words, telling(words))
-        found, worth = max((_best(way, exact=raw) for way in ways), key=lambda best: best[1])
+        found, worth = max((_best(way, way == raw) for way in ways), key=lambda best: best[1])
         if found is not None:
             return _headed(found, worth[0], words)
     if cut[:1] in (("years",), ("jahre",), ("annees",)) and len(cut) > 1:
@@ -167,13 +167,14 @@ def _index() -> dict[str, tuple[_Pattern, ...]]:
     return {first: tuple(found) for first, found in out.items()}
 
 
-def _best(words: tuple[str, ...], exact: tuple[str, ...] = ()) -> tuple[Topic | None, tuple[int, int, int, int]]:
-    """The topic that fits best, and how well; ``exact`` is the whole name, with its digits, that ``=`` patterns speak of."""
+@lru_cache(maxsize=50_000)
+def _best(words: tuple[str, ...], entire: bool = True) -> tuple[Topic | None, tuple[int, int, int, int]]:
+    """The topic that fits best, and how well; ``entire``: the words are the whole name, of which ``=`` patterns speak."""
     best, most = None, (0, 0, 0, -len(TOPICS))
     for i, word in enumerate(words):
         for pattern in _starting(word):
             whole = pattern.parts[0].startswith("=")
-            if whole and words != (exact or words):
+            if whole and not entire:
                 continue
             part = words if whole else words[i : i + len(pattern.parts)]
             if found_in(part, pattern.parts) and (worth := pattern.worth(part)) > most:
