@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 
 import shoal
-from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, Target
-from shoal.engines.core.limits import seconds_of
+from engines.targets import DuckDBTarget, MariaDBTarget, PostgresTarget, SQLiteTarget, Target
+from shoal.engines.core.limits import limit_every_statement, limit_of, seconds_of
 from shoal.errors import EngineError, UsageError
 from shoal.model.plan import Plan
 
@@ -20,12 +22,19 @@ pytestmark = pytest.mark.engine
 
 ROWS = [{"name": f"Zoë-{i}", "age": 20 + i % 3, "ill": "ab"[i % 2]} for i in range(60)]
 TYPES = {"name": "text", "age": "integer", "ill": "text"}
-KINDS: dict[str, Any] = {"postgres": PostgresTarget, "mariadb": MariaDBTarget, "duckdb": DuckDBTarget}
+KINDS: dict[str, Any] = {"postgres": PostgresTarget, "mariadb": MariaDBTarget, "duckdb": DuckDBTarget, "sqlite": SQLiteTarget}
+
+
+ENDLESS = (
+    "CREATE VIEW {v} AS WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g) "
+    "SELECT i AS id, i % 7 AS age, 'f' AS sex, 'x' AS place, 'n' AS name FROM g"
+)
+"""A table that nobody reads to its end."""
 
 
 @pytest.fixture(scope="session", params=KINDS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Target:
-    handle = None if request.param == "duckdb" else request.getfixturevalue(f"{request.param}_server")
+    handle = None if request.param in ("duckdb", "sqlite") else request.getfixturevalue(f"{request.param}_server")
     made: Target = KINDS[request.param](request.param, handle, tmp_path_factory.mktemp("limits"))
     return made
 
@@ -95,6 +104,11 @@ def test_a_statement_that_takes_too_long_is_stopped(server: Target) -> None:
             shoal.open(source, statement_timeout="1s")
         return
     slow = server.fresh("slow")
+    if server.name == "sqlite":
+        server.execute(ENDLESS.format(v=slow))
+        with pytest.raises(EngineError, match=r"stopped the query(?s:.)*--statement-timeout"):
+            shoal.open(server.source(slow), statement_timeout="200ms")
+        return
     wait = "pg_sleep(3)::text" if server.name == "postgres" else "sleep(3)"
     name = server.quote(source.rpartition("::")[2])
     server.execute(f"CREATE VIEW {server.quote(slow)} AS SELECT age, {wait} AS w FROM {name} WHERE age = 20")
@@ -120,3 +134,60 @@ def test_times_that_are_none(wrong: str) -> None:
 
 def test_the_shortest_time_is_a_millisecond() -> None:
     assert (seconds_of("1ms"), seconds_of("0.001"), seconds_of("24h")) == (0.001, 0.001, 86_400.0)
+
+
+COMMANDS = {
+    "inspect": "inspect {t}",
+    "measure": "measure {t} --quasi age",
+    "measure of events": "measure {t} --unit id --place place",
+    "check": "check {t} --quasi age --k 2",
+    "hierarchy": "hierarchy {t} --column age",
+    "study": "study {t} --quasi age,sex",
+    "table": "table {t} --rows age --columns sex",
+    "transform": "transform {t} --plan {plan} --out {out}",
+    "anonymize": "anonymize {t} --quasi age,sex --k 2 --out {out}",
+    "compare": "compare {t} {t} --quasi age",
+    "compare, the second": "compare {file} {t} --quasi age",
+    "attack": "attack {file} --original {t} --control {file}",
+    "link": "link {file} {t}",
+    "encode": "encode {t} --id id --key-file {key} --out {out}",
+    "predict": "predict quasi --table {t} --quasi age,sex",
+    "predict zipf": "predict zipf --table {t}:place --people 10",
+    "design": "design --pilot {t} --quasi age,sex --population 5000 --respondents 10",
+    "registry publish": "registry publish {t} --quasi age=age/years --population NL@2021 --dry-run",
+}
+
+
+def test_every_command_that_reads_tables_ends_its_statements_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from shoal.cli import main
+
+    server = SQLiteTarget("sqlite", None, tmp_path)
+    server.execute(ENDLESS.format(v="endless"))
+    files = {name: tmp_path / name for name in ("file", "plan", "key")}
+    files["file"] = files["file"].with_suffix(".csv")
+    files["file"].write_text("id,age,sex,place,name\n" + "".join(f"{i},{i % 7},f,x,n\n" for i in range(40)))
+    files["plan"].write_text('{"steps": [{"kind": "round", "column": "age", "base": 5}]}')
+    files["key"].write_bytes(base64.b64encode(hashlib.sha256(b"key").digest()))
+    files["key"].chmod(0o600)
+    for what, line in COMMANDS.items():
+        spoken = line.format(t=server.source("endless"), out=tmp_path / "never", **files)
+        with pytest.raises(SystemExit) as ended:
+            main([*spoken.split(), "--statement-timeout", "1ms"])
+        told = capsys.readouterr()
+        assert (ended.value.code, "time limit" in told.err) == (3, True), f"{what}: {told.err}"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["contract.sqlite", "file.csv", "key", "plan"]
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(files["file"]), str(files["file"]), "--quasi", "age", "--statement-timeout", "soon"])
+    assert ended.value.code == 2
+    with pytest.raises(SystemExit) as ended:  # the limit of one command is not that of the next
+        main(["compare", str(files["file"]), str(files["file"]), "--quasi", "age", "--json"])
+    assert limit_of(None, in_database=True) is None
+
+
+def test_the_limit_of_every_statement_is_for_databases() -> None:
+    limit_every_statement("2s")
+    try:
+        assert (limit_of(None, in_database=True), limit_of(None, in_database=False)) == (2.0, None)
+        assert (limit_of("3s", in_database=True), limit_of("3s", in_database=False)) == (3.0, 3.0)
+    finally:
+        limit_every_statement(None)

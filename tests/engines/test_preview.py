@@ -182,6 +182,10 @@ def test_every_command_that_can_read_a_database_has_a_preview() -> None:
         if (takes or says) and name.split()[0] not in WITHOUT:
             assert "preview" in {p.name for p in command.params}, f"shoal {name} reads tables and has no --preview"
             found.add(name)
+        if (takes or says) and name.split()[0] != "studio":
+            assert "statement_timeout" in {p.name for p in command.params}, (
+                f"shoal {name} reads tables without --statement-timeout"
+            )
     assert {"measure", "compare", "attack", "link", "encode", "verify", "design", "predict zipf", "registry publish"} <= found
 
 

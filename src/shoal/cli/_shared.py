@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli._shell.limit import StatementTimeout as StatementTimeout
 from shoal.cli._shell.terminal import console as console
 from shoal.cli._shell.terminal import line as line
 from shoal.cli._shell.terminal import printable as printable
@@ -39,10 +40,6 @@ RenameDuplicates = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option("--memory", help="What the run may take: 2GB. Beyond it the disk is used, or the run is refused."),
-]
-StatementTimeout = Annotated[
-    str | None,
-    typer.Option("--statement-timeout", help="Databases: the server stops every statement that takes longer: 30s, 5min."),
 ]
 OnlyAggregates = Annotated[
     bool,

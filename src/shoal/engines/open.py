@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines.connect import connect, is_url, refuse_misspelt
-from shoal.engines.core.limits import seconds_of
+from shoal.engines.core.limits import limit_of
 from shoal.engines.core.memory import memory_of
 from shoal.engines.files.formats import open_path, open_source
 from shoal.engines.files.frames import open_frame
@@ -65,18 +65,19 @@ def open(
     """
     allowed = memory_of(memory)
     roles = {"quasi": quasi, "sensitive": sensitive, "direct": direct, "insensitive": insensitive, "unit": unit, "weight": weight}
-    table = _open(source, name, roles, options)
+    every = limit_of(statement_timeout, in_database=True)
+    table = _open(source, name, roles, options, every)
     if allowed is not None:
         table.limit_memory(allowed)
     try:
-        table.limit_statements(None if statement_timeout is None else seconds_of(statement_timeout), only_aggregates)
+        table.limit_statements(limit_of(statement_timeout, in_database=table.in_database), only_aggregates)
     except BaseException:
         table.close()
         raise
     return table
 
 
-def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
+def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[str, Any], seconds: float | None) -> Table:
     if isinstance(source, Table):
         return source.with_roles(**roles)
     if isinstance(source, str) and source.lower().startswith(SCHEME) and "::" not in source:
@@ -85,7 +86,7 @@ def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[st
     if elsewhere is not None:
         return make_table(*elsewhere, name or _stem(Path(elsewhere[1].source.rpartition("::")[2])), roles)
     if isinstance(source, str) and is_url(source):
-        return _open_url(source, name, roles, options)
+        return _open_url(source, name, roles, options, seconds)
     if isinstance(source, (str, Path)):
         if not Path(source).exists():
             refuse_misspelt(str(source))
@@ -95,9 +96,11 @@ def _open(source: Any, name: str | None, roles: dict[str, Any], options: dict[st
     return make_table(engine, relation, name or "table", roles)
 
 
-def _open_url(source: str, name: str | None, roles: dict[str, Any], options: dict[str, Any]) -> Table:
+def _open_url(source: str, name: str | None, roles: dict[str, Any], options: dict[str, Any], seconds: float | None) -> Table:
     engine, table = connect(source)
     try:
+        if seconds is not None:
+            engine.limit_time(seconds)
         relation = engine.relation(table, **options)
         if not relation.columns:
             raise UnreadableError(f"table '{table}' has no columns.", hint="Check the name and your rights to read it.")

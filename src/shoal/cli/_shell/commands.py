@@ -15,6 +15,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from shoal.cli._shell.limit import with_limit
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "Reading": ("--read", "--rename-duplicates", "--scale", "--order", "--missing-values", "--missing", "--memory"),
     "Connection": ("--statement-timeout", "--preview", "--only-aggregates"),
@@ -73,13 +75,19 @@ class Group(TyperGroup):
 
 
 class Commands(typer.Typer):
-    """A group of such commands."""
+    """A group of such commands. Where one reads tables, the time of its statements can be limited."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**({"cls": Group} | settings))
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
-        return super().command(name, **({"cls": Command} | settings))
+        register = super().command(name, **({"cls": Command} | settings))
+
+        def registered(function: Callable[..., Any]) -> Callable[..., Any]:
+            register(with_limit(function))
+            return function
+
+        return registered
 
 
 def read_plainly(parameters: list[Any]) -> list[Any]:

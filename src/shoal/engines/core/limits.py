@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from shoal.engines.core.base import Engine
@@ -16,6 +17,7 @@ from shoal.errors import UsageError
 from shoal.model.roles import Role, Schema
 from shoal.steps.sqlglot import exp
 
+_EVERY: ContextVar[float | None] = ContextVar("limit of every statement", default=None)
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)?\s*")
 _SAID = (Role.QUASI, Role.SENSITIVE, Role.INSENSITIVE)
@@ -32,6 +34,18 @@ def seconds_of(given: str | float) -> float:
     if not 0.001 <= seconds <= 86_400 * 24:
         raise UsageError("the limit on statements is no time.", hint="Write 30s, 500ms, 5min or 1h.")
     return seconds
+
+
+def limit_every_statement(given: str | float | None) -> None:
+    """From now on this holds for every table of a database that is opened without a limit of its own; None: no limit."""
+    _EVERY.set(None if given is None else seconds_of(given))
+
+
+def limit_of(given: str | float | None, *, in_database: bool) -> float | None:
+    """The limit for a table: its own, or the one of every statement; what lies in files has no statements."""
+    if given is not None:
+        return seconds_of(given)
+    return _EVERY.get() if in_database else None
 
 
 def only_aggregates(engine: Engine) -> None:
