@@ -276,6 +276,8 @@ def _draft(table: str, target: Path, reading: dict[str, Any], known: dict[str, A
         _shared.put_json({"draft": str(target), "columns": len(found.columns)})
     else:
         step = "Read it, correct the roles."
+        if plan is not None and plan.problem:
+            step = f"As it stands, the run will stop: {plan.problem}"
         if not found.quasi:
             step = "No column was found that others could know: name at least one under quasi in it."
         _shared.line(f"Wrote {target}. {step}")

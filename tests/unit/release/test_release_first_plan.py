@@ -252,3 +252,23 @@ def test_a_table_of_amounts_only_is_drafted_with_the_amounts_as_known(tmp_path: 
     policy.write_text(draft_policy(amounts_as_known(found)), encoding="utf-8")
     assert AMOUNT_KNOWN in policy.read_text(encoding="utf-8")
     assert shoal.anonymize(source, policy).certificate.k >= 5
+
+
+@pytest.mark.parametrize(("n", "stops"), [(8, True), (200, False)])
+def test_a_draft_says_at_once_that_its_records_are_too_few(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], n: int, stops: bool
+) -> None:
+    """Eight people in groups of five: nothing can be told of any of them, and the run would stop."""
+    table = people(n, 3, seed=4).select(["sex", "age", "ill"])
+    pacsv.write_csv(table, tmp_path / "few.csv")
+    policy, out = tmp_path / "policy.yml", tmp_path / "out"
+    with pytest.raises(SystemExit) as drafted:
+        main(["anonymize", str(tmp_path / "few.csv"), "--draft", str(policy)])
+    told = " ".join(capsys.readouterr().out.split())
+    assert not drafted.value.code
+    assert ("the run will stop: 8 records are too few for k: 5" in told) is stops
+    assert ("# ! As it stands, the run will stop" in policy.read_text("utf-8")) is stops
+    with pytest.raises(SystemExit) as made:
+        main(["anonymize", str(tmp_path / "few.csv"), "--policy", str(policy), "--out", str(out)])
+    assert made.value.code == int(stops)
+    assert out.exists() is not stops

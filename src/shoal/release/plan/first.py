@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import ShoalError
 from shoal.model.progress import Progress, silent
+from shoal.release.plan.affordable import BLANK_LIMIT, LOSS_LIMIT
 from shoal.release.plan.blank import blank_shares, mean_share, wholly
 from shoal.release.plan.decide import decide
 from shoal.release.plan.prepare import Prepared, prepare
@@ -93,10 +94,22 @@ def _local(
         blank = mean_share(shares)
         enough = blank <= MOST_BLANK and max(shares.values(), default=0.0) < NEARLY_ALL
         if enough or len(prepared.quasi) <= FEWEST:
-            return FirstPlan("local", decision.loss, blank, gone, loss, left_out)
+            problem = "" if enough else _too_little(prepared, decision, shares)
+            return FirstPlan("local", decision.loss, blank, gone, loss, left_out, problem)
         worst = max(shares, key=lambda c: (c not in precious or shares[c] >= NEARLY_ALL, shares[c]))
         left_out[worst] = shares[worst]
         prepared = prepare(table, _without(prepared.policy, worst))
+
+
+def _too_little(prepared: Prepared, decision: Decision, shares: dict[str, float]) -> str:
+    """Why a run of this plan would stop (:func:`~shoal.release.plan.affordable.check_loss`); empty where it would not."""
+    blank, k = mean_share(shares), prepared.policy.smallest_class
+    if decision.loss <= LOSS_LIMIT and blank <= BLANK_LIMIT and len(wholly(shares)) < len(shares):
+        return ""
+    return (
+        f"{prepared.base.n_records:,} records are too few for k: {k}, {100 * blank:.0f} % of the cells would be blank. "
+        "Take a smaller k, or fewer quasi-identifiers."
+    )
 
 
 def _without(policy: Policy, column: str) -> Policy:

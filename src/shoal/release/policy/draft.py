@@ -138,6 +138,8 @@ def _ending(plan: Any, k: int) -> list[str]:
         f"require: {{k: {k}}}   # everybody is like at least {k - 1} others; 11 or more for a table that anyone may have\n",
         "allow: {suppress: 0.05}   # up to 5 % of the records may be left out\n",
     ]
+    if plan is not None and plan.problem:
+        lines.append(f"# ! As it stands, the run will stop: {_clean(plan.problem)}\n")
     if plan is None or not plan.method:
         return lines
     cost = f"loss {written(plan.loss, 2)}" if plan.loss is not None else "not tried, the table is large"
