@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli import main
+from shoal.cli._shared import progress
 from shoal.cli._shell.terminal import LONGEST, _least, _parts, console, shown, table_of
 from shoal.model.written import LEAST, written
 
@@ -145,3 +146,18 @@ def test_written_is_the_number_with_its_digits(digits: int) -> None:
             assert abs(float(text.replace(",", "")) - x) <= 0.500001 * 10.0 ** (power + 1 - digits) + (
                 0.5 if power >= digits else 0
             )
+
+
+def test_a_bar_shows_names_of_columns_as_they_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name may look like the markup of the terminal's library, or hold the terminal's own commands."""
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = []
+    for name in ("[/b]ill[red]", "a\x1b]0;title\x07b"):
+        with progress("attacking") as tell:
+            tell(0.5, f"attacking: homogeneity: {name}: holds")
+        told.append(capsys.readouterr().err)
+    assert "[/b]ill[red]: holds" in told[0]
+    assert "\x1b]0;" not in told[1]
+    assert "homogeneity: a" in told[1]

@@ -279,10 +279,10 @@ def progress(title: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())  # names of columns are no markup
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
-        yield lambda done, what: bar.update(task, completed=done, description=what or title)
+        yield lambda done, what: bar.update(task, completed=done, description=printable(what or title))
 
 
 def _steps(title: str) -> Progress:
