@@ -62,8 +62,11 @@ def attack(
             _shared.line(f"{result.verdict:<8}{_shared.printable(result.name)}:{rate} {_shared.printable(result.sentence)}")
         chance = "chance would" if control is None else "on people who were not in its making"
         bound = "the release claims" if original is None else chance
-        _shared.line(f"No attack did better than {bound}." if report.holds else f"An attack did better than {bound}.")
-        if original is None and report.holds:
+        read = original is not None and report.holds and any(r.verdict == "warning" for r in report.results)
+        _shared.line(_closing(report.holds, read, bound))
+        if read:
+            _shared.next_step("read the warnings: each works for somebody. More noise, or coarser values, and make it again.")
+        elif original is None and report.holds:
             _shared.next_step(f"the release can be handed over; whoever receives it runs shoal verify {folder}")
         elif report.holds:
             _shared.next_step("shoal compare ORIGINAL TABLE says what it is still good for.")
@@ -71,3 +74,10 @@ def attack(
             _shared.next_step("ask for more in the policy (a larger k, l-diversity, linkage) and make it again.")
     if not report.holds:
         raise typer.Exit(1)
+
+
+def _closing(holds: bool, read: bool, bound: str) -> str:
+    """The last sentence: better than the bound for many, for somebody, or for nobody."""
+    if not holds:
+        return f"An attack did better than {bound}."
+    return f"Attacks did better than {bound}, surely for no more than a tenth." if read else f"No attack did better than {bound}."

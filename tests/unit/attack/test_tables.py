@@ -150,6 +150,17 @@ def test_the_command(tmp_path, capsys) -> None:
         main(["attack", str(files["fresh"]), *words])
     assert not stop.value.code
     assert "No attack did better than on people who were not in its making." in capsys.readouterr().out
+    head, *fresh = files["fresh"].read_text().splitlines()
+    leaking = [head, *fresh[10:], *files["original"].read_text().splitlines()[1:11]]
+    (tmp_path / "leaking.csv").write_text("\n".join(leaking) + "\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["attack", str(tmp_path / "leaking.csv"), *words])
+    told = capsys.readouterr()
+    assert not stop.value.code
+    assert "warning copies" in told.out
+    assert "Attacks did better than on people who were not in its making, surely for no more than a tenth." in told.out
+    assert "No attack" not in told.out
+    assert "read the warnings" in told.out + told.err
 
 
 def test_a_control_group_with_people_of_the_original_is_refused() -> None:
