@@ -18,6 +18,7 @@ from shoal.model.requirement import Verdict
 from shoal.model.roles import Role, Schema
 from shoal.model.written import written
 from shoal.release.gate.asked_here import NoDirect, NoneDropped, PresetHolds, StaysOffTheList
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.count_facts import facts_of_counts
 from shoal.release.gate.estimates import estimates
 from shoal.release.gate.identifying import check_insensitive
@@ -152,7 +153,7 @@ def check(table: Any, policy: Policy, *, progress: Progress | None = None) -> Cl
     schema = _apply(policy, table.schema)
     if table.only_aggregates:  # values may be read of the columns that the policy names
         table = table.with_roles(**{r.value: [n for n, said in schema.roles.items() if said is r] for r in Role})
-    check_insensitive(table, policy)
+    check_insensitive(ColumnReader(table), policy)
     counts = table.count(
         schema.quasi, sensitive=tuple(policy.sensitive), unit=policy.unit, weight=policy.weight, progress=progress
     )

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import RoleError
-from shoal.kernels.text import canonical_text
 from shoal.measures.columns.eighteen import words
 from shoal.measures.columns.eighteen.spellings import certain_in, spread
 from shoal.measures.columns.find import find_column
@@ -31,6 +30,7 @@ from shoal.measures.columns.values.shapes import (
     rounded,
 )
 from shoal.model.roles import Role
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.published_columns import Refused, refused_as_sensitive
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ ONE_IS_ENOUGH = (6, 7, 10)
 """Classes of which a single cell names somebody by its form: e-mail, social security and bank account numbers."""
 
 
-def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = ()) -> None:
+def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (), columns: ColumnReader | None = None) -> None:
     """Raise :class:`~shoal.errors.RoleError` for a sensitive or insensitive column that looks like a direct identifier.
 
     Columns that the list of the preset decides about (``judged``) are left to it.
@@ -54,8 +54,7 @@ def check_identifying(table: Table, policy: Policy, *, judged: Sequence[str] = (
     known = {*policy.identifying, *policy.none_of_the_eighteen, *judged}
     names = [c for c in (*policy.insensitive, *policy.sensitive) if c not in known and table.schema[c].kind in LOOKED_AT]
     degrees = []
-    for name in names:
-        facts = facts_of_column(table, name)
+    for name, facts in (columns or ColumnReader(table)).of(names).items():
         why = identifying(facts)
         if why:
             raise _identifying(name, policy, why)
@@ -76,11 +75,11 @@ def _identifying(name: str, policy: Policy, why: str) -> RoleError:
     )
 
 
-def check_insensitive(table: Table, policy: Policy) -> None:
+def check_insensitive(columns: ColumnReader, policy: Policy) -> None:
     """A preset that asks something of each sensitive column does not stand beside an insensitive one that looks sensitive."""
     if policy.preset is None or not policy.preset.each_sensitive:
         return
-    found = refused_as_sensitive(policy.preset, (facts_of_column(table, name) for name in policy.insensitive))
+    found = refused_as_sensitive(policy.preset, columns.of(tuple(policy.insensitive)).values())
     if found:
         raise looks_sensitive(policy.preset.name, found[0])
 
@@ -92,16 +91,6 @@ def looks_sensitive(preset: str, found: Refused) -> RoleError:
         hint=f"Move '{found.column}' under roles.sensitive, or leave the preset out and write what you require.",
         column=found.column,
     )
-
-
-def facts_of_column(table: Table, name: str) -> ColumnFacts:
-    """A column as the finder takes it."""
-    values, counts = table.values(name)
-    missing = int(counts[-1]) if values.null_count else 0
-    if values.null_count:
-        values, counts = values[:-1], counts[:-1]
-    rows = int(counts.sum()) + missing
-    return ColumnFacts(name, table.schema[name].kind, canonical_text(values).to_pylist(), counts, rows, missing)
 
 
 def identifying(facts: ColumnFacts) -> str:

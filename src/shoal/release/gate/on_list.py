@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.measures.columns.eighteen.classes import Classed, class_of, refusal
 from shoal.model.roles import Schema
 from shoal.release.certificate.sentences import today
-from shoal.release.gate.identifying import facts_of_column
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.published_columns import last_year
 from shoal.release.policy.build import QuasiRule
 from shoal.release.policy.policy import Policy
@@ -39,13 +39,13 @@ def listed(policy: Policy) -> bool:
     return policy.preset is not None and policy.preset.checklist == "safe-harbor"
 
 
-def class_columns(table: Table, policy: Policy) -> dict[str, OnList]:
+def class_columns(table: Table, policy: Policy, columns: ColumnReader | None = None) -> dict[str, OnList]:
     """Every column of a table held against the list; empty where the preset is none."""
     if not listed(policy):
         return {}
     for name in policy.none_of_the_eighteen:
         table.schema.require(name, what="column under allow.none_of_the_eighteen")
-    facts = {name: facts_of_column(table, name) for name in table.schema.names}
+    facts = (columns or ColumnReader(table)).of(table.schema.names)
     classed = {name: class_of(one) for name, one in facts.items()}
     year = last_year(today(policy.about.get("date")), [(facts[name], one) for name, one in classed.items()])
     stated = policy.none_of_the_eighteen

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shoal.measures.columns.find import find_column
 from shoal.measures.columns.finding import Scale
-from shoal.release.gate.identifying import facts_of_column
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.proof.judge import Given
 
 if TYPE_CHECKING:
@@ -18,17 +18,18 @@ SCALES = (Scale.NUMBER, Scale.DATE, Scale.PLACE)
 """What a text must be: a number, a date or a place."""
 
 
-def has_values(table: Table, name: str) -> bool:
+def has_values(columns: ColumnReader, name: str, kind: str) -> bool:
     """Whether a column holds numbers, dates or places."""
-    kind = table.schema[name].kind
-    return kind in NUMBERS or (kind == "text" and find_column(facts_of_column(table, name)).scale in SCALES)
+    return kind in NUMBERS or (kind == "text" and find_column(columns[name]).scale in SCALES)
 
 
 def linkage_as_it_is(table: Table, policy: Policy) -> Given:
     """Where linkage is asked for: the share of records that the worst such column finds in a table that is published as it is."""
     if not any(r.needs_original for r in policy.requirements):
         return {}
-    asked = [n for n in (*policy.sensitive, *policy.insensitive) if n not in policy.identifying and has_values(table, n)]
+    columns = ColumnReader(table)
+    named = [n for n in (*policy.sensitive, *policy.insensitive) if n not in policy.identifying]
+    asked = [n for n in named if has_values(columns, n, table.schema[n].kind)]
     return {("linkage",): max((_found(table, n) for n in asked), default=0.0)}
 
 

@@ -94,7 +94,7 @@ def limited(prepared: Prepared, decision: Decision, name: str) -> bool:
 def _looked_at(prepared: Prepared, decision: Decision, name: str) -> bool:
     steps = decision.plan.for_column(name)
     hidden = any(isinstance(s, Drop) or s.kind in _HIDDEN for s in steps)
-    return not hidden and has_values(prepared.table, name)
+    return not hidden and has_values(prepared.reader, name, prepared.table.schema[name].kind)
 
 
 def _as_it_was(decision: Decision, name: str) -> bool:

@@ -19,6 +19,7 @@ from shoal.model.counts.classes import ClassCounts, IntArray
 from shoal.model.progress import Progress, silent
 from shoal.model.requirement import K, MaxRisk, Requirement, TCloseness
 from shoal.model.roles import NUMBERS, Column, Schema
+from shoal.release.gate.column_facts import ColumnReader
 from shoal.release.gate.identifying import check_identifying, check_insensitive
 from shoal.release.gate.on_list import OnList, class_columns, with_groups
 from shoal.release.gate.population import population_counts
@@ -64,6 +65,13 @@ class Prepared:
     """Steps of search, instead of the policy's seconds: a draft must not depend on how busy the machine is."""
     coarser: Coarser | None = None
     """Where counting began, if the classes were too many at the levels that the policy asks for."""
+    columns: ColumnReader | None = None
+    """The columns of the table as they were looked at; read anew where None."""
+
+    @property
+    def reader(self) -> ColumnReader:
+        """The columns of the table as the finder takes them."""
+        return ColumnReader(self.table) if self.columns is None else self.columns
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -133,9 +141,11 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
         require_coarser(policy, crowded, allowed=begin_coarser)
         listed, lacking = values_of(counted, policy, crowded[1])
     progress(0.15, "looking at the columns that stay as they are")
-    on_list = class_columns(table, policy)
-    check_identifying(table, policy, judged=[name for name, one in on_list.items() if one.classed.item is not None])
-    check_insensitive(table, policy)
+    columns = ColumnReader(table, base if sampled is None else None)
+    on_list = class_columns(table, policy, columns)
+    judged = [name for name, one in on_list.items() if one.classed.item is not None]
+    check_identifying(table, policy, judged=judged, columns=columns)
+    check_insensitive(columns, policy)
     policy, by_list = with_groups(policy, on_list, schema)
     progress(0.2, "building the hierarchies")
     population = _population(policy, quasi)
@@ -154,7 +164,7 @@ def prepare(table: Table, policy: Policy, *, progress: Progress = silent, begin_
     by_record, trees = _by_record(counted, policy, base), sensitive_trees(policy, base)
     people = _people(counted, policy, base)
     more = (by_record, trees, inferred, sampled, people, population, on_list)
-    return Prepared(table, schema, policy, base, rules, hierarchies, *more, coarser=coarser)
+    return Prepared(table, schema, policy, base, rules, hierarchies, *more, coarser=coarser, columns=columns)
 
 
 def _sampled(table: Table, policy: Policy) -> Table | None:

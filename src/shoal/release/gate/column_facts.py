@@ -1,0 +1,79 @@
+"""Columns as the finder takes them, each read once in a run.
+
+Takes    a table, and perhaps the counts of its rows by some columns
+Returns  ColumnFacts: different values with how many rows hold each
+Keeps    what the counts hold already is not read again; columns that are asked for together are read in one pass
+Cost     facts of at most 100,000 values are kept; those of longer columns are made again for each question
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from shoal.kernels.group import sum_by
+from shoal.kernels.text import canonical_text
+from shoal.measures.columns.finding import ColumnFacts
+from shoal.model.counts.classes import MISSING, ClassCounts
+
+if TYPE_CHECKING:
+    from shoal.engines.table import Table
+
+TOGETHER = 8
+"""Columns that are counted in one pass: the codes of every row are held for each of them."""
+KEPT = 100_000
+"""Different values up to which the facts of a column are kept."""
+
+
+class ColumnReader:
+    """The facts of a table's columns; ``counts`` are those of its rows (not of its people) by some of them."""
+
+    def __init__(self, table: Table, counts: ClassCounts | None = None) -> None:
+        self._table = table
+        self._counts = None if counts is None or counts.unit is not None else counts
+        self._kept: dict[str, ColumnFacts] = {}
+
+    def __getitem__(self, name: str) -> ColumnFacts:
+        return self.of([name])[name]
+
+    def of(self, names: Sequence[str]) -> dict[str, ColumnFacts]:
+        """The facts of each column, in the order of the names."""
+        found = {name: self._kept[name] for name in names if name in self._kept}
+        for name in names:
+            counted = None if name in found else self._counted(name)
+            if counted is not None:
+                found[name] = self._keep(name, *counted)
+        left = [name for name in names if name not in found]
+        for start in range(0, len(left), TOGETHER):
+            for name, (values, sizes) in self._table.values_of(left[start : start + TOGETHER]).items():
+                missing = int(sizes[-1]) if values.null_count else 0
+                end = len(values) - 1 if values.null_count else len(values)
+                found[name] = self._keep(name, values[:end], sizes[:end], missing)
+        return {name: found[name] for name in names}
+
+    def _counted(self, name: str) -> tuple[Any, Any, int] | None:
+        """Values, rows of each and rows without one, where the counts hold the column."""
+        counts = self._counts
+        if counts is None:
+            return None
+        if name in counts.columns:
+            j = counts.column(name)
+            categories, codes, sizes = counts.categories[j], counts.codes[j], counts.sizes
+        elif name in counts.sensitive and not counts.sensitive[name].order:
+            inside = counts.sensitive[name]
+            categories, codes, sizes = inside.categories, inside.values, inside.counts
+        else:
+            return None
+        if not isinstance(categories, pa.Array):
+            return None
+        by_code = sum_by(codes + 1, sizes, len(categories) + 1)
+        return categories, by_code[1:], int(by_code[MISSING + 1])
+
+    def _keep(self, name: str, values: Any, sizes: Any, missing: int) -> ColumnFacts:
+        kind, rows = self._table.schema[name].kind, int(sizes.sum()) + missing
+        facts = ColumnFacts(name, kind, canonical_text(values).to_pylist(), sizes, rows, missing)
+        if len(values) <= KEPT:
+            self._kept[name] = facts
+        return facts

@@ -1,0 +1,101 @@
+"""Columns are looked at once: what the counts hold is not read again, the others come in one pass; the facts are the same."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.files.readers import ParquetReader
+from shoal.release.gate import column_facts
+from shoal.release.gate.column_facts import ColumnReader
+
+POLICY: dict[str, Any] = {
+    "roles": {"quasi": {"age": {}, "sex": {}}, "sensitive": ["ill"], "insensitive": ["ward", "meal", "visits"]},
+    "require": {"k": 3},
+    "allow": {"suppress": 0.9},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng = random.Random(7)
+    table = {
+        "age": [rng.choice([None, *range(20, 40)]) for _ in range(300)],
+        "sex": [rng.choice("fm") for _ in range(300)],
+        "ill": [rng.choice([None, "flu", "cold", "asthma"]) for _ in range(300)],
+        "ward": [rng.choice(["north", "south"]) for _ in range(300)],
+        "meal": [rng.choice(["plain", "vegan", None]) for _ in range(300)],
+        "visits": [rng.randrange(4) for _ in range(300)],
+    }
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The columns of each pass over the file."""
+    made: list[list[str]] = []
+    chunks = ParquetReader.chunks
+    monkeypatch.setattr(ParquetReader, "chunks", lambda self, names: (made.append(list(names)), chunks(self, names))[1])
+    return made
+
+
+def alike(a: Any, b: Any) -> bool:
+    return (a.name, a.kind, list(a.values), a.rows, a.missing) == (b.name, b.kind, list(b.values), b.rows, b.missing) and (
+        np.array_equal(a.counts, b.counts)
+    )
+
+
+def test_facts_from_counts_are_those_of_the_file(file: Path, passes: list[list[str]]) -> None:
+    names = ["age", "sex", "ill", "ward", "meal", "visits"]
+    with shoal.open(file) as table:
+        counts = table.count(["age", "sex"], sensitive=["ill", "ward"])
+        del passes[:]
+        counted, read = ColumnReader(table, counts).of(names), ColumnReader(table).of(names)
+        assert passes == [["meal", "visits"], names]
+        assert list(counted) == names
+        assert all(alike(counted[n], read[n]) for n in names)
+        for n in names:
+            values, sizes = table.values(n)
+            assert read[n].rows == int(sizes.sum()) == 300
+            assert read[n].missing == (int(sizes[-1]) if values.null_count else 0)
+
+
+def test_counts_of_people_are_not_those_of_rows(file: Path, passes: list[list[str]]) -> None:
+    with shoal.open(file) as table:
+        counts = table.count(["age", "sex"], sensitive=["ill"], unit="visits")
+        del passes[:]
+        assert ColumnReader(table, counts)["sex"].rows == 300
+        assert passes == [["sex"]]
+
+
+def test_columns_come_eight_at_a_time_and_long_ones_are_not_kept(
+    file: Path, passes: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_facts, "TOGETHER", 2)
+    monkeypatch.setattr(column_facts, "KEPT", 3)
+    with shoal.open(file) as table:
+        columns = ColumnReader(table)
+        columns.of(["sex", "ill", "visits"])
+        assert passes == [["sex", "ill"], ["visits"]]
+        columns.of(["sex", "ill", "visits"])  # three values are kept, four are not
+        assert passes[2:] == [["visits"]]
+
+
+def test_a_release_reads_the_file_three_times(file: Path, passes: list[list[str]]) -> None:
+    """To count, to look at what stays as it is, to write; before, twice more for every text that stays."""
+    release = shoal.anonymize(file, POLICY)
+    release.write(file.parent / "release")
+    assert [sorted(p) for p in passes] == [
+        ["age", "ill", "sex"],
+        ["meal", "visits", "ward"],
+        ["age", "ill", "meal", "sex", "visits", "ward"],
+    ]
+    assert shoal.verify(file.parent / "release").ok
