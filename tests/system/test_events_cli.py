@@ -122,6 +122,16 @@ def test_refusals(table: Path, words: dict[str, object], error: type[Exception],
     assert "canary" not in str(found.value)
 
 
+def test_columns_of_one_name_are_numbered_in_event_tables_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "twice.csv"
+    file.write_text("who,at,where,where\n" + "".join(f"p{i % 3},2024-01-0{1 + i},x{i},y\n" for i in range(6)), encoding="utf-8")
+    words = ("measure", file, "--unit", "who", "--time", "at", "--place", "where", "--json")
+    assert run(capsys, *words)[0] != 0
+    code, out, err = run(capsys, *words, "--rename-duplicates")
+    assert code == 0, err
+    assert json.loads(out)["people"] == 3
+
+
 def test_the_command_shows_and_writes_no_value(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, plot = tmp_path / "r.html", tmp_path / "p.svg"
     words = ("measure", table, "--unit", "who", "--time", "at", "--place", "where", "--explain", "--report", page, "--plot", plot)
