@@ -54,10 +54,11 @@ def make(place: Path, rows: int) -> None:
 
 
 class Watch:
-    """The peak memory of processes below this one, by what they are, looked at every second."""
+    """Peak memory and CPU seconds of processes below this one, by what they are, looked at every second."""
 
     def __init__(self) -> None:
         self.peaks: dict[str, float] = {}
+        self.cpu: dict[str, int] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -71,28 +72,27 @@ class Watch:
 
     def _look(self) -> None:
         while not self._end.wait(1.0):
-            for name, mb in _below(os.getpid()):
+            for name, mb, seconds in _below(os.getpid()):
                 self.peaks[name] = max(self.peaks.get(name, 0.0), mb)
+                self.cpu[name] = seconds
 
 
-def _below(root: int) -> list[tuple[str, float]]:
-    """Name and resident megabytes of every process below another."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,rss,args"], capture_output=True, text=True, check=True).stdout.splitlines()[
-        1:
-    ]
-    rows = [line.split(None, 3) for line in listed]
+def _below(root: int) -> list[tuple[str, float, int]]:
+    """Name, resident megabytes and CPU seconds of every process below another."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,rss,cputimes,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in listed.splitlines()[1:]]
     ours, found = {root}, []
     for _ in range(6):
         ours |= {int(pid) for pid, parent, *_ in rows if int(parent) in ours}
-    for pid, _, rss, words in rows:
+    for pid, _, rss, seconds, words in rows:
         kinds = {"CoarseGrained": "executor", "SparkSubmit": "driver", "worker.Worker": "worker", "master.Master": "master"}
         name = next((v for k, v in kinds.items() if k in words), "shoal" if "shoal.cli" in words else "")
         if int(pid) in ours and name:
-            found.append((f"{name} {pid}" if name in ("executor", "worker") else name, int(rss) / 1024))
+            found.append((f"{name} {pid}" if name in ("executor", "worker") else name, int(rss) / 1024, int(seconds)))
     return found
 
 
-def environment(place: Path) -> dict[str, str]:
+def environment(place: Path, events: str | None) -> dict[str, str]:
     """A driver and executors of 512 MB; what is too large for the driver goes through a folder that all see."""
     conf = {
         "spark.driver.memory": "512m",
@@ -103,6 +103,9 @@ def environment(place: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.sql.shuffle.partitions": "64",
     }
+    if events:
+        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": Path(events).absolute().as_uri()}
+        conf |= {"spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"}
     words = [x for k, v in conf.items() for x in ("--conf", f"{k}={v}")]
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     staging = place / "staging"
@@ -111,7 +114,7 @@ def environment(place: Path) -> dict[str, str]:
     return {**clean, **own, "SHOAL_SPARK_STAGING": str(staging), "TMPDIR": str(place)}
 
 
-def main(rows: int, memory: str | None = None) -> None:
+def main(rows: int, memory: str = "", events: str | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         make(place, rows)
@@ -122,7 +125,7 @@ def main(rows: int, memory: str | None = None) -> None:
             command += ["--memory", memory] if memory else []
             begun = time.perf_counter()
             with Watch() as watch:
-                done = subprocess.run(command, capture_output=True, text=True, env=environment(place), check=False)
+                done = subprocess.run(command, capture_output=True, text=True, env=environment(place, events), check=False)
             seconds = time.perf_counter() - begun
         finally:
             cluster.stop()
@@ -132,9 +135,9 @@ def main(rows: int, memory: str | None = None) -> None:
         load = [round(x, 1) for x in os.getloadavg()]
         kept = {k: answer[k] for k in ("k", "records", "suppressed", "loss", "levels", "verified", "error") if k in answer}
         peaks = {name.split()[0] + f"_{i}": round(mb) for i, (name, mb) in enumerate(sorted(watch.peaks.items()))}
-        record(
-            HERE, rows=rows, memory=memory, seconds=round(seconds), load=load, peaks_mb=peaks, exit=done.returncode, answer=kept
-        )
+        cpu = {name.split()[0] + f"_{i}": used for i, (name, used) in enumerate(sorted(watch.cpu.items()))}
+        told = {"seconds": round(seconds), "cpu_s": cpu, "load": load, "peaks_mb": peaks}
+        record(HERE, rows=rows, memory=memory or None, **told, exit=done.returncode, answer=kept)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ from shoal.steps.sqlglot import exp
 
 BATCH_ROWS = 131_072
 T = TypeVar("T")
+Marks = tuple[tuple[str, int, int, int], ...]
+"""Of each file its name, size, time of the last change, and number on its disk (0 where that is not known)."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,10 @@ class Engine(ABC):
     def isolates(self, relation: Relation) -> bool:
         """Whether a table is in the snapshot that :meth:`hold` began."""
         return self.holding is not None
+
+    def marks(self, relation: Relation) -> Marks:
+        """Name, size and time of the last change of each file behind a table that this engine reads; none for other tables."""
+        return ()
 
     def keep(self) -> None:  # noqa: B027  an engine may have no transactions
         """End what :meth:`hold` began; a table that was made in it stays."""

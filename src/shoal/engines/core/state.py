@@ -1,24 +1,25 @@
 """One state of the data for a whole run: a snapshot where the engine has one, and the marks of files.
 
 ``hold`` is called before the first COUNT, ``require`` after the last RECODE: in between the engine answers from its snapshot
-(repeatable read), and files are compared by size, time and number.
+(repeatable read), and files are compared by size, time and number: those of this machine here, those that an engine reads (Spark)
+as the engine sees them.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.engines.core.base import Engine, Relation
+from shoal.engines.core.base import Engine, Marks, Relation
 from shoal.errors import DataError
-
-Marks = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Held:
-    """The state that a run is about: the name of the engine's snapshot (None where it has none), and the marks of files.
+    """The state that a run is about: the name of the engine's snapshot or of the state of files that it reads (None where there
+    is neither), and the marks of files.
 
     Where it is not ``sure`` that queries see one state, whoever holds it must count again in the end.
     """
@@ -36,18 +37,26 @@ def hold(engine: Engine, relation: Relation, *, write: bool = False) -> Held:
 
 def held(engine: Engine, relation: Relation) -> Held:
     """The state of a table in the run that its engine has begun."""
-    return Held(engine.holding, marks_of(relation), engine.isolates(relation) if "::" in relation.source else True)
+    own = engine.marks(relation)
+    name = f"{engine.name} files {_digest(own)}" if own and engine.holding is None else engine.holding
+    return Held(name, own or _marks_of(relation), bool(own) or "::" not in relation.source or engine.isolates(relation))
 
 
-def require(engine: Engine, relation: Relation, held: Held) -> None:
+def require(engine: Engine, relation: Relation, was: Held) -> None:
     """Refuse to go on where the data are not in the held state any more."""
-    if engine.holding != held.snapshot:
+    now = held(engine, relation)
+    if now.marks != was.marks:
+        raise changed()
+    if now.snapshot != was.snapshot:
         raise DataError(
             "the snapshot that was counted has ended: the table was closed or used for another run, or its connection broke off.",
             hint="Run it again from the start.",
         )
-    if marks_of(relation) != held.marks:
-        raise changed()
+
+
+def _digest(marks: Marks) -> str:
+    """A name for a state of files that tells neither their names nor their sizes."""
+    return hashlib.sha256(repr(marks).encode()).hexdigest()[:32]
 
 
 def changed(counted: int | None = None, recoded: int | None = None) -> DataError:
@@ -71,7 +80,7 @@ def files_of(relation: Relation) -> list[Path]:
     return sorted(Path(p) for p in glob.glob(relation.source, recursive=True) if Path(p).is_file())
 
 
-def marks_of(relation: Relation) -> Marks:
+def _marks_of(relation: Relation) -> Marks:
     """Size, time of the last change and number of every file."""
     marks = []
     for path in files_of(relation):

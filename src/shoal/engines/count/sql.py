@@ -152,11 +152,14 @@ class _Parts:
             more["w"] = cast(column(f"c{self.names.index(request.weight)}", "s"), "DOUBLE")
             numbers.append(exp.alias_(exp.Sum(this=column("w", "p")), "weight", quoted=True))
             numbers.append(exp.alias_(exp.Count(this=column("w", "p")), "weighted", quoted=True))
-        table = self.fetch(self.grouped(more, keys, numbers))
+        pairs = {name: self.pairs(name, keys) for name in request.sensitive}
+        if pairs and keys and not more:  # the classes follow from their pairs with a value: one pass less over the data
+            first = next(iter(pairs.values()))
+            table = first.group_by(keys).aggregate([("n", "sum")]).rename_columns([*keys, "n"])
+        else:
+            table = self.fetch(self.grouped(more, keys, numbers))
         decoded = [self.engine.decode(table[k], c) for k, c in zip(keys, columns, strict=True)]
-        inside: dict[str, Assembled] = {}
-        for name in request.sensitive:
-            inside[name] = self.sensitive(name, keys, columns)
+        inside = {name: self.assembled(name, found, keys, columns) for name, found in pairs.items()}
         n_people = self.all_people() if request.unit is not None else None
         once = None
         if n_people is not None and n_people != int(pc.sum(table["people"].cast("int64")).as_py() or 0):
@@ -165,16 +168,21 @@ class _Parts:
             check_weights(table, request.weight)
         return assemble(request, columns, decoded, table, inside, n_people, once)
 
-    def sensitive(self, name: str, keys: list[str], columns: list[Column]) -> Any:
+    def pairs(self, name: str, keys: list[str]) -> Any:
+        """Class × value of a sensitive column, and the number ``n`` of its records (people)."""
         value = f"v{self.names.index(name)}"
         more = {value: self.raw(name)}
         size: exp.Expr = exp.Count(this=exp.Star())
         if self.request.unit is not None:
             more["u"] = self.mark(self.request.unit)
             size = people(column("u", "p"))
-        table = self.fetch(self.grouped(more, [*keys, value], [exp.alias_(size, "n", quoted=True)]))
-        decoded = [self.engine.decode(table[k], c) for k, c in zip(keys, columns, strict=True)]
-        return Assembled(decoded, self.engine.decode(table[value], self.relation.column(name)), table["n"])
+        return self.fetch(self.grouped(more, [*keys, value], [exp.alias_(size, "n", quoted=True)]))
+
+    def assembled(self, name: str, found: Any, keys: list[str], columns: list[Column]) -> Assembled:
+        """Pairs in the types of their columns."""
+        decoded = [self.engine.decode(found[k], c) for k, c in zip(keys, columns, strict=True)]
+        value = found[f"v{self.names.index(name)}"]
+        return Assembled(decoded, self.engine.decode(value, self.relation.column(name)), found["n"])
 
     def all_people(self) -> int:
         assert self.request.unit is not None

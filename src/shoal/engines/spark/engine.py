@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from shoal.disk.folder import staged
-from shoal.engines.core.base import BATCH_ROWS, Engine, Relation
+from shoal.engines.core.base import BATCH_ROWS, Engine, Marks, Relation
 from shoal.engines.core.memory import bytes_of_class, left_for_data
+from shoal.engines.core.state import changed
 from shoal.engines.servers.tables import build_relation, spellings, table_expression
 from shoal.engines.spark.answers import (
     SMALL,
@@ -34,15 +35,13 @@ from shoal.engines.spark.answers import (
 )
 from shoal.engines.spark.digest import can_add_up, rows_and_sum
 from shoal.engines.spark.errors import condition_of, spark_errors, translate
+from shoal.engines.spark.files import format_of, marks_of, read
 from shoal.engines.spark.parts import number_of_parts, place_of_parts, publish_parts, write_parts
 from shoal.engines.spark.session import disconnect, session, shown
 from shoal.engines.spark.types import reading
-from shoal.errors import EngineError, InternalError, OutputError, UnreadableError
+from shoal.errors import EngineError, InternalError, OutputError
 from shoal.model.roles import Column
 from shoal.steps.sql import string
-
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-FORMATS |= {".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 MOST_CLASSES = 2_000_000
 """Classes that a plan is searched over where nobody allowed more: about 1.5 GB."""
@@ -78,11 +77,11 @@ class Spark(Engine):
         return build_relation(source, readings, f"{shown(self.url)}::{table}", options, table)
 
     def _source(self, table: str, options: dict[str, Any]) -> tuple[exp.Expr, Any]:
-        known = FORMATS.get(Path(table).suffix.lower())
-        if known or "/" in table:
-            frame = self._read(table, options.pop("format", None) or known or "parquet", options)
+        known = format_of(table)
+        if known is not None:
             view = f"shoal_{secrets.token_hex(8)}"
             with self._errors():
+                frame = read(self._spark, table, options.pop("format", None) or known, options)
                 frame.createTempView(view)
             self._views.append(view)
             return table_expression(None, view), frame
@@ -102,25 +101,17 @@ class Spark(Engine):
             table=table,
         )
 
-    def _read(self, path: str, format: str, options: dict[str, Any]) -> Any:
-        reader = self._spark.read.format(format)
-        if format in ("csv", "json"):
-            reader = reader.option("mode", "FAILFAST")  # Spark would cut long rows, fill short ones and blank broken lines
-        if format == "csv":
-            separator = options.pop("delimiter", "\t" if path.endswith(".tsv") else ",")
-            nothing = f"shoal-{secrets.token_hex(8)}"  # a field without text; an empty text in quotes is a value
-            reader = reader.options(header=True, inferSchema=False, multiLine=True, escape='"', sep=separator)
-            reader = reader.options(columnPruning=False, nullValue=nothing)
+    def marks(self, relation: Relation) -> Marks:
+        """Of a path; the tables of a catalog may be of any kind, and have none."""
+        path = relation.source.removeprefix(f"{shown(self.url)}::")
+        if format_of(path) is None:
+            return ()
         with self._errors():
             try:
-                frame = reader.load(path)
-                assert frame.schema is not None
-                return frame
+                return marks_of(self._spark, path)
             except spark_errors() as error:
-                if condition_of(error) in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-                    raise UnreadableError(
-                        f"Spark finds no {format} data at '{path}'.", hint="Check the path as the executors see it."
-                    ) from None
+                if condition_of(error) == "PATH_NOT_FOUND":
+                    raise changed() from None
                 raise
 
     # -- queries ------------------------------------------------------------------------------------------------------
